@@ -1,0 +1,61 @@
+# `make` lists what can be done. Every target works first and alone in a new clone: it makes what it needs.
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime-installed
+DEV := $(VENV)/.dev-installed
+
+# Measured and warm-up seconds of `make run`.
+RUN_SECONDS ?= 5
+RUN_WARMUP ?= 3
+# What more pytest, or the programs in benchmarks/, are told: make test ARGS="-k pacing".
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help run test check format bench ci image lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+run: $(RUNTIME) ## Measure one producer config on a Kafka broker started for it (RUN_SECONDS=5 RUN_WARMUP=3)
+	$(BIN)/tuner bench --record-bytes 1000 --seconds $(RUN_SECONDS) --warmup $(RUN_WARMUP)
+
+test: $(DEV) ## Run all tests (ARGS="-m 'not broker'" for those without a broker)
+	$(BIN)/pytest -q $(ARGS)
+
+check: $(DEV) ## Lint, formatting, types, import rules, pins, page of the architecture, tracked files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_pins.py
+	$(BIN)/python scripts/check_architecture.py
+	$(BIN)/python scripts/check_tracked_files.py
+
+format: $(DEV) ## Mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV) ## Measure the tool itself, on an idle machine (35 minutes; ARGS=--short takes 5)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+ci: ## Everything that continuous integration runs
+	.ci/run
+
+image: ## Build the container image kafka-tuner
+	docker build --tag kafka-tuner .
+
+lock: ## Write constraints.txt anew (ARGS=--upgrade for the newest of everything)
+	scripts/lock-constraints $(ARGS)
+
+clean: ## Remove .venv, caches and build products
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find search_spaces runners objectives tuner tests benchmarks scripts -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(RUNTIME): pyproject.toml constraints.txt
+	@scripts/setup-env runtime
+
+$(DEV): pyproject.toml constraints.txt
+	@scripts/setup-env dev

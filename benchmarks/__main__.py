@@ -1,0 +1,45 @@
+"""Runs the programs of this folder one after another.
+
+    python -m benchmarks [generator] [paced] [latency_agreement] [memory] [--short]
+
+All of them take about 35 minutes; `--short` takes about 5 and shows that they work, not what they find.
+"""
+
+import argparse
+import subprocess
+import sys
+from typing import Final
+
+PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
+    "generator": ("--rounds", "2", "--seconds", "1", "--warmup", "1"),
+    "paced": ("--runs", "2", "--seconds", "3"),
+    "latency_agreement": ("--runs", "1", "--seconds", "5"),
+    "memory": (
+        "--minutes",
+        "0.5",
+    ),
+}
+"""Each program with the arguments of its short form."""
+
+
+def main() -> None:
+    """Run what was asked for; exit code 1 if a program missed a goal."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", metavar="program", help="all by default")
+    parser.add_argument("--short", action="store_true")
+    asked = parser.parse_args()
+    if unknown := sorted(set(asked.programs) - set(PROGRAMS)):
+        parser.error(f"programs are {', '.join(PROGRAMS)}, not {', '.join(unknown)}")
+    missed = []
+    for name in asked.programs or PROGRAMS:
+        print(f"\n## {name}\n", flush=True)
+        words = PROGRAMS[name] if asked.short else ()
+        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *words], check=False).returncode:
+            missed.append(name)
+    if missed:
+        print(f"\nmissed a goal: {', '.join(missed)}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

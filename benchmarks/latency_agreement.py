@@ -1,0 +1,50 @@
+"""Latency as we see it against the client's own account of it, at 10 B and 100 kB: the check of the VU thesis (3 %).
+
+python -m benchmarks.latency_agreement [--runs 3] [--seconds 20]
+"""
+
+import argparse
+import sys
+
+from runners.measurement import LATENCY_AGREEMENT_RATIO
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.session import Target, open_session
+
+# A load that the broker holds: with a queue that fills and empties, the two sides would average over different records.
+LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
+CONFIG = {"queue.buffering.max.kbytes": "32768"}
+
+
+def main() -> None:
+    """Run and print the table; exit code 1 where the two differ by more than 3 %."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    asked = parser.parse_args()
+    config = ProducerConfig.parse(CONFIG)
+    missed = False
+    with open_session(Target(), lambda said: print(said, file=sys.stderr)) as session:
+        runner = session.runner()
+        print("| record | load | seen | client's own | queue | batch | socket | round trip | difference | drain |")
+        print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+        for size, rate in LOADS:
+            workload = Workload(
+                RecordSizes.fixed(size), warmup_s=4.0, measured_s=asked.seconds, rate_records_per_s=rate
+            )
+            for _ in range(asked.runs):
+                check = runner.run(config, workload).latency_check
+                assert check is not None
+                batch_us = check.batch_us or 0.0
+                parts = (check.seen_us, check.client_us, check.queue_us, batch_us, check.outbuf_us, check.rtt_us)
+                times = " | ".join(f"{value / 1e3:.3f} ms" for value in parts)
+                load = "saturate" if rate is None else f"{rate:,.0f}/s"
+                waited = "" if check.drain_us is None else f"{check.drain_us / 1e3:.3f} ms"
+                print(f"| {size:,} B | {load} | {times} | {check.difference_ratio:+.2%} | {waited} |", flush=True)
+                missed |= abs(check.difference_ratio) > LATENCY_AGREEMENT_RATIO
+    print(f"\ngoal (within {LATENCY_AGREEMENT_RATIO:.0%}): {'missed' if missed else 'met'}")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Growth of the load generator's memory from minute 1 to minute 5 of a load.
+
+python -m benchmarks.memory [--minutes 5] [--rate 200000] [--record-bytes 100]
+"""
+
+import argparse
+import multiprocessing
+import sys
+
+import psutil
+
+from runners.measurement import Window
+from runners.runner import Answer
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.session import Target, open_session
+
+MAX_GROWTH_BYTES = 5_000_000
+
+
+def main() -> None:
+    """Run and print the growth; exit code 1 where the goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--rate", type=float, default=200_000.0)
+    parser.add_argument("--record-bytes", type=int, default=100)
+    asked = parser.parse_args()
+    workload = Workload(
+        RecordSizes.fixed(asked.record_bytes),
+        warmup_s=0.0,
+        measured_s=asked.minutes * 60,
+        rate_records_per_s=asked.rate,
+    )
+    resident: list[tuple[float, int]] = []
+
+    def watch(window: Window) -> Answer:
+        for child in multiprocessing.active_children():
+            resident.append((window.at_s, psutil.Process(child.pid).memory_info().rss))
+        if window.number % 60 == 59 and resident:
+            print(f"minute {window.at_s / 60:.0f}: {resident[-1][1] / 1e6:.2f} MB resident", flush=True)
+        return Answer.GO_ON
+
+    with open_session(Target(), lambda said: print(said, file=sys.stderr)) as session:
+        seen = session.runner().run(ProducerConfig.parse({}), workload, watch)
+    first = next(size for at_s, size in resident if at_s >= min(60.0, asked.minutes * 30))
+    growth = resident[-1][1] - first
+    print(f"{seen.counts.acknowledged:,} records acknowledged, counts agree: {seen.counts.agree}")
+    print(f"growth from minute 1 to minute {asked.minutes:g}: {growth / 1e6:+.2f} MB", end=" ")
+    print(f"(goal: less than {MAX_GROWTH_BYTES / 1e6:.0f} MB: {'met' if growth < MAX_GROWTH_BYTES else 'missed'})")
+    sys.exit(0 if growth < MAX_GROWTH_BYTES else 1)
+
+
+if __name__ == "__main__":
+    main()

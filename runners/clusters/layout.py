@@ -1,0 +1,137 @@
+"""Where the brokers of one cluster of our own have their ports, files and logs."""
+
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.clusters.broker_properties import Node, broker_properties, properties_text
+from runners.clusters.first_start import FirstStart, new_id
+from runners.clusters.kafka_java import KafkaJava
+from runners.clusters.ports import free_ports
+from runners.errors import DiskTooFull
+from runners.places import state_root
+
+LEAST_FREE_BYTES = 2 * 1024**3
+LOGS_KEPT = 10
+
+_FOLDER_PREFIX = "kafka-tuner-broker-"
+_FOLDER_NAME = re.compile(re.escape(_FOLDER_PREFIX) + r"[0-9a-f]{12}")
+# Three brokers share a host that one would have to itself.
+_HEAP_ALONE, _HEAP_SHARED = "1g", "512m"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The plan of a cluster of our own.
+
+    Attributes:
+        run_id: 12 hex digits.
+        folder: Holds everything that is removed at the end.
+        nodes: Its processes.
+        logs: One log per node; they outlive the cluster.
+    """
+
+    run_id: str
+    folder: Path
+    nodes: tuple[Node, ...]
+    logs: tuple[Path, ...]
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of every broker, joined by commas."""
+        return ",".join(f"{node.host}:{node.port}" for node in self.nodes)
+
+
+def lay_out(brokers: int, host: str, first_port: int | None, data_root: Path | None) -> Layout:
+    """Choose folder, ports and log files; nothing is made yet.
+
+    Args:
+        brokers: How many.
+        host: Address that they listen on.
+        first_port: Client port of the first broker, the others follow; free ones by default.
+        data_root: Folder for the data; the host's temporary folder (`TMPDIR`) by default.
+
+    Raises:
+        DiskTooFull: Too little space is free for even a short run.
+    """
+    run_id = uuid.uuid4().hex[:12]
+    root = (data_root or Path(tempfile.gettempdir())).absolute()
+    root.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(root).free
+    if free < LEAST_FREE_BYTES:
+        raise DiskTooFull(
+            f"At least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's log, but {root} has "
+            f"{free / 1e9:.1f} GB. Free some, or set TMPDIR to a folder on a larger disk."
+        )
+    ports = free_ports(host, 2 * brokers)
+    client_ports = ports[:brokers] if first_port is None else range(first_port, first_port + brokers)
+    folder = root / f"{_FOLDER_PREFIX}{run_id}"
+    numbers = range(1, brokers + 1)
+    nodes = tuple(
+        Node(number, host, client_port, controller_port, folder / f"node-{number}")
+        for number, client_port, controller_port in zip(numbers, client_ports, ports[brokers:], strict=True)
+    )
+    suffixes = [""] if brokers == 1 else [f"-{number}" for number in numbers]
+    logs = tuple(log_folder() / f"broker-{run_id}{suffix}.log" for suffix in suffixes)
+    return Layout(run_id=run_id, folder=folder, nodes=nodes, logs=logs)
+
+
+def write_files(
+    layout: Layout, kafka: KafkaJava, first: FirstStart, properties: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Make folders, properties and formatted log directories.
+
+    Args:
+        layout: The plan.
+        kafka: Java and jars.
+        first: What the first start left.
+        properties: Broker properties that win over ours.
+
+    Returns:
+        Command and log file of each broker, as the keeper wants them.
+    """
+    layout.folder.mkdir(mode=0o700)
+    log_folder().mkdir(parents=True, exist_ok=True)
+    cluster_id = new_id()
+    heap = _HEAP_ALONE if len(layout.nodes) == 1 else _HEAP_SHARED
+    brokers = []
+    for node, log in zip(layout.nodes, layout.logs, strict=True):
+        first.format_log_dir(node, cluster_id)
+        file = node.folder / "server.properties"
+        wanted = broker_properties(node, layout.nodes, properties)
+        file.write_text(properties_text(wanted), encoding="ascii")
+        temporary = node.folder / "tmp"  # the codecs unpack their native libraries there
+        temporary.mkdir()
+        # Equal bounds: a heap that grows during a measurement would show in it.
+        flags = [
+            f"-Xms{heap}",
+            f"-Xmx{heap}",
+            f"-Djava.io.tmpdir={temporary}",
+            kafka.log_flag(),
+            *first.flags,
+        ]
+        brokers.append({"command": kafka.command("kafka.Kafka", str(file), flags=flags), "log": str(log)})
+    return brokers
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove the folder of a layout, and no other."""
+    if _FOLDER_NAME.fullmatch(folder.name):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def log_folder() -> Path:
+    """Where brokers' logs are kept."""
+    return state_root() / "logs"
+
+
+def drop_old_logs() -> None:
+    """Keep the newest logs only."""
+    logs = sorted(log_folder().glob("broker-*.log"), key=lambda log: log.stat().st_mtime, reverse=True)
+    for log in logs[LOGS_KEPT:]:
+        log.unlink(missing_ok=True)

@@ -1,0 +1,234 @@
+"""One load on one client: phases, windows, limits, flush. What it returns is raw; `bench.py` makes it a measurement."""
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from runners.clock import NS_PER_S, Clock
+from runners.errors import DeliveryFailed
+from runners.histogram import Histogram
+from runners.host import HostProbe, Reading
+from runners.librdkafka.client import LoadClient
+from runners.librdkafka.drain import Cut, Drain
+from runners.librdkafka.sender import Sender
+from runners.librdkafka.statistics import Account, Report
+from runners.librdkafka.tally import Tally
+from runners.librdkafka.watchdog import Watchdog
+from runners.measurement import TimePoint, Window
+from runners.pacing import Schedule
+from runners.payload import PayloadPool
+from runners.phases import Phases
+from runners.runner import Answer, Watch
+from runners.workload import Workload
+
+_LOOK_S: Final = 0.2
+_LEAD_NS: Final = 5_000_000
+_PRIME_POLL_MS: Final = 50
+_LAST_REPORT_PATIENCE_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """The raw outcome of one load; a report's counters grow from the start, `account` covers the measured phase.
+
+    Attributes:
+        latency: Of the measured phase; by intended send time when paced, else by the time of serving.
+        served: Latency of records whose delivery was served in the measured phase: those that `account` is about.
+        at_start: The client's report at the start of the measured phase.
+        at_end: Its report at the end of the measured phase.
+        last: Its report after everything was delivered.
+    """
+
+    duration_s: float
+    records: int
+    queue_full_ratio: float
+    latency: Histogram
+    served: Histogram
+    send_delay: Histogram
+    series: tuple[TimePoint, ...]
+    before: Reading
+    after: Reading
+    account: Account
+    at_start: Report | None
+    at_end: Report | None
+    last: Report | None
+    handed_over: int
+    stopped_early: bool
+
+
+@dataclass(slots=True)
+class Load:
+    """Runs once."""
+
+    client: LoadClient
+    tally: Tally
+    pool: PayloadPool
+    workload: Workload
+    clock: Clock
+    watchdog: Watchdog
+    probe: HostProbe
+    max_bytes: int | None = None
+    _trouble: list[BaseException] = field(default_factory=list)
+    _all_sent: threading.Event = field(default_factory=threading.Event)
+    _series: list[TimePoint] = field(default_factory=list)
+    _account: Account = field(default_factory=Account)
+    _last: Report | None = None
+
+    def run(self, watch: Watch) -> LoadResult:
+        """Prime the connection, warm up, measure, flush; starts two threads and joins them, however it ends.
+
+        Raises:
+            RunnerError: As `Watchdog` and `Sender` say.
+        """
+        self._prime()
+        start_ns = self.clock.now_ns() + _LEAD_NS
+        phases = Phases.of(self.workload)
+        measured_from_ns, end_ns = start_ns + phases.measured_from_ns, start_ns + phases.ends_ns[-1]
+        self.tally.measured.start_ns, self.tally.measured.end_ns = measured_from_ns, end_ns
+        sender = Sender(self.client, self.pool, self.clock, end_ns, measured_from_ns, self.max_bytes, primed=1)
+        drain = Drain(self.client, self.tally, self.clock, sender, start_ns, phases)
+        threads = {
+            "sender": self._thread("sender", lambda: self._send(sender, start_ns, drain.over)),
+            "drain": self._thread("drain", drain.run),
+        }
+        self.probe.threads = threads
+        try:
+            for thread in threads.values():
+                thread.start()
+            return self._control(sender, drain, phases, start_ns, watch)
+        finally:
+            sender.stop.set()
+            drain.over.set()
+            for thread in threads.values():
+                thread.join()
+
+    def _thread(self, role: str, work: Callable[[], None]) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001 - raised again in the thread that called run
+                self._trouble.append(error)
+
+        return threading.Thread(target=guarded, name=f"tuner-{role}", daemon=True)
+
+    def _prime(self) -> None:
+        """Send one record and await it: connects, and brings out wrong rights or an unfit topic before the load."""
+        self.client.send(self.clock.now_ns(), 1)
+        while not self.tally.done:
+            self.client.drain(_PRIME_POLL_MS)
+            self.watchdog.look(self.tally, self.client.waiting())
+        self.watchdog.look(self.tally, self.client.waiting())
+
+    def _send(self, sender: Sender, start_ns: int, over: threading.Event) -> None:
+        self.clock.sleep_until(start_ns)
+        rate = self.workload.rate_records_per_s
+        if rate is None:
+            sender.saturate()
+        else:
+            sender.paced(Schedule(rate, start_ns))
+        self._all_sent.set()
+        # The thread lives on until the end, so that its CPU time can still be read.
+        over.wait()
+
+    def _control(self, sender: Sender, drain: Drain, phases: Phases, start_ns: int, watch: Watch) -> LoadResult:
+        stopped, served = False, Histogram.merge(())
+        before, at_start = self.probe.read(), self._last
+        previous = origin = Cut(start_ns, self.tally.acknowledged, 0, 0, self.tally.roll())
+        for number in range(len(phases.ends_ns)):
+            cut = self._next_cut(drain)
+            self._read_reports(self._account)
+            served = Histogram.merge((served, cut.latency))
+            window = self._window(number, phases, start_ns, previous, cut)
+            previous = cut
+            warm = (self.probe.read(), self._last, cut) if number == phases.warm_windows - 1 else None
+            if watch(window) is Answer.STOP:
+                stopped = True
+                break
+            if warm:
+                # What the warm-up gave counts only where a run never gets past it.
+                before, at_start, origin = warm
+                served, self._account = Histogram.merge(()), Account()
+        after, at_end = self.probe.read(), self._last
+        self._flush(sender)
+        drain.over.set()
+        drain.ended.wait()
+        measured_ns = max(previous.at_ns - origin.at_ns, 1)
+        in_warm_up = stopped and len(self._series) <= phases.warm_windows
+        return LoadResult(
+            duration_s=measured_ns / NS_PER_S,
+            records=previous.acknowledged - origin.acknowledged,
+            queue_full_ratio=min(1.0, (previous.full_ns - origin.full_ns) / measured_ns),
+            latency=self.tally.latency() if self.workload.rate_records_per_s and not in_warm_up else served,
+            served=served,
+            send_delay=sender.send_delay(),
+            series=tuple(self._series),
+            before=before,
+            after=after,
+            account=self._account,
+            at_start=at_start,
+            at_end=at_end,
+            last=self._last,
+            handed_over=sender.sent + sender.primed,
+            stopped_early=stopped,
+        )
+
+    def _next_cut(self, drain: Drain) -> Cut:
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return drain.cuts.get(timeout=_LOOK_S)
+            self._look()
+            self.probe.sockets.look()
+
+    def _look(self) -> None:
+        if self._trouble:
+            raise self._trouble[0]
+        self.watchdog.look(self.tally, self.client.waiting())
+
+    def _window(self, number: int, phases: Phases, start_ns: int, previous: Cut, cut: Cut) -> Window:
+        self._look()
+        duration_ns = max(cut.at_ns - previous.at_ns, 1)
+        records = cut.acknowledged - previous.acknowledged
+        window = Window(
+            number=number,
+            phase=phases.phase(number),
+            at_s=(cut.at_ns - start_ns) / NS_PER_S,
+            duration_s=duration_ns / NS_PER_S,
+            records=records,
+            value_bytes=records * self.pool.mean_bytes,
+            failed=cut.failed - previous.failed,
+            queue_full_ratio=min(1.0, (cut.full_ns - previous.full_ns) / duration_ns),
+            latency=cut.latency,
+            total_windows=len(phases.ends_ns),
+        )
+        self._series.append(TimePoint.of(window))
+        return window
+
+    def _read_reports(self, account: Account | None) -> None:
+        while self.tally.statistics:
+            self._last = Report.parse(*self.tally.statistics.popleft())
+            if account is not None:
+                account.add(self._last)
+
+    def _flush(self, sender: Sender) -> None:
+        """Await every delivery, then the client's last report on them."""
+        sender.stop.set()
+        while not self._all_sent.wait(_LOOK_S):  # a call under way hands over records that nobody has counted yet
+            self._look()
+        while self.client.waiting():
+            self._look()
+            if self.watchdog.flush_is_over():
+                self.client.purge()
+            self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)
+        if not self.tally.acknowledged:
+            raise DeliveryFailed(f"no record was delivered: {dict(self.tally.failed)}")
+        self._read_reports(None)
+        if self._last is None:
+            return
+        deadline = self.clock.now_ns() + int(_LAST_REPORT_PATIENCE_S * NS_PER_S)
+        settled_ns = self.clock.now_ns()
+        while self._last.at_ns < settled_ns and self.clock.now_ns() < deadline:
+            self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 200)
+            self._read_reports(None)

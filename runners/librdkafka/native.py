@@ -1,0 +1,199 @@
+"""The load generator on librdkafka's own C functions.
+
+Record structs are prepared once and handed over in slices; payload is never copied (the pool outlives the client);
+deliveries come back as events that hold thousands of records each.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from ctypes import c_char_p, c_int, create_string_buffer
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.errors import DeliveryFailed, GeneratorError, WorkloadRefused
+from runners.librdkafka import capi
+from runners.librdkafka.tally import Tally
+from runners.payload import PayloadPool
+
+_MAX_EVENT_RECORDS = 1_000_000
+_ERROR_BYTES = 512
+_POLL_MS = 50
+
+_Arrival = tuple[int, int, int]
+"""An event, when it was taken from the client, and how many were still queued there."""
+
+
+class NativeClient:
+    """A `LoadClient` with no Python per record. See the protocol for the contract."""
+
+    def __init__(self, properties: Mapping[str, str], topic: str, pool: PayloadPool, tally: Tally) -> None:
+        """Open a producer.
+
+        Args:
+            properties: librdkafka properties, connection and producer together.
+            topic: Topic to write to.
+            pool: Records to send; kept alive and never moved while the client is open.
+            tally: Where deliveries are counted.
+
+        Raises:
+            GeneratorError: librdkafka refuses the properties; its own words are in the message.
+        """
+        self._lib = capi.library()
+        self._pool = pool
+        self._tally = tally
+        self._cursor = 0
+        self._handed_over = 0
+        self._slots = _slots(pool)
+        self._first_slot = self._slots.ctypes.data
+        self._found = np.zeros(_MAX_EVENT_RECORDS, dtype=np.uint64)
+        self._found_at = self._found.ctypes.data
+        self._rk = self._open(properties)
+        self._queue = self._lib.rd_kafka_queue_get_main(self._rk)
+        self._lib.rd_kafka_set_log_queue(self._rk, None)
+        self._rkt = self._lib.rd_kafka_topic_new(self._rk, topic.encode(), None)
+        self._arrivals: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._poller = threading.Thread(target=self._poll, name="tuner-poll", daemon=True)
+        self._poller.start()
+        if not self._rkt:
+            self.close()
+            raise GeneratorError(f"librdkafka could not open topic {topic!r}")
+
+    def _open(self, properties: Mapping[str, str]) -> int:
+        lib, text = self._lib, create_string_buffer(_ERROR_BYTES)
+        conf = lib.rd_kafka_conf_new()
+        for name, value in {**properties, "log.queue": "true"}.items():
+            if lib.rd_kafka_conf_set(conf, name.encode(), value.encode(), text, _ERROR_BYTES):
+                lib.rd_kafka_conf_destroy(conf)
+                raise GeneratorError(f"librdkafka refuses the property {name}: {text.value.decode(errors='replace')}")
+        events = capi.EVENT_DELIVERY | capi.EVENT_STATS | capi.EVENT_ERROR | capi.EVENT_LOG
+        lib.rd_kafka_conf_set_events(conf, events)
+        rk = lib.rd_kafka_new(capi.PRODUCER, conf, text, _ERROR_BYTES)
+        if not rk:
+            lib.rd_kafka_conf_destroy(conf)
+            raise GeneratorError(f"librdkafka refuses the configuration: {text.value.decode(errors='replace')}")
+        return int(rk)
+
+    def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
+        """See `LoadClient.send`."""
+        first = self._cursor
+        count = min(count, len(self._slots) - first)
+        if isinstance(intended_ns, int):
+            self._slots["private"][first : first + count] = intended_ns
+        else:
+            self._slots["private"][first : first + count] = intended_ns[:count]
+        taken: int = self._lib.rd_kafka_produce_batch(
+            self._rkt,
+            capi.PARTITION_UNASSIGNED,
+            0,
+            self._first_slot + first * capi.MESSAGE.itemsize,
+            count,
+        )
+        self._handed_over += taken
+        self._cursor = (first + taken) % len(self._slots)
+        if taken < count:
+            self._explain(first, count)
+        return taken
+
+    def _explain(self, first: int, count: int) -> None:
+        errors = self._slots["err"][first : first + count]
+        # A refused record is passed over, a full queue ends the call: the records not taken need not be the last.
+        refused = np.flatnonzero((errors != capi.ERR_NONE) & (errors != capi.ERR_QUEUE_FULL))
+        if not len(refused):
+            return
+        error = int(errors[refused[0]])
+        if error == capi.ERR_FATAL:
+            raise DeliveryFailed(f"the client stopped for good: {self._tally.fatal or capi.error_text(error)}")
+        size = int(self._pool.lengths[first + refused[0]])
+        raise WorkloadRefused(f"the client refuses a record of {size} bytes: {capi.error_text(error)}")
+
+    def _poll(self) -> None:
+        """Take events as they come and note when: serving one takes milliseconds, which must not age the next."""
+        lib = self._lib
+        while not self._closing.is_set():
+            event = lib.rd_kafka_queue_poll(self._queue, _POLL_MS)
+            if event:
+                self._arrivals.put((event, time.monotonic_ns(), lib.rd_kafka_queue_length(self._queue)))
+
+    def drain(self, timeout_ms: int) -> None:
+        """See `LoadClient.drain`."""
+        try:
+            event, at_ns, left_behind = self._arrivals.get(timeout=timeout_ms / 1e3)
+        except queue.Empty:
+            return
+        lib = self._lib
+        try:
+            kind = lib.rd_kafka_event_type(event)
+            if kind == capi.EVENT_DELIVERY:
+                self._tally.drain_delay.taken(at_ns, left_behind)
+                self._deliveries(event, at_ns)
+            elif kind == capi.EVENT_STATS:
+                self._tally.statistics.append((at_ns, lib.rd_kafka_event_stats(event).decode()))
+            elif kind == capi.EVENT_ERROR:
+                self._error(event)
+            elif kind == capi.EVENT_LOG:
+                self._log(event)
+        finally:
+            lib.rd_kafka_event_destroy(event)
+
+    def _deliveries(self, event: int, at_ns: int) -> None:
+        lib, tally = self._lib, self._tally
+        count = lib.rd_kafka_event_message_count(event)
+        error = lib.rd_kafka_event_error(event)
+        if error:
+            tally.fail(capi.error_name(error), count)
+            return
+        picks = tally.delivered(count)
+        if len(picks):
+            wanted = min(int(picks[-1]) + 1, _MAX_EVENT_RECORDS)
+            got = lib.rd_kafka_event_message_array(event, self._found_at, wanted)
+            tally.sample(capi.read_private(self._found[picks[picks < got]]), at_ns)
+
+    def _error(self, event: int) -> None:
+        code = self._lib.rd_kafka_event_error(event)
+        text = self._lib.rd_kafka_event_error_string(event)
+        sentence = f"{capi.error_name(code)}: {(text or b'').decode(errors='replace')}"
+        if self._lib.rd_kafka_event_error_is_fatal(event):
+            self._tally.fatal = sentence
+        self._tally.say(sentence)
+
+    def _log(self, event: int) -> None:
+        facility, text, level = c_char_p(), c_char_p(), c_int()
+        if self._lib.rd_kafka_event_log(event, facility, text, level) == 0 and level.value <= 3:
+            self._tally.say((text.value or b"").decode(errors="replace"))
+
+    def waiting(self) -> int:
+        """See `LoadClient.waiting`."""
+        return self._handed_over - self._tally.done
+
+    def purge(self) -> None:
+        """See `LoadClient.purge`."""
+        self._lib.rd_kafka_purge(self._rk, capi.PURGE_QUEUE | capi.PURGE_INFLIGHT)
+
+    def close(self) -> None:
+        """See `LoadClient.close`."""
+        if not self._rk:
+            return
+        self._closing.set()
+        self._poller.join()
+        while not self._arrivals.empty():
+            self._lib.rd_kafka_event_destroy(self._arrivals.get()[0])
+        self._lib.rd_kafka_purge(self._rk, capi.PURGE_QUEUE | capi.PURGE_INFLIGHT)
+        if self._rkt:
+            self._lib.rd_kafka_topic_destroy(self._rkt)
+        self._lib.rd_kafka_queue_destroy(self._queue)
+        self._lib.rd_kafka_destroy_flags(self._rk, 0)
+        self._rk = self._rkt = self._queue = 0
+
+
+def _slots(pool: PayloadPool) -> NDArray[np.void]:
+    slots = np.zeros(len(pool), dtype=capi.MESSAGE)
+    slots["payload"] = pool.values.ctypes.data + pool.offsets
+    slots["len"] = pool.lengths
+    if pool.keys.shape[1]:
+        slots["key"] = pool.keys.ctypes.data + np.arange(len(pool)) * pool.keys.shape[1]
+        slots["key_len"] = pool.keys.shape[1]
+    return slots

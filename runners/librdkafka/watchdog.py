@@ -1,0 +1,117 @@
+"""Ends a load that can't give a measurement any more, with its cause, within seconds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from runners.clock import NS_PER_S, Clock
+from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, TargetRefused, WorkloadRefused
+from runners.host import free_disk_bytes
+from runners.librdkafka.tally import Tally
+
+_DOWN_PATIENCE_S: Final = 3.0
+"""With all brokers reported down: long enough for a reconnect (reconnect.backoff.ms starts at 100), no longer."""
+_FLUSH_PATIENCE_S: Final = 60.0
+_DISK_EVERY_S: Final = 0.5
+
+_RECORD_ERRORS: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG"})
+_RIGHTS_ERRORS: Final = frozenset(
+    {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}
+)
+_CONFIG_ERRORS: Final = frozenset({"INVALID_REQUIRED_ACKS", "UNSUPPORTED_COMPRESSION_TYPE", "POLICY_VIOLATION"})
+_TOPIC_ERRORS: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
+_DOWN_SIGNS: Final = ("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE")
+
+
+@dataclass(slots=True)
+class Watchdog:
+    """Looked through a few times a second by the thread that controls a load.
+
+    Attributes:
+        clock: The benchmark's clock.
+        stall_patience_s: How long no delivery may come while records wait.
+        disks: Folders on the disks that local brokers write to.
+        min_free_disk_bytes: Free space that these must keep.
+        broker_alive: Tells whether every local broker process that we know of still runs.
+    """
+
+    clock: Clock
+    stall_patience_s: float
+    disks: tuple[Path, ...] = ()
+    min_free_disk_bytes: int = 1 << 30
+    broker_alive: Callable[[], bool] = field(default=lambda: True)
+    _acknowledged: int = -1
+    _acknowledged_ns: int = 0
+    _done: int = -1
+    _done_ns: int = 0
+    _disk_ns: int = 0
+    _flush_ns: int = 0
+
+    def look(self, tally: Tally, waiting: int) -> None:
+        """Pass judgement on the load as it stands.
+
+        Raises:
+            WorkloadRefused: Records break a limit of the topic.
+            TargetRefused: The rights to write are missing, or the broker refuses the config.
+            BrokerLost: Deliveries stopped coming.
+            DeliveryFailed: The client stopped for good.
+            DiskTooFull: A local broker's disk is about to run full.
+        """
+        self._permanent(tally)
+        self._stalled(tally, waiting)
+        self._disk()
+
+    def _permanent(self, tally: Tally) -> None:
+        if tally.fatal is not None:
+            raise DeliveryFailed(f"the client must be able to go on, but it stopped for good: {tally.fatal}")
+        seen = set(tally.failed)
+        if found := seen & _RECORD_ERRORS:
+            raise WorkloadRefused(
+                f"every record must fit the topic's max.message.bytes, but the broker answered {', '.join(found)}; "
+                "raise the topic's max.message.bytes, or measure smaller records"
+            )
+        if found := seen & _RIGHTS_ERRORS:
+            raise TargetRefused(
+                f"the user must have the right to write to the topic, but the broker answered {', '.join(found)}; "
+                "grant WRITE on it, or name another topic (--topic)"
+            )
+        if found := seen & _CONFIG_ERRORS:
+            raise TargetRefused(f"the broker must accept the config, but it answered {', '.join(found)}")
+        if found := seen & _TOPIC_ERRORS:
+            names = ", ".join(found)
+            raise BrokerLost(f"the topic must exist for the whole run, but the broker answered {names}")
+
+    def _stalled(self, tally: Tally, waiting: int) -> None:
+        now = self.clock.now_ns()
+        if tally.acknowledged != self._acknowledged or not waiting:
+            self._acknowledged, self._acknowledged_ns = tally.acknowledged, now
+        if tally.done != self._done or not waiting:
+            self._done, self._done_ns = tally.done, now
+        complaints = tally.complaints()
+        down = any(sign in text for text in complaints for sign in _DOWN_SIGNS) or not self.broker_alive()
+        # Records that time out while all brokers are down come back too, but are no sign of life.
+        silent_s = (now - (self._acknowledged_ns if down else self._done_ns)) / NS_PER_S
+        if silent_s > (_DOWN_PATIENCE_S if down else self.stall_patience_s):
+            cause = complaints[-1] if complaints else "the client reports no error"
+            raise BrokerLost(
+                f"deliveries must keep coming, but none came for {silent_s:.0f} s; {waiting:,} records wait; {cause}"
+            )
+
+    def _disk(self) -> None:
+        now = self.clock.now_ns()
+        if not self.disks or now - self._disk_ns < _DISK_EVERY_S * NS_PER_S:
+            return
+        self._disk_ns = now
+        free = free_disk_bytes(self.disks)
+        if free is not None and free < self.min_free_disk_bytes:
+            raise DiskTooFull(
+                f"the broker's disk must keep {self.min_free_disk_bytes / 1e9:.1f} GB free, but has "
+                f"{free / 1e9:.1f} GB; free some space, or send less (--max-bytes, --seconds)"
+            )
+
+    def flush_is_over(self) -> bool:
+        """Whether waiting for the last deliveries has taken too long; counts from the first call."""
+        now = self.clock.now_ns()
+        self._flush_ns = self._flush_ns or now
+        return now - self._flush_ns > _FLUSH_PATIENCE_S * NS_PER_S

@@ -1,0 +1,129 @@
+"""Pools of records prepared before the load starts, so that the timed loop neither builds nor copies payload.
+
+Every record of a pool differs from every other, and a pool is larger than a usual batch: one payload sent again and
+again compresses to nothing and makes codecs look several times better than they are.
+Source: KAFKA-12611, where Kafka's own tool reported a compression rate of 0.005 for data that truly gives 0.611.
+"""
+
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.workload import RecordSizes
+
+POOL_BYTES: Final = 16 * 1024 * 1024
+MAX_RECORDS: Final = 200_000
+MIN_RECORDS: Final = 500
+"""Fewer only of records so large that so many would not fit in `MOST_POOL_BYTES`."""
+MOST_POOL_BYTES: Final = 64 * 1024 * 1024
+FEWEST_RECORDS: Final = 4
+_ZLIB_SAMPLE_BYTES: Final = 1024 * 1024
+_SURELY_DISTINCT_BYTES: Final = 8
+"""So many random bytes give no two equal records among 200,000 but once in a billion pools (birthday bound)."""
+_NUMBER_BYTES: Final = 3
+"""Enough to number 200,000 records."""
+
+# What fills the compressible share of a value: field names and values as in JSON events.
+_FILLER: Final = (
+    b'{"event":"page_view","user":{"region":"eu-west","plan":"standard"},"device":"mobile","status":"ok","items":[]}'
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayloadPool:
+    """Distinct records, one after another in one block of memory.
+
+    Attributes:
+        values: All values, shape (bytes of all values,), uint8. Never moved while the pool lives.
+        offsets: Where each value begins in `values`, shape (records,), int64.
+        lengths: Size of each value in bytes, shape (records,), int64.
+        keys: All keys, shape (records, key_bytes), uint8; key_bytes may be 0.
+    """
+
+    values: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    keys: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def mean_bytes(self) -> float:
+        """Mean size of the values in the pool, keys not counted."""
+        return float(self.lengths.mean())
+
+    def bytes_of_first(self, records: int) -> int:
+        """Exact size of values and keys of the first records sent, when the pool is sent round and round."""
+        rounds, rest = divmod(records, len(self))
+        return rounds * len(self.values) + int(self.offsets[rest]) + records * int(self.keys.shape[1])
+
+    def value(self, index: int) -> bytes:
+        """One value."""
+        start = int(self.offsets[index])
+        return self.values[start : start + int(self.lengths[index])].tobytes()
+
+    def key(self, index: int) -> bytes | None:
+        """One key, or None where records have none."""
+        return self.keys[index].tobytes() if self.keys.shape[1] else None
+
+    def zlib_ratio(self) -> float:
+        """Compressed size over size of the pool's first MiB under zlib level 6: how compressible it really is."""
+        sample = self.values[:_ZLIB_SAMPLE_BYTES].tobytes()
+        return len(zlib.compress(sample, 6)) / len(sample)
+
+
+def make_pool(
+    sizes: RecordSizes, *, key_bytes: int = 0, compressibility_ratio: float = 0.0, seed: int = 0
+) -> PayloadPool:
+    """A pool of distinct records; the same arguments give the same bytes.
+
+    Args:
+        sizes: Sizes of the values; each size gets its exact share of the pool (rounded to a record), in random order.
+        key_bytes: Size of each key, 0 for none.
+        compressibility_ratio: Share of each value that is filler text, the same in all records; the rest is random.
+        seed: Any non-negative integer.
+    """
+    rng = np.random.default_rng(seed)
+    at_least = max(FEWEST_RECORDS, min(MIN_RECORDS, MOST_POOL_BYTES / sizes.mean_bytes))
+    records = int(np.clip(POOL_BYTES / sizes.mean_bytes, at_least, MAX_RECORDS))
+    lengths = _shuffled_lengths(sizes, records, rng)
+    offsets = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    values = rng.integers(0, 256, size=int(lengths.sum()), dtype=np.uint8)
+    if compressibility_ratio:
+        _fill(values, offsets, lengths, compressibility_ratio)
+    if lengths.min() * (1 - compressibility_ratio) < _SURELY_DISTINCT_BYTES:
+        _number(values, offsets, lengths)
+    keys = rng.integers(0, 256, size=(len(lengths), key_bytes), dtype=np.uint8)
+    return PayloadPool(values, offsets, lengths, keys)
+
+
+def _shuffled_lengths(sizes: RecordSizes, records: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    shares = np.array([share for _, share in sizes.shares])
+    counts = np.maximum(1, np.round(shares * records)).astype(np.int64)
+    lengths = np.repeat(np.array([size for size, _ in sizes.shares], dtype=np.int64), counts)
+    rng.shuffle(lengths)
+    return lengths
+
+
+def _fill(
+    values: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    compressibility_ratio: float,
+) -> None:
+    filler = np.frombuffer(_FILLER * (int(lengths.max()) // len(_FILLER) + 1), dtype=np.uint8)
+    for start, length in zip(offsets.tolist(), lengths.tolist(), strict=True):
+        filled = int(length * compressibility_ratio)
+        values[start + length - filled : start + length] = filler[:filled]
+
+
+def _number(values: NDArray[np.uint8], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
+    """Number the records in their first bytes: with few random bytes, chance alone would make some equal."""
+    numbers = np.arange(len(lengths), dtype=np.int64)
+    for digit in range(_NUMBER_BYTES):
+        roomy = lengths > digit
+        values[offsets[roomy] + digit] = (numbers[roomy] >> (8 * digit)) & 0xFF

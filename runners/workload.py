@@ -1,0 +1,136 @@
+"""What is sent while a config is measured. The config says how the client works, the workload what it is given."""
+
+import math
+from dataclasses import dataclass
+from typing import Final, Self
+
+from runners.errors import WorkloadRefused
+
+MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSizes:
+    """A histogram of record sizes; one fixed size is a histogram with one bar.
+
+    Attributes:
+        shares: (value size in bytes, share of the records), sizes ascending, shares adding up to 1.
+    """
+
+    shares: tuple[tuple[int, float], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be sent."""
+        if not self.shares:
+            raise WorkloadRefused("a workload must have at least one record size, but got none")
+        for size, weight in self.shares:
+            if not 1 <= size <= MAX_RECORD_BYTES:
+                raise WorkloadRefused(
+                    f"1 <= record size in bytes <= {MAX_RECORD_BYTES} must hold, but got {size}; "
+                    "a record size counts the value, without key and headers"
+                )
+            if not weight > 0:
+                raise WorkloadRefused(f"the share of each record size must be above 0, but {size} B has {weight}")
+        sizes = [size for size, _ in self.shares]
+        if sizes != sorted(set(sizes)) or not math.isclose(sum(share for _, share in self.shares), 1.0):
+            raise WorkloadRefused(f"record sizes must ascend and their shares add up to 1, but got {self.shares}")
+
+    @classmethod
+    def fixed(cls, size_bytes: int) -> Self:
+        """Every record has the same size."""
+        return cls(((size_bytes, 1.0),))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `1000`, or a mix as `100:70,1000:25,10000:5` (size in bytes, then its weight).
+
+        Raises:
+            WorkloadRefused: The text has another form, or a size or weight is out of range.
+        """
+        bars: dict[int, float] = {}
+        for part in text.split(","):
+            size_text, _, weight_text = part.partition(":")
+            try:
+                size, weight = int(size_text), float(weight_text or 1)
+            except ValueError:
+                raise WorkloadRefused(
+                    f"record sizes must read SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
+                ) from None
+            if size in bars:
+                raise WorkloadRefused(f"each record size may stand once in a mix, but {size} stands twice in {text!r}")
+            bars[size] = weight
+        total = sum(bars.values())
+        if not 0 < total < float("inf"):
+            raise WorkloadRefused(f"the weights of a mix must add up to more than 0, but got {text!r}")
+        return cls(tuple(sorted((size, weight / total) for size, weight in bars.items())))
+
+    @property
+    def mean_bytes(self) -> float:
+        """Mean value size."""
+        return sum(size * share for size, share in self.shares)
+
+    @property
+    def largest_bytes(self) -> int:
+        """The largest value size."""
+        return self.shares[-1][0]
+
+    def __str__(self) -> str:
+        """The form that `parse` reads."""
+        if len(self.shares) == 1:
+            return str(self.shares[0][0])
+        return ",".join(f"{size}:{share:g}" for size, share in self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One load on one topic.
+
+    Attributes:
+        record_sizes: Sizes of the values.
+        key_bytes: Size of the key; 0 sends none, and the client then spreads records as it likes.
+        compressibility_ratio: Share of each value that a compressor can remove: 0 is random bytes, 0.9 mostly repeats.
+        partitions: Partitions of an owned topic.
+        replication: Replicas of each partition of an owned topic.
+        warmup_s: Seconds of load before anything is counted.
+        measured_s: Seconds of load that count.
+        rate_records_per_s: Offered rate of a paced load (open loop); None saturates: as fast as the client accepts.
+        seed: Seed of payload and sampling.
+    """
+
+    record_sizes: RecordSizes
+    key_bytes: int = 0
+    compressibility_ratio: float = 0.0
+    partitions: int = 3
+    replication: int = 1
+    warmup_s: float = 3.0
+    measured_s: float = 10.0
+    rate_records_per_s: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be run."""
+        rules = (
+            (0 <= self.key_bytes <= MAX_RECORD_BYTES, "key_bytes >= 0", self.key_bytes),
+            (
+                0.0 <= self.compressibility_ratio < 1.0,
+                "0 <= compressibility_ratio < 1",
+                self.compressibility_ratio,
+            ),
+            (1 <= self.partitions <= 10_000, "1 <= partitions <= 10000", self.partitions),
+            (1 <= self.replication <= 100, "1 <= replication <= 100", self.replication),
+            (0 <= self.warmup_s <= 86_400, "0 <= warmup_s <= 86400", self.warmup_s),
+            (0 < self.measured_s <= 86_400, "0 < measured_s <= 86400", self.measured_s),
+            (
+                self.rate_records_per_s is None or 0 < self.rate_records_per_s <= 100e6,
+                "0 < rate_records_per_s <= 100e6",
+                self.rate_records_per_s,
+            ),
+        )
+        for holds, rule, value in rules:
+            if not holds:
+                raise WorkloadRefused(f"{rule} must hold, but got {value}")
+
+    @property
+    def load(self) -> str:
+        """`saturate` or `paced`."""
+        return "saturate" if self.rate_records_per_s is None else "paced"

@@ -1,0 +1,56 @@
+"""Resolves Kafka's jars from Maven coordinates and pins them in `runners/clusters/pinned_jars.py`.
+
+    python scripts/lock_kafka_jars.py 4.3.1
+
+Then read the difference, and run the tests marked `broker`.
+"""
+
+import hashlib
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from jgo.maven import Artifact, MavenContext
+
+TARGET = Path(__file__).parent.parent / "runners" / "clusters" / "pinned_jars.py"
+# Only `connect-plugin-path` needs Connect and its web server: 38 jars and 10 MB for a tool that we don't use.
+NOT_NEEDED = ("connect-runtime", "connect-api", "connect-json")
+
+
+def main(kafka_version: str) -> None:
+    """Resolve, download to a temporary folder, write the pins."""
+    with tempfile.TemporaryDirectory() as repository:
+        entries = sorted(entry(jar) for jar in resolve(MavenContext(repo_cache=Path(repository)), kafka_version))
+    head, _, _ = TARGET.read_text(encoding="utf-8").partition("PINNED_JARS = (")
+    head = re.sub(r'KAFKA_VERSION = "[^"]*"', f'KAFKA_VERSION = "{kafka_version}"', head)
+    TARGET.write_text(f"{head}PINNED_JARS = (\n{''.join(entries)})\n", encoding="utf-8")
+    print(f"{len(entries)} jars of Kafka {kafka_version} pinned in {TARGET}")
+
+
+def resolve(maven: MavenContext, kafka_version: str) -> list[Artifact]:
+    """All jars that the broker and its tools need at run time."""
+    excluded = [maven.project("org.apache.kafka", name) for name in NOT_NEEDED]
+    wanted = [
+        maven.create_dependency(f"org.apache.kafka:{name}:{kafka_version}", excluded)
+        for name in ("kafka_2.13", "kafka-tools")
+    ]
+    _, transitive = maven.resolver.resolve(wanted)
+    (log4j,) = {jar.artifact.version for jar in transitive if jar.artifact.artifactId == "log4j-core"}
+    # The link from SLF4J to Log4j is in Kafka's archive and not in its POM. "!": jgo must not take the versions that
+    # Log4j's own POM names, or kafka-clients comes out as 3.9.1.
+    wanted.append(maven.create_dependency(f"org.apache.logging.log4j:log4j-slf4j-impl:{log4j}!"))
+    inputs, transitive = maven.resolver.resolve(wanted)
+    return [jar.artifact for jar in (*inputs, *transitive) if jar.scope in (None, "compile", "runtime")]
+
+
+def entry(jar: Artifact) -> str:
+    """One pin as source text."""
+    content = jar.resolve().read_bytes()
+    coordinate = f"{jar.groupId}:{jar.artifactId}:{jar.version}"
+    digest = hashlib.sha256(content).hexdigest()
+    return f'    PinnedJar(\n        "{coordinate}",\n        {len(content):_},\n        "{digest}",\n    ),\n'
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

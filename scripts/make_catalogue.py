@@ -1,0 +1,151 @@
+"""Writes the catalogue of librdkafka's properties from the library itself.
+
+Run it when the pinned version of confluent-kafka moves, and read the difference:
+
+    python scripts/make_catalogue.py
+
+The library prints its properties as a Markdown table; this reads the table back. What the table leaves out
+(which names `partitioner` takes) is asked of the library by setting each candidate.
+"""
+
+import ctypes
+import json
+import re
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import confluent_kafka.cimpl
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+# The words behind `*Type:` in a description, and what the catalogue calls them.
+_TYPES = {
+    "boolean": "bool",
+    "integer": "int",
+    "float": "float",
+    "string": "string",
+    "enum value": "enum",
+    "CSV flags": "flags",
+    "pattern list": "patterns",
+    "see dedicated API": "pointer",
+}
+
+
+def librdkafka() -> ctypes.CDLL:
+    """Return librdkafka as linked into confluent-kafka's extension module, wherever the wheel keeps it."""
+    return ctypes.CDLL(confluent_kafka.cimpl.__file__)
+
+
+def catalogue_path(version: str) -> Path:
+    """Return where the catalogue of librdkafka `version` (such as "2.16.0") is kept."""
+    return REPOSITORY / "search_spaces" / f"librdkafka_{'_'.join(version.split('.')[:2])}.json"
+
+
+def property_table() -> str:
+    """Return the Markdown table that `rd_kafka_conf_properties_show` prints."""
+    libc = ctypes.CDLL(None)
+    libc.fopen.restype = ctypes.c_void_p
+    libc.fopen.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    libc.fclose.argtypes = [ctypes.c_void_p]
+    show = librdkafka().rd_kafka_conf_properties_show
+    show.argtypes = [ctypes.c_void_p]
+    show.restype = None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "properties.md"
+        stream = libc.fopen(str(path).encode(), b"w")
+        if not stream:
+            raise OSError(f"cannot write {path}")
+        show(stream)
+        libc.fclose(stream)
+        return path.read_text(encoding="utf-8")
+
+
+def describe() -> dict[str, Any]:
+    """Return the catalogue of the loaded library: client, version, and an entry for each row of its table."""
+    properties: list[dict[str, Any]] = []
+    scope = ""
+    for line in property_table().splitlines():
+        if line.startswith("## "):
+            scope = line.removeprefix("## ").split()[0].lower()
+        elif line.count("|") >= 5 and not line.startswith(("Property ", "---")):
+            properties.append(_row(line, scope))
+    return {"client": "librdkafka", "version": confluent_kafka.libversion()[0], "properties": properties}
+
+
+def as_json(catalogue: dict[str, Any]) -> str:
+    """Return the catalogue as text, a property a line, so that a version bump reads well as a difference."""
+    rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in catalogue["properties"])
+    head = "".join(f"  {json.dumps(key)}: {json.dumps(catalogue[key])},\n" for key in ("client", "version"))
+    return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
+
+
+def _row(line: str, scope: str) -> dict[str, Any]:
+    # A default may itself contain `||` (a shell command does), so the columns are taken from both ends.
+    name, applies, domain, rest = (cell.strip() for cell in line.split("|", 3))
+    split = re.fullmatch(r"(.*?)\s*\| (high|medium|low)\s*\| (.*)", rest)
+    if split is None:
+        raise ValueError(f"the library's table has changed its form: {line!r}")
+    default, _, text = split.groups()
+    description, _, type_words = text.partition(" <br>*Type: ")
+    kind = _TYPES[type_words.strip().removesuffix("*")]
+    alias = re.match(r"(?:\*\*DEPRECATED\*\* )?Alias for `([^`]+)`", description)
+    low, high, choices = _domain(name, kind, domain, description)
+    return {
+        "name": name,
+        "scope": scope,
+        "producer": "P" in applies or "*" in applies,
+        "type": "enum" if name == "partitioner" else kind,
+        "low": low,
+        "high": high,
+        "choices": choices,
+        # What a build was made with is no default of a knob, and differs between wheels.
+        "default": None if name == "builtin.features" else default or None,
+        "alias_of": alias.group(1) if alias else None,
+        "description": _short(description),
+    }
+
+
+def _domain(name: str, kind: str, domain: str, description: str) -> tuple[float | None, float | None, list[str] | None]:
+    if kind in ("int", "float") and ".." in domain:
+        low, high = (int(bound) for bound in domain.split(" .. "))
+        return low, high, None
+    if kind in ("enum", "flags") and domain:
+        return None, None, domain.split(", ")
+    if name == "partitioner":
+        return None, None, [word for word in re.findall(r"`(\w+)` - ", description) if _takes(name, word)]
+    return None, None, None
+
+
+def _takes(name: str, value: str) -> bool:
+    library = librdkafka()
+    library.rd_kafka_conf_new.restype = ctypes.c_void_p
+    library.rd_kafka_conf_set.argtypes = [ctypes.c_void_p, *[ctypes.c_char_p] * 3, ctypes.c_size_t]
+    library.rd_kafka_conf_destroy.argtypes = [ctypes.c_void_p]
+    conf = library.rd_kafka_conf_new()
+    try:
+        return bool(library.rd_kafka_conf_set(conf, name.encode(), value.encode(), None, 0) == 0)
+    finally:
+        library.rd_kafka_conf_destroy(conf)
+
+
+def _short(description: str) -> str:
+    plain = re.sub(r"<br>", " ", description)
+    plain = re.sub(r"^(?:\*\*DEPRECATED\*\* )?Alias for `[^`]+`: ", "", plain)
+    plain = re.sub(r"\*\*(.+?)\*\*", r"\1", plain).strip()
+    first, stop, _ = plain.partition(". ")
+    return textwrap.shorten(first + ("." if stop else ""), 160, placeholder=" ...")
+
+
+def main() -> None:
+    """Write the catalogue file of the loaded library."""
+    catalogue = describe()
+    path = catalogue_path(catalogue["version"])
+    path.write_text(as_json(catalogue), encoding="utf-8")
+    print(f"{path.name}: {len(catalogue['properties'])} properties of librdkafka {catalogue['version']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What a producer configuration is: its knobs, the rules between them, and the files that hold it.
+
+Knows nothing of Kafka connections and nothing of search methods.
+"""
+
+from search_spaces.catalogue import Catalogue, Property, load_catalogue
+from search_spaces.connection import ConnectionConfig
+from search_spaces.effective import Effective
+from search_spaces.errors import (
+    ConfigError,
+    ConflictingSpellings,
+    InvalidValue,
+    MisplacedProperty,
+    PropertiesFileError,
+    RuleBroken,
+    UnknownProperty,
+)
+from search_spaces.java import Translation, translate_to_java
+from search_spaces.perf_test import perf_test_command
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties_file import format_properties, parse_pairs, parse_properties, read_properties
+from search_spaces.record_size import check_record
+from search_spaces.roles import Role, is_secret
+from search_spaces.rules import RULES, Rule
+from search_spaces.values import Value
+
+__all__ = [
+    "RULES",
+    "Catalogue",
+    "ConfigError",
+    "ConflictingSpellings",
+    "ConnectionConfig",
+    "Effective",
+    "InvalidValue",
+    "MisplacedProperty",
+    "ProducerConfig",
+    "PropertiesFileError",
+    "Property",
+    "Role",
+    "Rule",
+    "RuleBroken",
+    "Translation",
+    "UnknownProperty",
+    "Value",
+    "check_record",
+    "format_properties",
+    "is_secret",
+    "load_catalogue",
+    "parse_pairs",
+    "parse_properties",
+    "perf_test_command",
+    "read_properties",
+    "translate_to_java",
+]

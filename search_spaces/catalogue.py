@@ -1,0 +1,168 @@
+"""What a client's properties are called, take and default to: the client's own list, as data."""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Final, Literal
+
+from search_spaces.errors import MisplacedProperty, UnknownProperty
+from search_spaces.java_names import JAVA_HINTS
+from search_spaces.roles import Role, is_secret, role_of
+
+Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
+LIBRDKAFKA: Final = "2.16"
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One row of the client's list of properties.
+
+    Attributes:
+        name: the name as the client spells it.
+        scope: "global", or "topic" for what the client applies to each topic.
+        producer: whether a producer uses it.
+        kind: the type of its value.
+        low: the least number taken, in the unit that the name gives; None when it is no number.
+        high: the greatest number taken, likewise.
+        choices: the words taken; None when it is no enumeration.
+        default: the client's default as the client writes it; None when there is none. What it derives from
+            other properties instead is in `search_spaces.effective`.
+        alias_of: the canonical name, when this is another name for it.
+        description: a sentence of the client's own.
+
+    Source: `rd_kafka_conf_properties_show` of the library, read by `scripts/make_catalogue.py`.
+    """
+
+    name: str
+    scope: Literal["global", "topic"]
+    producer: bool
+    kind: Kind
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...] | None
+    default: str | None
+    alias_of: str | None
+    description: str
+
+    @property
+    def role(self) -> Role:
+        """Who sets it: the measured config, the connection, or the load generator."""
+        return self._placed()[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it has its role, as advice to whoever put it elsewhere."""
+        return self._placed()[1]
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value must never be shown."""
+        return is_secret(self.name)
+
+    def _placed(self) -> tuple[Role, str]:
+        return role_of(self.alias_of or self.name, producer=self.producer, pointer=self.kind == "pointer")
+
+
+class Catalogue:
+    """The properties of one version of one client, by name.
+
+    Iterating gives the canonical properties in the client's order; `len` counts them.
+
+    Attributes:
+        client: the client's name, "librdkafka".
+        version: the version described, such as "2.16.0".
+    """
+
+    __slots__ = ("_properties", "client", "version")
+
+    def __init__(self, client: str, version: str, properties: Mapping[str, Property]) -> None:
+        self.client = client
+        self.version = version
+        self._properties = MappingProxyType(dict(properties))
+
+    def __iter__(self) -> Iterator[Property]:
+        return (entry for entry in self._properties.values() if entry.alias_of is None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._properties
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return load_catalogue, (".".join(self.version.split(".")[:2]),)
+
+    def find(self, name: str) -> Property:
+        """Return the property called `name`, with aliases resolved to the canonical entry.
+
+        Raises:
+            UnknownProperty: the client has no such property; the error carries the nearest names.
+            MisplacedProperty: a property that the client keeps out of its list (`test.mock.*`).
+        """
+        entry = self._properties.get(name)
+        if entry is None:
+            hidden_role, reason = role_of(name, producer=True, pointer=False)
+            if hidden_role is Role.RESERVED:
+                raise MisplacedProperty(name, hidden_role, reason)
+            raise UnknownProperty(name, self.client, self.nearest(name), JAVA_HINTS.get(name, ""))
+        return entry if entry.alias_of is None else self._properties[entry.alias_of]
+
+    def nearest(self, name: str, *, most: int = 2) -> tuple[str, ...]:
+        """Return up to `most` names that look like `name` and may be set as text, best first."""
+        settable = [entry.name for entry in self._properties.values() if entry.role is not Role.RESERVED]
+        return tuple(difflib.get_close_matches(name.lower().replace("_", "."), settable, n=most, cutoff=0.75))
+
+
+def load_catalogue(version: str = LIBRDKAFKA) -> Catalogue:
+    """Return the catalogue of librdkafka `version` ("major.minor"); the same object each time.
+
+    Raises:
+        FileNotFoundError: no catalogue of that version is shipped.
+    """
+    return _read(version)
+
+
+# librdkafka's table calls these aliases of names that only it uses; Kafka's own names are what users know and paste.
+_KAFKA_NAMES: Final = {
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "queue.buffering.max.ms": "linger.ms",
+    "message.send.max.retries": "retries",
+    "compression.codec": "compression.type",
+    "request.required.acks": "acks",
+    "message.timeout.ms": "delivery.timeout.ms",
+}
+
+
+def _alias_of(name: str, alias_of: str | None) -> str | None:
+    """The canonical name behind a name; None if it is canonical itself."""
+    canonical = _KAFKA_NAMES.get(alias_of or name, alias_of)
+    return None if canonical == name else canonical
+
+
+@lru_cache
+def _read(version: str) -> Catalogue:
+    name = f"librdkafka_{version.replace('.', '_')}.json"
+    data = json.loads(resources.files("search_spaces").joinpath(name).read_text(encoding="utf-8"))
+    properties: dict[str, Property] = {}
+    for row in data["properties"]:
+        entry = Property(
+            name=row["name"],
+            scope=row["scope"],
+            producer=row["producer"],
+            kind=row["type"],
+            low=row["low"],
+            high=row["high"],
+            choices=None if row["choices"] is None else tuple(row["choices"]),
+            default=row["default"],
+            alias_of=_alias_of(row["name"], row["alias_of"]),
+            description=row["description"],
+        )
+        # Some names stand in both lists of the client; setting one on a client sets the global one, listed
+        # first.
+        properties.setdefault(entry.name, entry)
+    return Catalogue(data["client"], data["version"], properties)

@@ -1,0 +1,161 @@
+"""A producer config that is known to be good: the one type that runners take and records keep."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
+from typing import Final, Self
+
+from search_spaces.catalogue import Catalogue, load_catalogue
+from search_spaces.effective import Effective
+from search_spaces.errors import ConflictingSpellings, MisplacedProperty
+from search_spaces.roles import Role
+from search_spaces.rules import RULES
+from search_spaces.values import Value, canonical_value
+
+_FINGERPRINT_DIGITS: Final = 16
+_CHECKED: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig:
+    """The properties under test, checked: proof that the client takes them and does what they say.
+
+    Built only by `parse` (and `updated`, which parses again). Hashable and picklable. Equal configs have the
+    same given properties: one that spells a default out is another config than one that leaves it out,
+    because the client derives defaults only for what is left out.
+
+    Attributes:
+        client: the client that the property names belong to, "librdkafka".
+        pairs: canonical name and canonical value of each given property, sorted by name.
+    """
+
+    client: str
+    pairs: tuple[tuple[str, str], ...]
+    _catalogue: Catalogue = field(repr=False, compare=False)
+    checked: InitVar[object] = None
+
+    def __post_init__(self, checked: object) -> None:
+        if checked is not _CHECKED:
+            raise TypeError("a ProducerConfig is built by ProducerConfig.parse, which checks it")
+
+    @classmethod
+    def parse(cls, mapping: Mapping[str, Value], *, catalogue: Catalogue | None = None) -> Self:
+        """Check the properties of `mapping`, written by any of their names, and return them as a config.
+
+        Refused is what the client would refuse, and what it would take without a word and not do.
+
+        Args:
+            mapping: property names and values; text, or the plain values of YAML. Left out is the client's
+                default.
+            catalogue: the client's properties; librdkafka's as shipped when None.
+
+        Raises:
+            UnknownProperty: a name is no property of the client.
+            InvalidValue: a property does not take its value.
+            ConflictingSpellings: a property stands there under two names with two values.
+            MisplacedProperty: a property of the connection, or one that the load generator sets.
+            RuleBroken: the values do not go together.
+        """
+        catalogue = catalogue or load_catalogue()
+        values = canonical_values(mapping, Role.PRODUCER, catalogue)
+        effective = Effective(catalogue, values)
+        for rule in RULES:
+            rule.check(effective)
+        return cls(catalogue.client, tuple(sorted(values.items())), catalogue, _CHECKED)
+
+    def updated(self, changes: Mapping[str, Value]) -> Self:
+        """Return this config with the properties of `changes` set, checked anew.
+
+        Raises:
+            ConfigError: as for `parse`.
+        """
+        changed = canonical_values(changes, Role.PRODUCER, self._catalogue)
+        return self.parse({**self.values, **changed}, catalogue=self._catalogue)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The given properties, canonical, as the client's constructor takes them; a new dict each time."""
+        return dict(self.pairs)
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that name the config, whatever the order or the spelling of its properties."""
+        lines = [self.client, *(f"{name}={value}" for name, value in self.pairs)]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+
+    @property
+    def in_force(self) -> Effective:
+        """The config seen through the client's defaults, with numbers and flags read."""
+        return Effective(self._catalogue, self.values)
+
+    def effective(self, name: str) -> str:
+        """Return the value in force for the property `name`, given or default; "" when it has none.
+
+        Raises:
+            UnknownProperty: the client has no such property.
+        """
+        return self.in_force.text(name)
+
+    @property
+    def acks(self) -> int:
+        """Whose acknowledgement a record waits for: 0 nobody's, 1 the leader's, -1 all in-sync replicas'."""
+        return self.in_force.integer("acks")
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether the broker discards repeats of this producer's batches."""
+        return self.in_force.flag("enable.idempotence")
+
+    @property
+    def linger_ms(self) -> float:
+        """How long a record waits for others to fill its batch, in milliseconds; whole microseconds."""
+        return self.in_force.number("linger.ms")
+
+    @property
+    def compression(self) -> str:
+        """The codec: none, gzip, snappy, lz4 or zstd."""
+        return self.in_force.text("compression.type")
+
+    @property
+    def max_batch_bytes(self) -> int:
+        """Bytes of a full batch, framing included: `batch.size`, capped by `message.max.bytes`."""
+        return min(self.in_force.integer("batch.size"), self.in_force.integer("message.max.bytes"))
+
+    @property
+    def queue_bytes(self) -> int:
+        """How many bytes of values the client's queue holds; keys do not count."""
+        return self.in_force.integer("queue.buffering.max.kbytes") * 1024
+
+    @property
+    def delivery_timeout_s(self) -> float | None:
+        """How many seconds the client tries to deliver a record; None when for ever."""
+        timeout_ms = self.in_force.number("delivery.timeout.ms")
+        return timeout_ms / 1000 if timeout_ms else None
+
+
+def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalogue) -> dict[str, str]:
+    """Return canonical values by canonical name, for properties that must all have `role`.
+
+    Raises:
+        UnknownProperty: a name is no property of the client.
+        MisplacedProperty: a property has another role.
+        InvalidValue: a property does not take its value.
+        ConflictingSpellings: a property stands there under two names with two values.
+    """
+    values: dict[str, str] = {}
+    spellings: dict[str, str] = {}
+    for spelling, value in mapping.items():
+        entry = catalogue.find(spelling)
+        if entry.role is not role:
+            raise MisplacedProperty(spelling, entry.role, entry.reason)
+        canonical = canonical_value(entry, value)
+        if values.get(entry.name, canonical) != canonical:
+            raise ConflictingSpellings(
+                entry.name,
+                (spellings[entry.name], spelling),
+                (values[entry.name], canonical),
+                secret=entry.secret,
+            )
+        values[entry.name] = canonical
+        spellings.setdefault(entry.name, spelling)
+    return values

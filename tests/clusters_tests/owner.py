@@ -1,0 +1,60 @@
+"""A program that owns a broker, or a topic, until it is killed; run by tests as `python -m`.
+
+    owner.py broker                    starts an embedded cluster
+    owner.py topic BOOTSTRAP           creates an owned topic on an existing cluster
+
+It writes one line of JSON and then waits for ever.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from runners.clusters.embedded import EmbeddedCluster
+from runners.clusters.existing import ExistingCluster
+from runners.clusters.processes import records
+from runners.clusters.topics import OwnedTopics
+
+
+def main(what: str, *arguments: str) -> None:
+    if what == "broker":
+        cluster = EmbeddedCluster()
+        running = cluster.start()
+        (record,) = (record for record in records("broker") if record.facts["bootstrap"] == running.bootstrap)
+        tell(
+            bootstrap=running.bootstrap,
+            broker=running.local_brokers[0].pid,
+            keeper=record.owner.pid,
+            folder=record.facts["folder"],
+            record=str(record.path),
+        )
+        signal.pause()
+    else:
+        topics = OwnedTopics(ExistingCluster(arguments[0]).start())
+        tell(topic=topics.create().name, run_id=topics.run_id)
+        signal.pause()
+
+
+def tell(**facts: Any) -> None:
+    os.write(1, (json.dumps(facts) + "\n").encode())
+
+
+@contextmanager
+def running_owner(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
+    """Run this program; what it told comes with it. It is killed at the end."""
+    command = [sys.executable, "-m", "tests.clusters_tests.owner", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        try:
+            assert owner.stdout is not None
+            yield owner, json.loads(owner.stdout.readline())
+        finally:
+            owner.kill()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,114 @@
+"""A broker in a container; with an engine and an image only."""
+
+import gc
+import importlib.util
+import shutil
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.clusters.container import DEFAULT_IMAGE, ContainerCluster, variable_name
+from runners.clusters.java import find_java
+from runners.clusters.kafka_java import KafkaJava
+from runners.clusters.topics import OwnedTopics
+from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
+
+STAND_IN = "kafka-tuner-test/kafka:stand-in"
+BASE = "python:3.11-slim-bookworm"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Any]:
+    docker = pytest.importorskip("docker", reason="the extra `containers` is not installed")
+    # Asked in a process of its own: docker's client leaves a socket open when it finds no engine, and whichever test the
+    # collector runs in would fail for it.
+    if subprocess.run([sys.executable, "-c", "import docker; docker.from_env()"], capture_output=True).returncode:
+        pytest.skip("no Docker engine answers")
+    client = docker.from_env()
+    with pytest.MonkeyPatch.context() as patch:
+        from testcontainers.core.config import testcontainers_config
+
+        if not has_image(client, testcontainers_config.ryuk_image):
+            patch.setattr(testcontainers_config, "_ryuk_disabled", True)
+        if testcontainers_config.tc_host_override is None:
+            patch.setattr(testcontainers_config, "tc_host_override", "127.0.0.1")
+        yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def image(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Kafka's own image where it is; else a stand-in with the same contract, built without a registry."""
+    if has_image(engine, DEFAULT_IMAGE):
+        return DEFAULT_IMAGE
+    if not has_image(engine, BASE):
+        pytest.skip(f"neither {DEFAULT_IMAGE} nor {BASE}, to build a stand-in from, is on this engine: pull one")
+    context = tmp_path_factory.mktemp("image")
+    shutil.copytree(Path(__file__).parent / "image", context, dirs_exist_ok=True)
+    kafka = KafkaJava.prepare()
+    shutil.copytree(find_java().path.parent.parent, context / "java")
+    shutil.copytree(Path(kafka.class_path.partition(":")[0]).parent, context / "jars")
+    engine.images.build(path=str(context), tag=STAND_IN, rm=True)
+    return STAND_IN
+
+
+def has_image(client: Any, name: str) -> bool:
+    import docker.errors  # type: ignore[import-untyped]
+
+    try:
+        client.images.get(name)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
+@pytest.mark.docker
+def test_a_broker_in_a_container_serves_topics_and_is_removed(engine: Any, image: str) -> None:
+    cluster = ContainerCluster(image, properties={"message.max.bytes": "2000000"})
+    try:
+        running = cluster.start()
+        assert (running.kind, running.local_brokers) == ("container", ())
+        with OwnedTopics(running) as topics:
+            topic = topics.create(2)
+            assert topic.max_message_bytes == 2_000_000
+            assert topics.end_offsets(topic) == (0, 0)
+    finally:
+        cluster.stop()
+    assert engine.containers.list(all=True, filters={"ancestor": image}) == []
+    cluster.stop()  # any number of times
+
+
+@pytest.mark.docker
+def test_a_broker_that_ends_shows_its_log(engine: Any, image: str) -> None:
+    with pytest.raises(BrokerDidNotStart, match=r"(?s)its container ended.*num\.io\.threads"):
+        ContainerCluster(image, properties={"num.io.threads": "-1"}).start()
+    assert engine.containers.list(all=True, filters={"ancestor": image}) == []
+
+
+def test_no_engine_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("testcontainers", reason="the extra `containers` is not installed")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    message = ""
+    try:
+        ContainerCluster().start()
+    except EmbeddedBrokerError as error:
+        message = str(error)
+    assert "A Docker engine and the image apache/kafka" in message
+    with warnings.catch_warnings():  # docker's client leaves a socket open when it finds no engine
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+def test_a_missing_package_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(EmbeddedBrokerError, match="extra `containers`"):
+        ContainerCluster().start()
+
+
+def test_variables_are_named_as_kafka_s_image_reads_them() -> None:
+    assert variable_name("log.retention.check.interval.ms") == "KAFKA_LOG_RETENTION_CHECK_INTERVAL_MS"
+    assert variable_name("abc_def") == "KAFKA_ABC__DEF"
+    assert variable_name("abc-def") == "KAFKA_ABC___DEF"

@@ -1,0 +1,251 @@
+"""A broker of our own comes up with no set-up and leaves nothing behind, whoever is killed."""
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from runners.clusters.broker_properties import Node, broker_properties, properties_text
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.contact import Contact
+from runners.clusters.embedded import EmbeddedCluster
+from runners.clusters.keeping import clear_leftovers
+from runners.clusters.layout import LOGS_KEPT, drop_old_logs, log_folder, remove_folder
+from runners.clusters.ports import free_ports, listener
+from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.clusters.topics import OwnedTopics
+from runners.errors import BrokerDidNotStart, DiskTooFull
+from tests.clusters_tests.owner import running_owner
+from tests.clusters_tests.waiting import eventually
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The temporary folder of a test and of what it starts."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.broker
+def test_start_and_stop_leave_no_process_port_folder_or_record(scratch: Path) -> None:
+    told: list[str] = []
+    before = {record.path for record in records("broker")}
+    cluster = EmbeddedCluster()
+    running = cluster.start(told.append)
+    (local,) = running.local_brokers
+    assert running.kind == "embedded"
+    assert running.bootstrap == f"127.0.0.1:{local.port}"
+    assert psutil.Process(local.pid).name() == "java"
+    assert local.log_dir is not None
+    assert (local.log_dir / "meta.properties").exists()
+    assert local.log_dir.is_relative_to(scratch)
+    assert told[-1] == "starting Kafka (1 broker)"
+
+    cluster.stop()
+    assert not psutil.pid_exists(local.pid)
+    assert not listens(local.port)
+    assert list(scratch.iterdir()) == []
+    assert {record.path for record in records("broker")} == before
+    assert [log.stat().st_size > 0 for log in log_folder().glob("broker-*.log")], "its log is kept"
+    cluster.stop()  # any number of times
+
+
+@pytest.mark.broker
+def test_it_listens_on_loopback_only(broker: RunningCluster) -> None:
+    for local in broker.local_brokers:
+        addresses = {
+            connection.laddr.ip
+            for connection in psutil.Process(local.pid).net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+        }
+        assert {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}
+
+
+class Killed(NamedTuple):
+    """Who is sent SIGKILL."""
+
+    owner: bool
+    keeper: bool
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    "killed", [Killed(owner=True, keeper=False), Killed(owner=False, keeper=True), Killed(owner=True, keeper=True)]
+)
+def test_the_broker_ends_with_whoever_is_killed(scratch: Path, killed: Killed) -> None:
+    with running_owner("broker") as (owner, told):
+        broker = ProcessIdentity.of(told["broker"])
+        if killed.keeper:
+            os.kill(told["keeper"], signal.SIGKILL)
+        if killed.owner:
+            owner.kill()
+        assert eventually(lambda: broker.process() is None)
+    if killed.keeper:
+        # Nobody was left to clean up: the next start does.
+        assert Path(told["folder"]).exists()
+        clear_leftovers()
+        assert not Path(told["folder"]).exists()
+    assert eventually(lambda: not Path(told["folder"]).exists())
+    assert eventually(lambda: not Path(told["record"]).exists())
+
+
+@pytest.mark.broker
+def test_ctrl_c_in_the_terminal_does_not_reach_the_broker(broker: RunningCluster) -> None:
+    (local,) = broker.local_brokers
+    assert os.getsid(local.pid) != os.getsid(0)
+    assert os.getpgid(local.pid) != os.getpgid(0)
+
+
+@pytest.mark.broker
+def test_three_brokers_carry_replication_three() -> None:
+    cluster = EmbeddedCluster(3)
+    try:
+        running = cluster.start()
+        assert len(running.bootstrap.split(",")) == len(running.local_brokers) == 3
+        with OwnedTopics(running) as topics:
+            topic = topics.create(3, 3, {"min.insync.replicas": "2"})
+            assert topic.replication == 3
+            assert topic.configs["min.insync.replicas"] == "2"
+            copies = [folder for local in running.local_brokers if (folder := local.log_dir)]
+            assert eventually(lambda: sum(len(list(copy.glob(f"{topic.name}-*"))) for copy in copies) == 9)
+            assert topics.delete(topic) == ()
+    finally:
+        cluster.stop()
+    assert not any(psutil.pid_exists(local.pid) for local in running.local_brokers)
+
+
+@pytest.mark.broker
+def test_a_taken_port_is_one_clear_error_naming_its_holder(scratch: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(BrokerDidNotStart, match=rf"127\.0\.0\.1:{port} can't be had.*process {os.getpid()}"):
+            EmbeddedCluster(port=port).start()
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.broker
+def test_a_wrong_property_names_the_log_and_what_it_says(scratch: Path) -> None:
+    cluster = EmbeddedCluster(properties={"num.io.threads": "-1"})
+    with pytest.raises(BrokerDidNotStart, match=r"broker-[0-9a-f]{12}\.log") as caught:
+        cluster.start()
+    assert "num.io.threads" in str(caught.value)
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.broker
+def test_a_silent_broker_is_given_up_and_ended(scratch: Path) -> None:
+    before = len(list(records("broker")))
+    with pytest.raises(BrokerDidNotStart, match="must answer within 0 s"):
+        EmbeddedCluster(start_timeout_s=0.0).start()
+    assert list(scratch.iterdir()) == []
+    assert len(list(records("broker"))) == before
+
+
+@pytest.mark.broker
+def test_a_start_that_has_the_jars_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("KAFKA_TUNER_MAVEN_REPOSITORY", "http://127.0.0.1:1")
+    (port,) = free_ports("127.0.0.1", 1)
+    cluster = EmbeddedCluster(port=port, properties={"message.max.bytes": "2000000"})
+    try:
+        running = cluster.start()
+        assert running.bootstrap == f"127.0.0.1:{port}"
+        process = listener(port)
+        assert process is not None
+        assert process.pid == running.local_brokers[0].pid
+        assert len(Contact(running.connection).metadata(10.0).brokers) == 1
+    finally:
+        cluster.stop()
+
+
+def test_a_full_disk_is_refused_before_anything_starts(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(scratch)._replace(free=10**9)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(DiskTooFull, match=r"2\.1 GB must be free.*has 1\.0 GB"):
+        EmbeddedCluster().start()
+    assert list(scratch.iterdir()) == []
+
+
+def test_fewer_than_one_broker_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one broker"):
+        EmbeddedCluster(0)
+
+
+@pytest.fixture
+def quiet_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KAFKA_TUNER_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+def test_leftovers_of_live_keepers_and_of_other_hosts_stay(quiet_state: Path) -> None:
+    live, foreign = quiet_state / "kafka-tuner-broker-000000000001", quiet_state / "kafka-tuner-broker-000000000002"
+    for folder in (live, foreign):
+        folder.mkdir()
+    Record("broker", "1", ProcessIdentity.of(), {"folder": str(live)}).save()
+    Record("broker", "2", ProcessIdentity(2**22, 0.0), {"folder": str(foreign)}, host="elsewhere").save()
+    clear_leftovers()
+    assert live.exists()
+    assert foreign.exists()
+
+
+def test_a_record_never_has_another_folder_removed(quiet_state: Path) -> None:
+    precious = quiet_state / "precious"
+    precious.mkdir()
+    Record("broker", "1", ProcessIdentity(2**22, 0.0), {"folder": str(precious)}).save()
+    clear_leftovers()
+    assert precious.exists()
+    assert list(records("broker")) == []
+
+
+def test_a_process_id_used_again_is_another_process() -> None:
+    me = ProcessIdentity.of()
+    assert me.process() is not None
+    assert ProcessIdentity(me.pid, me.started_s - 1000).process() is None
+
+
+def test_a_damaged_record_is_passed_over(quiet_state: Path) -> None:
+    record = Record("broker", "1", ProcessIdentity.of(), {"folder": "x"})
+    record.save()
+    record.path.write_text(record.path.read_text()[:20])
+    assert list(records("broker")) == []
+
+
+def test_only_the_newest_logs_are_kept(quiet_state: Path) -> None:
+    log_folder().mkdir(parents=True)
+    for age in range(LOGS_KEPT + 5):
+        log = log_folder() / f"broker-{age:012x}.log"
+        log.touch()
+        os.utime(log, (1000 - age, 1000 - age))
+    drop_old_logs()
+    assert {log.name for log in log_folder().iterdir()} == {f"broker-{age:012x}.log" for age in range(LOGS_KEPT)}
+
+
+def test_remove_folder_wants_a_name_of_ours(tmp_path: Path) -> None:
+    tmp_path.joinpath("kafka-tuner-broker-0123").mkdir()
+    remove_folder(tmp_path / "kafka-tuner-broker-0123")
+    assert tmp_path.joinpath("kafka-tuner-broker-0123").exists()
+
+
+def test_properties_of_the_user_win() -> None:
+    node = Node(1, "127.0.0.1", 9092, 9093, Path("/data"))
+    assert broker_properties(node, [node], {"log.dirs": "/mine"})["log.dirs"] == "/mine"
+
+
+def test_a_properties_file_keeps_what_java_would_read_otherwise() -> None:
+    text = properties_text({"a b": "C:\\x", "jaas": 'user="ü" ;', "lead": " two"})
+    assert text == 'a\\ b=C:\\\\x\njaas=user="\\u00fc" ;\nlead=\\ two\n'

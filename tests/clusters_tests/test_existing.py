@@ -1,0 +1,203 @@
+"""A cluster of somebody else's: found, or refused with the true cause."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from runners.clusters.cluster import LocalBroker, RunningCluster
+from runners.clusters.embedded import EmbeddedCluster
+from runners.clusters.existing import ExistingCluster
+from runners.clusters.ports import free_ports
+from runners.clusters.topics import OwnedTopics
+from runners.errors import TargetError, TargetRefused, TargetUnreachable
+from tests.clusters_tests.waiting import PATIENCE_S
+
+Answer = Callable[[socket.socket, threading.Event], None]
+TLS_ALERT = bytes.fromhex("15030300020246")
+
+
+@contextmanager
+def server(answer: Answer) -> Iterator[str]:
+    """Something that listens and is no Kafka; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ended = threading.Event()
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection:
+                    if ended.is_set():
+                        return
+                    connection.settimeout(1)
+                    try:
+                        connection.recv(4096)
+                        answer(connection, ended)
+                    except OSError:
+                        continue
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        host, port = listening.getsockname()
+        yield f"{host}:{port}"
+        ended.set()
+        with socket.socket() as waker:
+            waker.connect_ex((host, port))
+        thread.join()
+
+
+def hang_up(_: socket.socket, ended: threading.Event) -> None:
+    """As Kafka's TLS listener does when it is sent plaintext."""
+
+
+def alert(connection: socket.socket, ended: threading.Event) -> None:
+    """As other TLS servers do."""
+    connection.sendall(TLS_ALERT)
+
+
+def say_nothing(_: socket.socket, ended: threading.Event) -> None:
+    ended.wait(PATIENCE_S)
+
+
+def web_page(connection: socket.socket, ended: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+
+def start(bootstrap: str, timeout_s: float = 10.0, **properties: str) -> RunningCluster:
+    named = {name.replace("_", "."): value for name, value in properties.items()}
+    return ExistingCluster(bootstrap, named, timeout_s=timeout_s).start()
+
+
+@pytest.mark.broker
+def test_a_broker_on_this_host_is_found_with_its_process(broker: RunningCluster) -> None:
+    cluster = ExistingCluster(broker.bootstrap, {"client.id": "me"})
+    found = cluster.start()
+    (local,) = broker.local_brokers
+    assert found.kind == "existing"
+    assert found.connection == {"bootstrap.servers": broker.bootstrap, "client.id": "me"}
+    assert found.local_brokers == (LocalBroker(local.pid, local.port, local.log_dir),), "it is ours"
+    cluster.stop()
+    assert ExistingCluster(broker.bootstrap).start().bootstrap == broker.bootstrap
+
+
+def test_nobody_listens() -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    with pytest.raises(TargetUnreachable, match=rf"127\.0\.0\.1:{port}, but: .*Connection refused.*Check the address"):
+        start(f"127.0.0.1:{port}")
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(TargetUnreachable, match=r"Failed to resolve.*Check the name"):
+        start("broker.invalid:9092")
+
+
+def test_a_listener_that_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with (
+        server(say_nothing) as address,
+        pytest.raises(TargetUnreachable, match=f"must answer at {address}"),
+    ):
+        start(address, timeout_s=1.0)
+    assert capfd.readouterr() == ("", ""), "librdkafka is kept quiet"
+
+
+@pytest.mark.parametrize("answer", [hang_up, alert])
+def test_plaintext_to_a_tls_port(answer: Answer) -> None:
+    with server(answer) as address, pytest.raises(TargetError, match=r"hangs up.*security\.protocol") as caught:
+        start(address)
+    assert isinstance(caught.value, TargetRefused)
+
+
+@pytest.mark.broker
+def test_tls_to_a_plaintext_port(broker: RunningCluster) -> None:
+    with pytest.raises(TargetRefused, match=r"SSL handshake failed.*may be plaintext"):
+        start(broker.bootstrap, security_protocol="ssl")
+
+
+def test_a_port_of_something_else() -> None:
+    with server(web_page) as address, pytest.raises(TargetRefused, match="Is that port a Kafka listener"):
+        start(address)
+
+
+def test_a_property_that_librdkafka_does_not_know() -> None:
+    with pytest.raises(TargetRefused, match=r'No such configuration property: "sasl\.pasword"'):
+        start("127.0.0.1:9092", sasl_pasword="secret")
+
+
+@pytest.mark.broker
+def test_a_broker_that_advertises_an_address_nobody_reaches(broker: RunningCluster) -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    (unused,) = free_ports("127.0.0.1", 1)
+    elsewhere = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{unused}"}
+    cluster = EmbeddedCluster(port=port, properties=elsewhere)
+    try:
+        cluster.start()
+        with pytest.raises(TargetUnreachable, match=rf"127\.0\.0\.1:{unused}.*advertised\.listeners"):
+            start(f"127.0.0.1:{port}")
+    finally:
+        cluster.stop()
+
+
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SECURED = {
+    "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "listener.name.plaintext.plain.sasl.jaas.config": (
+        f'{LOGIN} username="admin" password="top" user_admin="top" user_guest="low";'
+    ),
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:admin;User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "false",
+}
+
+
+def login(user: str, password: str) -> dict[str, str]:
+    return {
+        "security.protocol": "sasl_plaintext",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": password,
+    }
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[RunningCluster]:
+    cluster = EmbeddedCluster(properties=SECURED, connection=login("admin", "top"))
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
+@pytest.mark.broker
+def test_the_right_password_is_let_in(secured: RunningCluster) -> None:
+    found = ExistingCluster(secured.bootstrap, login("admin", "top")).start()
+    with OwnedTopics(found) as topics:
+        assert topics.create(2).partitions == 2
+
+
+@pytest.mark.broker
+def test_a_wrong_password_is_the_cause_named(secured: RunningCluster) -> None:
+    with pytest.raises(TargetRefused, match=r"uthentication failed.*Check user, password"):
+        ExistingCluster(secured.bootstrap, login("admin", "guess")).start()
+
+
+@pytest.mark.broker
+def test_plaintext_to_a_listener_that_wants_a_login(secured: RunningCluster) -> None:
+    with pytest.raises(TargetRefused, match=r"security\.protocol"):
+        ExistingCluster(secured.bootstrap).start()
+
+
+@pytest.mark.broker
+def test_a_user_without_rights_is_told_which_are_missing(secured: RunningCluster) -> None:
+    guest = ExistingCluster(secured.bootstrap, login("guest", "low")).start()
+    with (
+        OwnedTopics(guest) as topics,
+        pytest.raises(TargetRefused, match=r"The right to create topic tuner-.*is needed.*Authorization failed"),
+    ):
+        topics.create()

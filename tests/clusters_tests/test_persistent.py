@@ -1,0 +1,71 @@
+"""A broker that outlives the command that started it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.clusters.contact import Contact
+from runners.clusters.persistent import persistent_status, start_persistent, stop_persistent
+from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.errors import EmbeddedBrokerError
+from tests.clusters_tests.waiting import eventually
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KAFKA_TUNER_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+def test_none_runs_at_first() -> None:
+    assert persistent_status() is None
+    assert stop_persistent() is None
+
+
+@pytest.mark.broker
+def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
+    start = "from runners.clusters.persistent import start_persistent; start_persistent()"
+    subprocess.run([sys.executable, "-c", start], check=True)
+    running = persistent_status()
+    try:
+        assert running is not None
+        assert len(Contact({"bootstrap.servers": running.bootstrap}).metadata(10.0).brokers) == 1
+        assert all(log.exists() for log in running.logs)
+        with pytest.raises(EmbeddedBrokerError, match=f"{running.bootstrap} is running already"):
+            start_persistent()
+    finally:
+        stopped = stop_persistent()
+    assert stopped == running
+    assert not any(psutil.pid_exists(pid) for pid in running.pids)
+    assert not running.folder.exists()
+    assert persistent_status() is None
+
+
+@pytest.mark.broker
+def test_after_its_keeper_was_killed_it_is_not_running_and_can_be_started_again() -> None:
+    first = start_persistent()
+    try:
+        (record,) = records("persistent")
+        broker = ProcessIdentity.of(first.pids[0])
+        os.kill(record.owner.pid, signal.SIGKILL)
+        assert eventually(lambda: broker.process() is None)
+        assert persistent_status() is None
+        second = start_persistent()
+        assert second.pids != first.pids
+        assert not first.folder.exists()
+    finally:
+        stop_persistent()
+    assert persistent_status() is None
+
+
+def test_a_record_whose_process_id_is_used_again_is_stale() -> None:
+    me = ProcessIdentity.of()
+    Record("persistent", "broker", ProcessIdentity(me.pid, me.started_s - 1000), {"folder": "x"}).save()
+    assert persistent_status() is None
+    assert stop_persistent() is None
+    assert list(records("persistent")) == []

@@ -1,0 +1,229 @@
+"""Owned topics: created ready, deleted with their space, found after a crash; foreign ones never touched."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers, sweep_dead_runs
+from runners.clusters.processes import Record, records
+from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics import RECORD_KIND, OwnedTopics, Topic, new_run_id, owned_configs, run_of
+from runners.errors import WorkloadRefused
+from tests.clusters_tests.owner import running_owner
+from tests.clusters_tests.waiting import eventually
+from tests.conftest import TopicMaker
+
+NOT_OURS = [
+    "tuner-orders",
+    "tuner-",
+    "tuner-20260131T235959-0a1b2c3d",
+    "tuner-20260131T235959-0a1b2c3d-",
+    "tuner-20260131T235959-0A1B2C3D-0",
+    "tuner-20260131T235959-0a1b2c3d-0-copy",
+    "my-tuner-20260131T235959-0a1b2c3d-0",
+    "tuner-20260131T235959-0a1b2c3d-0\n",
+    "tuner-20260131-235959-0a1b2c3d-0",
+    "tuner-2026013aT235959-0a1b2c3d-0",
+    "tuner-2026013\N{ARABIC-INDIC DIGIT ONE}T235959-0a1b2c3d-0",
+    "__consumer_offsets",
+]
+
+
+def test_a_run_id_is_recognised_in_its_topics() -> None:
+    run_id = new_run_id()
+    assert run_of(f"tuner-{run_id}-0") == run_id
+    assert run_of(f"tuner-{run_id}-123456") == run_id
+    assert new_run_id() != run_id
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_other_names_are_not_ours(name: str) -> None:
+    assert run_of(name) is None
+
+
+@given(st.text(max_size=40), st.text(max_size=10))
+def test_nothing_around_a_name_of_ours_is_ours(before: str, after: str) -> None:
+    name = f"tuner-20260131T235959-0a1b2c3d-7{after}"
+    assert run_of(before + name) is None or (before == "" and (after == "" or after.isdecimal()))
+
+
+@given(st.integers(1, 24))
+def test_the_disk_s_bound_does_not_depend_on_the_partitions(partitions: int) -> None:
+    configs = owned_configs(partitions)
+    most = partitions * (int(configs["retention.bytes"]) + int(configs["segment.bytes"]))
+    assert most <= 1.5 * 2**30
+    assert int(configs["retention.bytes"]) >= int(configs["segment.bytes"])
+
+
+def partition_folders(broker: RunningCluster, topic: Topic) -> list[Path]:
+    folder = broker.local_brokers[0].log_dir
+    assert folder is not None
+    return list(folder.glob(f"{topic.name}-*"))
+
+
+def write(broker: RunningCluster, topic: Topic, records_sent: int, record_bytes: int = 1000) -> None:
+    producer = Producer({**broker.connection, "acks": "all", "log_level": 0, "linger.ms": 5})
+    for number in range(records_sent):
+        producer.produce(topic.name, bytes(record_bytes), partition=number % topic.partitions)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+@pytest.mark.broker
+def test_a_new_topic_can_be_written_to_and_counted(broker: RunningCluster) -> None:
+    with OwnedTopics(broker) as topics:
+        topic = topics.create(3, 1, {"max.message.bytes": "2000000"})
+        assert (topic.partitions, topic.replication, topic.owned) == (3, 1, True)
+        assert topic.max_message_bytes == 2_000_000
+        assert owned_configs(3).items() <= topic.configs.items()
+        assert topics.end_offsets(topic) == (0, 0, 0)
+        write(broker, topic, 10)
+        assert topics.end_offsets(topic) == (4, 3, 3)
+
+
+@pytest.mark.broker
+def test_deleting_waits_until_the_space_is_free(broker: RunningCluster) -> None:
+    topics = OwnedTopics(broker)
+    topic = topics.create(2)
+    write(broker, topic, 1000)
+    assert len(partition_folders(broker, topic)) == 2
+    assert topics.delete(topic) == ()
+    assert partition_folders(broker, topic) == []
+    assert topics.delete(topic) == (), "again is no error"
+
+
+@pytest.mark.broker
+def test_without_a_known_log_folder_deletion_waits_for_the_metadata(broker: RunningCluster) -> None:
+    remote = RunningCluster("existing", broker.connection)
+    topics = OwnedTopics(remote)
+    topic = topics.create()
+    assert topics.delete(topic) == ()
+    assert topic.name not in TopicAdmin(broker.connection).names()
+
+
+@pytest.mark.broker
+def test_retention_keeps_the_disk_bounded(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    mib = 1024 * 1024
+    topic = new_topic(1, {"segment.bytes": str(mib), "retention.bytes": str(2 * mib)})
+    write(broker, topic, 20 * 1024, 1024)
+    (folder,) = partition_folders(broker, topic)
+
+    def log_bytes() -> int:
+        try:
+            return sum(file.stat().st_size for file in folder.glob("*.log"))
+        except FileNotFoundError:  # deleted between the listing and the look
+            return 20 * mib
+
+    # The bound, and the segment that is being written.
+    assert eventually(lambda: log_bytes() <= 3 * mib + 4096)
+
+
+@pytest.mark.broker
+def test_a_topic_like_another_copies_what_producers_feel(broker: RunningCluster) -> None:
+    with OwnedTopics(broker) as topics:
+        copied = {"min.insync.replicas": "1", "compression.type": "lz4", "max.message.bytes": "3000000"}
+        model = topics.create(4, 1, {**copied, "retention.ms": "1234567"})
+        twin = topics.create(like=model.name)
+        assert (twin.partitions, twin.replication, twin.max_message_bytes) == (4, 1, 3_000_000)
+        assert copied.items() <= twin.configs.items()
+        assert twin.configs["retention.ms"] == owned_configs(4)["retention.ms"], "what is kept stays our decision"
+
+
+@pytest.mark.broker
+def test_what_the_cluster_can_t_have_is_refused_with_the_reason(broker: RunningCluster) -> None:
+    with OwnedTopics(broker) as topics:
+        with pytest.raises(WorkloadRefused, match=r"Replication must be at most.*has 1"):
+            topics.create(1, 3)
+        with pytest.raises(WorkloadRefused, match=r"Unknown topic config name: retention\.bites"):
+            topics.create(1, 1, {"retention.bites": "1"})
+        with pytest.raises(WorkloadRefused, match="has no topic 'nope'"):
+            topics.create(like="nope")
+        assert not Record(RECORD_KIND, topics.run_id, None, {}).path.exists()  # type: ignore[arg-type]
+
+
+@pytest.mark.broker
+def test_a_user_s_topic_is_described_and_never_deleted(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    theirs = new_topic(2)
+    topics = OwnedTopics(broker)
+    described = topics.describe(theirs.name)
+    assert (described.partitions, described.owned) == (2, False)
+    with pytest.raises(ValueError, match="Only topics of run"):
+        topics.delete(described)
+    with pytest.raises(ValueError, match="Only topics of run"):
+        topics.delete(theirs)
+    assert theirs.name in TopicAdmin(broker.connection).names()
+
+
+@pytest.mark.broker
+def test_asking_for_a_topic_does_not_make_it(broker: RunningCluster) -> None:
+    admin = TopicAdmin(broker.connection)
+    assert admin.shape("typo") is None
+    assert "typo" not in admin.names()
+
+
+@pytest.mark.broker
+def test_leaving_the_context_after_an_error_deletes_too(broker: RunningCluster) -> None:
+    topics = OwnedTopics(broker)
+
+    def run() -> None:
+        with topics:
+            topics.create()
+            assert (topics.run_id, "live") in [(left.run_id, left.state) for left in find_leftovers(broker)]
+            raise RuntimeError("of the run")
+
+    with pytest.raises(RuntimeError, match="of the run"):
+        run()
+    assert topics.run_id not in [left.run_id for left in find_leftovers(broker)]
+    assert topics.run_id not in [record.run_id for record in records(RECORD_KIND)]
+
+
+@pytest.mark.broker
+def test_what_a_killed_run_left_is_deleted_at_the_next_start_and_nothing_else(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    admin = TopicAdmin(broker.connection)
+    foreign = f"tuner-{new_run_id()}-0"  # of another host: no record of it here
+    for name in ("tuner-orders", foreign):
+        admin.create(name, 1, 1, {})
+    live = new_topic()
+    try:
+        with running_owner("topic", broker.bootstrap) as (owner, told):
+            states = {left.topic: left.state for left in find_leftovers(broker)}
+            assert states == {told["topic"]: "live", live.name: "live", foreign: "unknown"}
+            assert sweep_dead_runs(broker) == []
+            owner.kill()
+            owner.wait()
+        assert sweep_dead_runs(broker) == [told["topic"]]
+        assert told["run_id"] not in [record.run_id for record in records(RECORD_KIND)]
+        assert eventually(lambda: told["topic"] not in admin.names())
+        assert {"tuner-orders", foreign, live.name} <= set(admin.names())
+
+        unknown = [left for left in find_leftovers(broker) if left.state == "unknown"]
+        assert remove_leftovers(broker, unknown) == [foreign]
+        assert eventually(lambda: foreign not in admin.names())
+        assert "tuner-orders" in admin.names()
+    finally:
+        admin.delete(["tuner-orders"])
+
+
+@pytest.mark.broker
+def test_no_caller_can_have_a_foreign_topic_deleted(broker: RunningCluster) -> None:
+    admin = TopicAdmin(broker.connection)
+    admin.create("tuner-invoices", 1, 1, {})
+    try:
+        ours = Leftover(f"tuner-{new_run_id()}-0", "x", "dead")
+        with pytest.raises(ValueError, match="tuner-invoices"):
+            remove_leftovers(broker, [ours, Leftover("tuner-invoices", "x", "dead")])
+        assert "tuner-invoices" in admin.names()
+    finally:
+        admin.delete(["tuner-invoices"])
+
+
+@pytest.mark.broker
+def test_a_run_id_of_another_form_is_refused(broker: RunningCluster) -> None:
+    with pytest.raises(ValueError, match="8 hex digits"):
+        OwnedTopics(broker, "mine")

@@ -1,0 +1,47 @@
+"""What all tests share: places of their own, one real broker, owned topics on it."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+from hypothesis import settings
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.embedded import EmbeddedCluster
+from runners.clusters.topics import OwnedTopics, Topic
+from runners.places import cache_root
+
+TopicMaker = Callable[..., Topic]
+
+# A test must not fail because the machine was busy.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """State below a folder of this session. The cache is the user's, so that Kafka's jars are not fetched again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_CACHE", str(cache_root()))
+        patch.setenv("KAFKA_TUNER_HOME", str(tmp_path_factory.mktemp("kafka-tuner-home")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def broker(own_places: None) -> Iterator[RunningCluster]:
+    """One real broker for all tests of the session; mark them `broker`, and write to topics of `new_topic` only."""
+    cluster = EmbeddedCluster()
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def new_topic(broker: RunningCluster) -> Iterator[TopicMaker]:
+    """Makes topics on `broker` that are gone after the test; takes what `OwnedTopics.create` takes."""
+    with OwnedTopics(broker) as topics:
+
+        def make(partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
+            return topics.create(partitions, 1, configs)
+
+        yield make

@@ -1,0 +1,217 @@
+"""Each cause is found by its sign, the surest first, and what is unknown counts for nothing."""
+
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from objectives.evidence import Evidence
+from objectives.verdict import Bound, judge
+from runners.histogram import Histogram
+from runners.measurement import Resources
+from runners.workload import RecordSizes, Workload
+from tests.runners_tests.builders import activity, measurement
+
+# A load that nothing holds back, as far as is known.
+SATURATING = Evidence(
+    records_per_s=100_000,
+    mb_per_s=100.0,
+    duration_s=10.0,
+    mean_latency_ms=50.0,
+    queue_full_ratio=0.9,
+    queue_growth_ratio=0.0,
+    queued_bytes=1_000_000,
+    in_flight_requests=0.2,
+    throttle_ms=0.0,
+    sender_demand_ratio=0.2,
+    drain_demand_ratio=0.1,
+    client_thread_demand_ratio=0.3,
+    broker_cpu_cores=0.4,
+    broker_thread_demand_ratio=0.1,
+    host_cpu_ratio=0.4,
+    host_cores=4,
+    network_limited_ratio=0.0,
+    receiver_limited_ratio=0.0,
+)
+PACED = replace(
+    SATURATING, offered_records_per_s=200_000, queue_full_ratio=0.0, send_delay_ms=0.2, queue_growth_ratio=0.0
+)
+
+MAYBE_UNKNOWN = [each.name for each in fields(Evidence) if each.name != "records_per_s"]
+
+# In order of precedence: the surest first.
+SIGNS: list[tuple[Bound, dict[str, Any]]] = [
+    (Bound.QUOTA, {"throttle_ms": 5.0}),
+    (Bound.CLIENT_THREAD, {"client_thread_demand_ratio": 0.95}),
+    (Bound.NETWORK, {"network_limited_ratio": 0.6}),
+    (Bound.BROKER, {"broker_thread_demand_ratio": 0.95}),
+    (Bound.BROKER, {"broker_cpu_cores": 3.7}),
+    (Bound.BROKER, {"receiver_limited_ratio": 0.6}),
+    (Bound.BROKER, {"in_flight_requests": 2.0}),
+    (Bound.BROKER, {"in_flight_requests": 0.95, "host_cpu_ratio": 0.97}),
+]
+
+
+@pytest.mark.parametrize(("bound", "sign"), SIGNS)
+def test_each_sign_alone_gives_its_verdict(bound: Bound, sign: dict[str, Any]) -> None:
+    assert judge(replace(SATURATING, **sign)).bound is bound
+
+
+@pytest.mark.parametrize("later", range(len(SIGNS)))
+@pytest.mark.parametrize("sooner", range(len(SIGNS)))
+def test_of_two_signs_the_surer_decides(sooner: int, later: int) -> None:
+    sooner, later = sorted((sooner, later))
+    seen = replace(SATURATING, **{**SIGNS[later][1], **SIGNS[sooner][1]})
+    assert judge(seen).bound is SIGNS[sooner][0]
+
+
+@pytest.mark.parametrize(("bound", "sign"), SIGNS)
+def test_no_sign_counts_against_a_quota_or_the_asked_rate(bound: Bound, sign: dict[str, Any]) -> None:
+    held = replace(PACED, records_per_s=199_990, **sign)
+    assert judge(held).bound is (Bound.QUOTA if bound is Bound.QUOTA else Bound.OFFERED_RATE)
+
+
+@pytest.mark.parametrize(("bound", "sign"), SIGNS)
+def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bound, sign: dict[str, Any]) -> None:
+    verdict = judge(replace(SATURATING, queue_full_ratio=0.02, **sign))
+    assert verdict.bound is (Bound.QUOTA if bound is Bound.QUOTA else Bound.GENERATOR)
+    assert verdict.says_nothing_of_config == (verdict.bound is Bound.GENERATOR)
+
+
+@pytest.mark.parametrize(("bound", "sign"), SIGNS)
+def test_a_queue_that_fills_up_is_no_sender_s_limit_where_another_is_known(bound: Bound, sign: dict[str, Any]) -> None:
+    assert judge(replace(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3, **sign)).bound is bound
+
+
+def test_a_queue_that_grows_while_all_that_empties_it_rests_was_only_swinging() -> None:
+    growing = replace(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3)
+    assert judge(growing).bound is Bound.GENERATOR
+    assert judge(replace(growing, in_flight_requests=None)).bound is Bound.UNKNOWN
+    assert judge(replace(growing, client_thread_demand_ratio=None)).bound is Bound.UNKNOWN
+
+
+def test_a_full_queue_before_a_broker_with_time_to_spare_is_too_small() -> None:
+    verdict = judge(SATURATING)
+    assert verdict.bound is Bound.CLIENT_BUFFER
+    assert "full 90% of the time" in verdict.because
+
+
+def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:
+    """Others may have the CPU: a broker that waits for requests has time to spare all the same."""
+    assert judge(replace(SATURATING, host_cpu_ratio=1.0)).bound is Bound.CLIENT_BUFFER
+
+
+@pytest.mark.parametrize(
+    ("changes", "bound"),
+    [
+        ({"records_per_s": 199_000}, Bound.OFFERED_RATE),
+        # 5 % of 10 s are missing: in step with a lateness of half of that, or but for a pause at the end.
+        ({"records_per_s": 190_000, "mean_latency_ms": 260.0}, Bound.UNKNOWN),
+        ({"records_per_s": 190_000, "mean_latency_ms": 20.0}, Bound.OFFERED_RATE),
+        # Records that left late are late, however quick the cluster.
+        ({"records_per_s": 190_000, "mean_latency_ms": 2.0, "send_delay_ms": 260.0}, Bound.GENERATOR),
+        ({"records_per_s": 170_000, "mean_latency_ms": 20.0}, Bound.UNKNOWN),
+        ({"records_per_s": 100_000, "sender_demand_ratio": 0.95}, Bound.GENERATOR),
+        ({"records_per_s": 100_000, "drain_demand_ratio": 0.95}, Bound.GENERATOR),
+        ({"records_per_s": 100_000, "in_flight_requests": 3.0}, Bound.BROKER),
+        ({"records_per_s": 100_000, "queue_full_ratio": 0.5, "sender_demand_ratio": 0.95}, Bound.CLIENT_BUFFER),
+        ({"records_per_s": 100_000, "queue_growth_ratio": 1.0, "sender_demand_ratio": 0.95}, Bound.UNKNOWN),
+    ],
+)
+def test_a_paced_load(changes: dict[str, Any], bound: Bound) -> None:
+    assert judge(replace(PACED, **changes)).bound is bound
+
+
+def test_nothing_known_is_no_verdict() -> None:
+    verdict = judge(Evidence(records_per_s=1.0))
+    assert verdict.bound is Bound.UNKNOWN
+    assert verdict.latency_is_buffer is None
+
+
+@given(st.sets(st.sampled_from(MAYBE_UNKNOWN)))
+def test_what_is_unknown_never_speaks_for_a_cause(unknown: set[str]) -> None:
+    """Nothing is at its limit here, so that only too small a buffer may be found, or that our sender was it."""
+    nothing: dict[str, Any] = dict.fromkeys(unknown)
+    seen = replace(SATURATING, **nothing)
+    assert judge(seen).bound in (Bound.CLIENT_BUFFER, Bound.UNKNOWN)
+    nothing.pop("offered_records_per_s", None)
+    assert judge(replace(PACED, records_per_s=50_000, **nothing)).bound is Bound.UNKNOWN
+
+
+@given(
+    st.fixed_dictionaries({name: st.one_of(st.none(), st.floats(0, 1e9)) for name in MAYBE_UNKNOWN}), st.floats(0, 1e9)
+)
+def test_every_evidence_gets_a_verdict_with_a_sentence(known: dict[str, Any], rate: float) -> None:
+    known["offered_records_per_s"] = known["offered_records_per_s"] or None
+    verdict = judge(Evidence(records_per_s=rate, **known))
+    assert verdict.because
+    assert "None" not in verdict.because
+    assert "nan" not in verdict.because
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"mean_latency_ms": 10.0}, True),
+        ({"mean_latency_ms": 10.9}, True),
+        ({"mean_latency_ms": 11.5}, False),
+        ({"mean_latency_ms": 10.0, "queue_full_ratio": 0.0}, False),
+        ({"mean_latency_ms": 10.0, "queue_full_ratio": None}, True),
+        ({"mean_latency_ms": None}, None),
+        ({"mean_latency_ms": 10.0, "queued_bytes": None}, None),
+        ({"mean_latency_ms": 10.0, "mb_per_s": 0.0}, None),
+        ({"mean_latency_ms": 10.0, "queued_bytes": 0.0}, None),
+        ({"mean_latency_ms": 10.0, "offered_records_per_s": 1e6}, False),
+    ],
+)
+def test_a_latency_is_the_buffer_s_when_it_takes_that_long_to_drain(changes: dict[str, Any], told: bool | None) -> None:
+    assert judge(replace(SATURATING, **changes)).latency_is_buffer is told
+
+
+def test_the_evidence_of_a_measurement_is_what_it_says() -> None:
+    seen = measurement(
+        workload=Workload(RecordSizes.fixed(100), rate_records_per_s=600.0),
+        send_delay=Histogram.of([1_000, 3_000]),
+        activity=activity(queue_full_ratio=0.3, queued_bytes=77.0, in_flight_requests=1.5, throttle_ms=4.0),
+        resources=Resources(
+            sender_cpu_ratio=0.1,
+            sender_demand_ratio=0.2,
+            drain_demand_ratio=0.3,
+            client_thread_demand_ratio=0.4,
+            broker_cpu_cores=0.5,
+            broker_thread_demand_ratio=0.6,
+            host_cpu_ratio=0.7,
+            host_cores=8,
+            network_limited_ratio=0.8,
+            receiver_limited_ratio=0.9,
+        ),
+    )
+    assert asdict(Evidence.of(seen)) == {
+        "records_per_s": 500,
+        "offered_records_per_s": 600.0,
+        "mb_per_s": 0.05,
+        "duration_s": 2.0,
+        "mean_latency_ms": 500.5,
+        "send_delay_ms": 2.0,
+        "queue_full_ratio": 0.3,
+        "queue_growth_ratio": 0.0,
+        "queued_bytes": 77.0,
+        "in_flight_requests": 1.5,
+        "throttle_ms": 4.0,
+        "sender_demand_ratio": 0.2,
+        "drain_demand_ratio": 0.3,
+        "client_thread_demand_ratio": 0.4,
+        "broker_cpu_cores": 0.5,
+        "broker_thread_demand_ratio": 0.6,
+        "host_cpu_ratio": 0.7,
+        "host_cores": 8,
+        "network_limited_ratio": 0.8,
+        "receiver_limited_ratio": 0.9,
+    }
+
+
+def test_a_measurement_without_statistics_leaves_them_unknown() -> None:
+    seen = Evidence.of(measurement(activity=None, latency_check=None))
+    assert (seen.queue_full_ratio, seen.throttle_ms, seen.mean_latency_ms, seen.send_delay_ms) == (None,) * 4

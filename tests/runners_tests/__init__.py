@@ -1,0 +1,1 @@
+"""Tests of `runners` but for its clusters."""

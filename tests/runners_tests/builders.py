@@ -1,0 +1,154 @@
+"""Parts of a measurement, each with everything in order until a test says otherwise."""
+
+from typing import Any
+
+import numpy as np
+
+from runners.histogram import Histogram
+from runners.host import Reading
+from runners.librdkafka.load import LoadResult
+from runners.librdkafka.statistics import Account, Report, Sum
+from runners.measurement import (
+    ClientActivity,
+    Counts,
+    LatencyCheck,
+    Measurement,
+    Origin,
+    Phase,
+    Resources,
+    TimePoint,
+    Window,
+)
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+
+
+def counts(**changes: Any) -> Counts:
+    """A thousand records, all acknowledged and stored."""
+    good: dict[str, Any] = {
+        "handed_over": 1_000,
+        "acknowledged": 1_000,
+        "failed": {},
+        "transmitted": 1_000,
+        "retries": 0,
+        "stored": 1_000,
+        "acks": -1,
+        "idempotent": False,
+        "sole_writer": True,
+    }
+    return Counts(**{**good, **changes})
+
+
+def activity(**changes: Any) -> ClientActivity:
+    """A client with an empty queue."""
+    good: dict[str, Any] = {
+        "queue_full_ratio": 0.0,
+        "queue_growth_ratio": 0.0,
+        "queued_records": 0.0,
+        "queued_bytes": 0.0,
+        "in_flight_requests": 0.0,
+        "throttle_ms": 0.0,
+        "wire_bytes": 50_000,
+        "batch_records": 10.0,
+        "batch_bytes": 500.0,
+        "retries": 0,
+        "partitions_used": 3,
+    }
+    return ClientActivity(**{**good, **changes})
+
+
+def measurement(**changes: Any) -> Measurement:
+    """A thousand records of 100 B in two seconds, each after 1 to 1,000 ms."""
+    good: dict[str, Any] = {
+        "config": ProducerConfig.parse({}),
+        "workload": Workload(RecordSizes.fixed(100)),
+        "origin": Origin("simulated", "none", "simulated", "", "", 1.0),
+        "duration_s": 2.0,
+        "records": 1_000,
+        "value_bytes": 100_000.0,
+        "latency": Histogram.of(np.arange(1, 1_001) * 1_000),
+        "send_delay": Histogram.of([]),
+        "sample_ratio": 1.0,
+        "counts": counts(),
+        "latency_check": LatencyCheck(500_500, 500_000, 400_000, 50_000, 50_000, None),
+        "resources": Resources(),
+        "activity": activity(),
+        "series": (),
+    }
+    return Measurement(**{**good, **changes})
+
+
+def window(**changes: Any) -> Window:
+    """A second with 500 records."""
+    good: dict[str, Any] = {
+        "number": 0,
+        "phase": Phase.MEASURED,
+        "at_s": 1.0,
+        "duration_s": 1.0,
+        "records": 500,
+        "value_bytes": 50_000.0,
+        "failed": 0,
+        "queue_full_ratio": 0.25,
+        "latency": Histogram.of([1_000, 2_000, 3_000]),
+        "total_windows": 2,
+    }
+    return Window(**{**good, **changes})
+
+
+def report(**changes: Any) -> Report:
+    """A client that has done nothing yet."""
+    nothing: dict[str, Any] = {
+        "at_ns": 0,
+        "queued_records": 0,
+        "queued_bytes": 0,
+        "tx_records": 0,
+        "tx_value_bytes": 0,
+        "wire_bytes": 0,
+        "retries": 0,
+        "request_timeouts": 0,
+        "in_flight": 0,
+        "batch_bytes": Sum(),
+        "batch_records": Sum(),
+        "brokers": (),
+        "partition_records": (),
+    }
+    return Report(**{**nothing, **changes})
+
+
+def reading(**changes: Any) -> Reading:
+    """Counters at the start of everything."""
+    start: dict[str, Any] = {
+        "at_s": 0.0,
+        "own_threads": {},
+        "client_threads": {},
+        "client_user_s": 0.0,
+        "process_cpu_s": 0.0,
+        "host_busy_s": 0.0,
+        "host_total_s": 0.0,
+        "brokers": None,
+        "broker_threads": None,
+        "sockets": None,
+    }
+    return Reading(**{**start, **changes})
+
+
+def load_result(**changes: Any) -> LoadResult:
+    """A load of two seconds with a thousand records, all transmitted."""
+    good: dict[str, Any] = {
+        "duration_s": 2.0,
+        "records": 1_000,
+        "queue_full_ratio": 0.5,
+        "latency": Histogram.of([1_000] * 10),
+        "served": Histogram.of([1_000] * 10),
+        "send_delay": Histogram.of([]),
+        "series": (TimePoint.of(window()),),
+        "before": reading(),
+        "after": reading(at_s=2.0),
+        "account": Account(),
+        "at_start": None,
+        "at_end": None,
+        "last": report(tx_records=1_000),
+        "handed_over": 1_000,
+        "stopped_early": False,
+    }
+    return LoadResult(**{**good, **changes})

@@ -1,0 +1,112 @@
+"""Runners for the child process of `Isolated`, and a program that owns one until it is killed.
+
+children.py        runs without end in a child process, and writes the child's id once it runs
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psutil
+
+from runners.errors import RunnerError
+from runners.isolated import Isolated
+from runners.measurement import Measurement, Window
+from runners.runner import Answer, Watch, go_on
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+
+CONFIG = ProducerConfig.parse({})
+WORKLOAD = Workload(RecordSizes.fixed(100), warmup_s=1.0, measured_s=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Endless:
+    """Shows windows for ever."""
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Run simulations, one after another."""
+        while True:
+            SimulatedRunner().run(config, workload, watch)
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Shows one window, and then nothing happens any more."""
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Wait for a signal after the first window."""
+
+        def once(window: Window) -> Answer:
+            watch(window)
+            signal.pause()
+            return Answer.GO_ON
+
+        return SimulatedRunner().run(config, workload, once)
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Fails at once.
+
+    Attributes:
+        error: With this.
+    """
+
+    error: Exception
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Raise the error."""
+        raise self.error
+
+
+class DetailedError(RunnerError):
+    """An error that is made from parts."""
+
+    def __init__(self, rule: str, value: int) -> None:
+        self.rule = rule
+        self.value = value
+        super().__init__(f"{rule} must hold, but got {value}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.rule, self.value)
+
+
+def child_of(process: psutil.Process) -> psutil.Process:
+    """The load process: the one child that was spawned (a broker of the session may be another)."""
+    (child,) = (each for each in process.children() if "spawn_main" in " ".join(each.cmdline()))
+    return child
+
+
+@contextmanager
+def running_owner() -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
+    """A process that runs `Endless` in a child, and the child; the owner is killed at the end."""
+    command = [sys.executable, "-m", "tests.runners_tests.children"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        try:
+            assert owner.stdout is not None
+            yield owner, psutil.Process(int(owner.stdout.readline()))
+        finally:
+            owner.kill()
+
+
+def main() -> None:
+    """Run without end, and tell the child's id with the first window."""
+    told: list[int] = []
+
+    def watch(_: Window) -> Answer:
+        if not told:
+            told.append(child_of(psutil.Process()).pid)
+            os.write(1, f"{told[0]}\n".encode())
+        return Answer.GO_ON
+
+    Isolated(Endless()).run(CONFIG, WORKLOAD, watch)
+
+
+if __name__ == "__main__":
+    main()

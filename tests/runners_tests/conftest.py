@@ -1,0 +1,15 @@
+"""What the tests of `runners` share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from tests.runners_tests.mock_cluster import running_mock_cluster
+
+
+@pytest.fixture(scope="session")
+def mock_cluster() -> Iterator[RunningCluster]:
+    """One mock cluster for all tests of the session; each test uses a topic name of its own."""
+    with running_mock_cluster() as cluster:
+        yield cluster

@@ -1,0 +1,183 @@
+"""What every `Runner` keeps to, as a class of tests that each implementation's and wrapper's tests inherit."""
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple, Protocol
+
+import psutil
+import pytest
+
+from runners.clock import NS_PER_S
+from runners.measurement import Measurement, Phase, Window
+from runners.phases import Phases
+from runners.runner import Answer, Runner
+from runners.thread_times import client_thread_times
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.clusters_tests.waiting import eventually
+
+CONFIG = ProducerConfig.parse({"linger.ms": 1, "acks": "all"})
+PACED = Workload(
+    RecordSizes.parse("50:1,150:1"),
+    key_bytes=4,
+    partitions=4,
+    warmup_s=0.2,
+    measured_s=1.2,
+    rate_records_per_s=2_000,
+    seed=7,
+)
+SATURATING = Workload(RecordSizes.fixed(1_000), partitions=4, warmup_s=0.0, measured_s=0.5)
+SMALL_QUEUE = ProducerConfig.parse({"queue.buffering.max.messages": 1_000, "batch.num.messages": 100})
+
+
+class Left(NamedTuple):
+    """What a run may leave behind."""
+
+    threads: frozenset[str]
+    client_threads: frozenset[tuple[int, str]]
+    children: frozenset[int]
+
+    @classmethod
+    def now(cls) -> "Left":
+        """Threads and processes of this moment; Python's own helper of `spawn` stays once it was needed."""
+        multiprocessing.active_children()
+        helpers = {child.pid for child in psutil.Process().children() if _is_resource_tracker(child)}
+        return cls(
+            frozenset(thread.name for thread in threading.enumerate()),
+            frozenset(client_thread_times()),
+            frozenset(child.pid for child in psutil.Process().children(recursive=True)) - helpers,
+        )
+
+    def more_than(self, before: "Left") -> bool:
+        """Whether something is here that was not before."""
+        return any(now - then for now, then in zip(self, before, strict=True))
+
+
+def _is_resource_tracker(process: psutil.Process) -> bool:
+    try:
+        return "resource_tracker" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+class Ran(NamedTuple):
+    """A run with what was seen of it."""
+
+    measurement: Measurement
+    windows: list[Window]
+    watching_threads: set[int]
+    before: Left
+
+    @property
+    def counting(self) -> list[Window]:
+        """The windows that the measurement is about: the warm-up's where it never got past it."""
+        return [window for window in self.windows if window.phase is Phase.MEASURED] or self.windows
+
+
+Stop = Callable[[Window], bool]
+
+
+class Run(Protocol):
+    """Runs a workload, watched."""
+
+    def __call__(self, workload: Workload, config: ProducerConfig = CONFIG, stop: Stop = lambda _: False) -> Ran:
+        """Stop where `stop` says so."""
+
+
+def watched(runner: Runner, workload: Workload, config: ProducerConfig = CONFIG, stop: Stop = lambda _: False) -> Ran:
+    """Run and keep what the watcher saw."""
+    windows: list[Window] = []
+    threads: set[int] = set()
+
+    def watch(window: Window) -> Answer:
+        windows.append(window)
+        threads.add(threading.get_ident())
+        return Answer.STOP if stop(window) else Answer.GO_ON
+
+    before = Left.now()
+    return Ran(runner.run(config, workload, watch), windows, threads, before)
+
+
+class RunnerContract:
+    """Subclasses name the implementation in `covers`, and give one in the fixture `runner`."""
+
+    covers: ClassVar[type]
+
+    @pytest.fixture
+    def runner(self) -> Runner:
+        raise NotImplementedError
+
+    def test_a_paced_run(self, runner: Runner) -> None:
+        ran = watched(runner, PACED)
+        self.check_windows(ran, Phases.of(PACED))
+        self.check_sums(ran)
+        self.check_nothing_is_left(ran)
+        seen = ran.measurement
+        assert len(ran.windows) == 3
+        assert (seen.config, seen.workload) == (CONFIG, PACED)
+        assert not seen.stopped_early
+        assert seen.latency.count > 0
+        assert 0 < seen.sample_ratio <= 1
+        assert seen.counts.acks == -1
+
+    def test_a_saturating_run_without_warm_up(self, runner: Runner) -> None:
+        ran = watched(runner, SATURATING, SMALL_QUEUE)
+        self.check_windows(ran, Phases.of(SATURATING))
+        self.check_sums(ran)
+        assert ran.measurement.send_delay.count == 0
+        assert ran.measurement.latency.count > 0
+
+    def test_a_stop_in_the_warm_up(self, runner: Runner) -> None:
+        ran = watched(runner, PACED, stop=lambda _: True)
+        assert len(ran.windows) == 1
+        assert ran.measurement.stopped_early
+        self.check_sums(ran)
+        self.check_nothing_is_left(ran)
+
+    def test_a_stop_while_measuring(self, runner: Runner) -> None:
+        ran = watched(runner, PACED, stop=lambda window: window.number >= 1)
+        assert [window.number for window in ran.windows] == [0, 1]
+        assert ran.measurement.stopped_early
+        self.check_sums(ran)
+
+    def test_an_error_of_the_watcher_ends_the_run(self, runner: Runner) -> None:
+        class Enough(Exception):  # noqa: N818 - what happened
+            pass
+
+        def watch(_: Window) -> Answer:
+            raise Enough
+
+        before = Left.now()
+        with pytest.raises(Enough):
+            runner.run(CONFIG, PACED, watch)
+        assert eventually(lambda: not Left.now().more_than(before))
+
+    def check_windows(self, ran: Ran, phases: Phases) -> None:
+        """They are all there, in order, without gaps, of the right phase, told to the thread that called."""
+        windows = ran.windows
+        assert [window.number for window in windows] == list(range(len(phases.ends_ns)))
+        assert {window.total_windows for window in windows} == {len(phases.ends_ns)}
+        assert [window.phase for window in windows] == [phases.phase(window.number) for window in windows]
+        begins = [0.0, *(window.at_s for window in windows[:-1])]
+        assert [window.at_s - window.duration_s for window in windows] == pytest.approx(begins)
+        # No window ends before its time; how much later is the machine's business.
+        assert all(
+            window.at_s >= end_ns / NS_PER_S - 1e-6 for window, end_ns in zip(windows, phases.ends_ns, strict=True)
+        )
+        assert ran.watching_threads == {threading.get_ident()}
+        assert [point.at_s for point in ran.measurement.series] == [window.at_s for window in windows]
+
+    def check_sums(self, ran: Ran) -> None:
+        """The measurement is the sum of its windows, and every count says the same."""
+        seen = ran.measurement
+        assert seen.records == sum(window.records for window in ran.counting)
+        assert seen.value_bytes == pytest.approx(sum(window.value_bytes for window in ran.counting))
+        assert seen.duration_s == pytest.approx(sum(window.duration_s for window in ran.counting))
+        assert seen.counts.differences() == ()
+        assert seen.counts.acknowledged >= sum(window.records for window in ran.windows)
+        assert len(seen.series) == len(ran.windows)
+
+    def check_nothing_is_left(self, ran: Ran) -> None:
+        """Threads and child processes are those from before."""
+        assert eventually(lambda: not Left.now().more_than(ran.before))

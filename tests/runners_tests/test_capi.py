@@ -1,0 +1,40 @@
+"""librdkafka's C functions are those of the client that users run, and its structs are read as they lie in memory."""
+
+from random import Random
+
+import confluent_kafka
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.librdkafka import capi
+
+
+def test_the_library_is_the_one_inside_confluent_kafka() -> None:
+    text, _ = confluent_kafka.libversion()
+    assert capi.version() == text
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (capi.ERR_QUEUE_FULL, "_QUEUE_FULL"),
+        (capi.ERR_FATAL, "_FATAL"),
+        (capi.ERR_NONE, "NO_ERROR"),
+        (confluent_kafka.KafkaError.MSG_SIZE_TOO_LARGE, "MSG_SIZE_TOO_LARGE"),
+    ],
+)
+def test_codes_have_the_names_that_librdkafka_gives_them(code: int, name: str) -> None:
+    assert capi.error_name(code) == name
+    assert capi.error_text(code)
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=1, max_size=50), st.randoms())
+def test_private_fields_are_gathered_from_any_addresses(moments: list[int], chance: Random) -> None:
+    messages = np.zeros(len(moments), dtype=capi.MESSAGE)
+    messages["private"] = moments
+    order = list(range(len(moments)))
+    chance.shuffle(order)
+    addresses = messages.ctypes.data + np.array(order, dtype=np.uint64) * np.uint64(capi.MESSAGE.itemsize)
+    assert capi.read_private(addresses.astype(np.uint64)).tolist() == [moments[number] for number in order]

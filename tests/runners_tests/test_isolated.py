@@ -1,0 +1,82 @@
+"""The child process ends with its work, its owner or its life, and what went wrong in it is told as it was."""
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from runners.errors import BrokerLost, DiskTooFull, GeneratorError
+from runners.isolated import Isolated
+from runners.measurement import Window
+from runners.runner import Answer, Runner
+from runners.simulated import SimulatedRunner
+from search_spaces.errors import InvalidValue, RuleBroken
+from tests.clusters_tests.waiting import eventually
+from tests.runners_tests.children import (
+    CONFIG,
+    WORKLOAD,
+    DetailedError,
+    Endless,
+    Failing,
+    Stuck,
+    child_of,
+    running_owner,
+)
+
+
+def kill(_: Window) -> Answer:
+    os.kill(child_of(psutil.Process()).pid, signal.SIGKILL)
+    return Answer.GO_ON
+
+
+@pytest.mark.parametrize("runner", [Endless(), Stuck()])
+def test_a_child_that_is_killed_is_told_as_what_it_is(runner: Runner) -> None:
+    with pytest.raises(GeneratorError, match=r"load process must answer, but it ended with exit code -9"):
+        Isolated(runner).run(CONFIG, WORKLOAD, kill)
+
+
+def test_a_child_ends_when_its_owner_is_killed() -> None:
+    with running_owner() as (owner, child):
+        owner.kill()
+        assert eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_child_that_hangs_is_ended_when_the_watcher_gives_up() -> None:
+    children: list[psutil.Process] = []
+
+    def watch(_: Window) -> Answer:
+        children.append(child_of(psutil.Process()))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Isolated(Stuck()).run(CONFIG, WORKLOAD, watch)
+    assert not children[0].is_running()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BrokerLost("deliveries must keep coming, but none came for 3 s"),
+        DiskTooFull("the disk must keep 1 GB free"),
+        DetailedError("a < b", 5),
+        RuleBroken("some-rule", "values go together", "a=1, b=2"),
+        InvalidValue("linger.ms", "a number", "abc"),
+    ],
+)
+def test_an_error_arrives_as_it_was_raised(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught:
+        Isolated(Failing(error)).run(CONFIG, WORKLOAD)
+    assert str(caught.value) == str(error)
+    assert vars(caught.value) == vars(error)
+
+
+@pytest.mark.parametrize("error", [ValueError("a defect"), KeyError("a defect"), AssertionError("a defect")])
+def test_a_defect_of_the_runner_is_an_error_of_ours_that_names_it(error: Exception) -> None:
+    with pytest.raises(GeneratorError, match=f"{type(error).__name__}.*a defect"):
+        Isolated(Failing(error)).run(CONFIG, WORKLOAD)
+
+
+def test_a_runner_in_a_runner_in_a_process_gives_what_it_gives_alone() -> None:
+    alone, isolated = SimulatedRunner().run(CONFIG, WORKLOAD), Isolated(SimulatedRunner()).run(CONFIG, WORKLOAD)
+    assert (isolated.records, isolated.latency, isolated.counts) == (alone.records, alone.latency, alone.counts)

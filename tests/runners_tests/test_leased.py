@@ -1,0 +1,86 @@
+"""A topic is taken for each run and given back however the run ends."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics import OwnedTopics, Topic
+from runners.errors import BrokerLost
+from runners.leased import Leased, named_topic, owned_topic
+from runners.runner import Runner
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from tests.conftest import TopicMaker
+from tests.runners_tests.children import CONFIG, WORKLOAD, Failing
+
+
+class Topics:
+    """Remembers what was lent and given back."""
+
+    def __init__(self) -> None:
+        self.lent: list[Workload] = []
+        self.back = 0
+
+    @contextmanager
+    def lease(self, workload: Workload) -> Iterator[Topic]:
+        self.lent.append(workload)
+        try:
+            yield Topic(f"topic-{len(self.lent)}", 1, 1)
+        finally:
+            self.back += 1
+
+
+def test_each_run_has_a_topic_fit_for_its_workload() -> None:
+    topics, names = Topics(), []
+
+    def on_topic(topic: Topic) -> Runner:
+        names.append(topic.name)
+        return SimulatedRunner()
+
+    runner = Leased(topics.lease, on_topic)
+    runner.run(CONFIG, WORKLOAD)
+    runner.run(CONFIG, WORKLOAD)
+    assert topics.lent == [WORKLOAD, WORKLOAD]
+    assert names == ["topic-1", "topic-2"]
+    assert topics.back == 2
+
+
+def test_a_topic_is_given_back_when_the_run_fails() -> None:
+    topics = Topics()
+    with pytest.raises(BrokerLost):
+        Leased(topics.lease, lambda _: Failing(BrokerLost("gone"))).run(CONFIG, WORKLOAD)
+    assert topics.back == 1
+
+
+@pytest.mark.broker
+def test_an_owned_topic_is_gone_after_the_run(broker: RunningCluster) -> None:
+    shapes: list[Topic] = []
+    workload = Workload(RecordSizes.fixed(100), partitions=5, warmup_s=0.0, measured_s=1.0)
+    with OwnedTopics(broker) as topics:
+
+        def on_topic(topic: Topic) -> Runner:
+            shapes.append(topic)
+            assert topic.name in TopicAdmin(broker.connection).names()
+            return SimulatedRunner()
+
+        Leased(owned_topic(topics), on_topic).run(CONFIG, workload)
+        (topic,) = shapes
+        assert (topic.partitions, topic.owned) == (5, True)
+        assert topic.name not in TopicAdmin(broker.connection).names()
+
+
+@pytest.mark.broker
+def test_a_topic_of_the_user_s_is_never_deleted(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    theirs, shapes = new_topic(2), []
+    with OwnedTopics(broker) as topics:
+
+        def on_topic(topic: Topic) -> Runner:
+            shapes.append(topic)
+            return SimulatedRunner()
+
+        Leased(named_topic(topics, theirs.name), on_topic).run(CONFIG, WORKLOAD)
+    assert [(topic.name, topic.partitions, topic.owned) for topic in shapes] == [(theirs.name, 2, False)]
+    assert theirs.name in TopicAdmin(broker.connection).names()

@@ -1,0 +1,73 @@
+"""Both load generators and the fake one keep to the contract."""
+
+import psutil
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.ports import free_ports
+from runners.librdkafka.native import NativeClient
+from runners.librdkafka.python import PythonClient
+from runners.thread_times import client_thread_times
+from tests.clusters_tests.waiting import eventually
+from tests.runners_tests.fake_client import FakeClient
+from tests.runners_tests.load_client_contract import POLL_MS, LoadClientContract, Open
+
+
+class RealClientContract(LoadClientContract):
+    """What holds of clients that open connections."""
+
+    @pytest.fixture
+    def address(self, mock_cluster: RunningCluster) -> dict[str, str]:
+        return dict(mock_cluster.connection)
+
+    def test_threads_and_connections_end_with_it(self, open_client: Open) -> None:
+        threads, descriptors = set(client_thread_times()), psutil.Process().num_fds()
+        opened = open_client()
+        opened.send_all(10)
+        opened.drain_all()
+        assert set(client_thread_times()) > threads
+        opened.client.close()
+        assert eventually(lambda: set(client_thread_times()) <= threads)
+        assert eventually(lambda: psutil.Process().num_fds() <= descriptors)
+
+    def test_a_broker_that_is_not_there_is_told(self, open_client: Open, capfd: pytest.CaptureFixture[str]) -> None:
+        (port,) = free_ports("127.0.0.1", 1)
+        opened = open_client(bootstrap_servers=f"127.0.0.1:{port}")
+
+        def told() -> bool:
+            opened.client.drain(POLL_MS)
+            return any("_TRANSPORT" in text or "_ALL_BROKERS_DOWN" in text for text in opened.tally.complaints())
+
+        assert eventually(told)
+        assert opened.tally.fatal is None
+        assert capfd.readouterr() == ("", ""), "librdkafka is kept quiet"
+
+    def test_a_record_that_times_out_is_a_failure_with_a_name(self, open_client: Open) -> None:
+        (port,) = free_ports("127.0.0.1", 1)
+        opened = open_client(bootstrap_servers=f"127.0.0.1:{port}", message_timeout_ms="50", linger_ms="0")
+        opened.send_all(3)
+        opened.drain_all()
+        assert opened.tally.failed == {"_MSG_TIMED_OUT": 3}
+
+
+class TestNativeClient(RealClientContract):
+    covers = NativeClient
+
+    def test_the_wait_of_deliveries_is_measured(self, open_client: Open) -> None:
+        opened = open_client()
+        opened.send_all(100)
+        opened.drain_all()
+        assert opened.tally.drain_delay.events > 0
+        assert opened.tally.drain_delay.last_ns >= opened.tally.drain_delay.first_ns > 0
+
+
+class TestPythonClient(RealClientContract):
+    covers = PythonClient
+
+
+class TestFakeClient(LoadClientContract):
+    covers = FakeClient
+
+    @pytest.fixture
+    def address(self) -> dict[str, str]:
+        return {}

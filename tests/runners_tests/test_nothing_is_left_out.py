@@ -1,0 +1,61 @@
+"""Whoever adds a runner, a wrapper of one or a load client is told to put it under contract."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+
+import runners
+from runners.librdkafka.bench import GENERATORS
+from runners.librdkafka.client import LoadClient
+from runners.runner import Runner
+
+# Imported for the classes that they define; by name these would be collected here a second time.
+from tests.runners_tests import test_load_clients, test_runners
+from tests.runners_tests.fake_client import FakeClient
+from tests.runners_tests.load_client_contract import LoadClientContract
+from tests.runners_tests.runner_contract import RunnerContract
+
+RUNNER_PARAMETERS = ["self", "config", "workload", "watch"]
+CLIENT_METHODS = ("send", "drain", "waiting", "purge", "close")
+
+
+def classes() -> Iterator[type]:
+    """All classes that the package `runners` defines."""
+    for module in pkgutil.walk_packages(runners.__path__, "runners."):
+        for _, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if each.__module__ == module.name:
+                yield each
+
+
+def is_runner(each: type) -> bool:
+    run = inspect.getattr_static(each, "run", None)
+    return inspect.isfunction(run) and list(inspect.signature(run).parameters) == RUNNER_PARAMETERS
+
+
+def is_load_client(each: type) -> bool:
+    return all(inspect.isfunction(inspect.getattr_static(each, name, None)) for name in CLIENT_METHODS)
+
+
+def covered(contract: type[RunnerContract] | type[LoadClientContract]) -> set[type]:
+    """What the collected subclasses of a contract cover, at any depth."""
+    found: set[type] = set()
+    for subclass in contract.__subclasses__():
+        if subclass.__name__.startswith("Test"):
+            found.add(subclass.covers)
+        found |= covered(subclass)
+    return found
+
+
+def test_every_runner_and_every_wrapper_is_under_contract() -> None:
+    found = {each for each in classes() if is_runner(each)} - {Runner}
+    assert test_runners.__name__
+    assert found
+    assert found == covered(RunnerContract)
+
+
+def test_every_load_client_is_under_contract() -> None:
+    found = {each for each in classes() if is_load_client(each)} - {LoadClient}
+    assert test_load_clients.__name__
+    assert found >= set(GENERATORS.values())
+    assert found | {FakeClient} == covered(LoadClientContract)

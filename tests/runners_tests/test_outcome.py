@@ -1,0 +1,123 @@
+"""What a load left raw becomes the parts of a measurement."""
+
+import pytest
+
+from runners.clock import NS_PER_S
+from runners.histogram import Histogram
+from runners.librdkafka.outcome import activity_of, counts_of, latency_check_of
+from runners.librdkafka.statistics import Account, BrokerInterval, Sum
+from runners.librdkafka.tally import DrainDelay, Tally
+from tests.runners_tests.builders import load_result, report
+
+
+def account() -> Account:
+    """Two reports: 1,000 records with 600 us in the queue, 100 in the buffer, 200 on the way."""
+    filled = Account()
+    interval = BrokerInterval(Sum(300_000, 500), Sum(1_000, 10), Sum(2_000, 10), Sum(30, 10))
+    filled.add(report(queued_records=100, queued_bytes=10_000, in_flight=1, brokers=(interval,)))
+    filled.add(
+        report(
+            queued_records=300,
+            queued_bytes=30_000,
+            in_flight=4,
+            brokers=(interval,),
+            batch_bytes=Sum(60_000, 20),
+            batch_records=Sum(1_000, 20),
+        )
+    )
+    return filled
+
+
+def test_counts_are_of_the_whole_run() -> None:
+    tally = Tally()
+    tally.delivered(990)
+    tally.fail("_MSG_TIMED_OUT", 10)
+    seen = counts_of(
+        load_result(last=report(tx_records=1_100, retries=1)),
+        tally,
+        acks=1,
+        idempotent=False,
+        stored=1_000,
+        sole_writer=True,
+    )
+    assert (seen.handed_over, seen.acknowledged, seen.failed) == (1_000, 990, {"_MSG_TIMED_OUT": 10})
+    assert (seen.transmitted, seen.retries, seen.stored) == (1_100, 1, 1_000)
+
+
+def test_without_statistics_nothing_is_said_to_be_transmitted() -> None:
+    seen = counts_of(load_result(last=None), Tally(), acks=1, idempotent=False, stored=None, sole_writer=True)
+    assert (seen.transmitted, seen.retries, seen.stored) == (None, 0, None)
+
+
+def test_the_two_latencies_are_of_the_records_served_in_the_measured_phase() -> None:
+    result = load_result(account=account(), served=Histogram.of([850, 950]), latency=Histogram.of([7, 7, 7]))
+    check = latency_check_of(result, DrainDelay())
+    assert check is not None
+    assert (check.seen_us, check.client_us) == pytest.approx((900, 900))
+    assert (check.queue_us, check.outbuf_us, check.rtt_us) == pytest.approx((600, 100, 200))
+    assert (check.drain_us, check.batch_us) == (None, None)
+
+
+def test_the_client_s_work_on_a_batch_is_part_of_its_account() -> None:
+    """A quarter of a core for the 1,000 records of 2 s is 500 us a record, and each waits for the 50 of its batch."""
+    check = latency_check_of(load_result(account=account()), DrainDelay(), user_demand_cores=0.25)
+    assert check is not None
+    assert check.batch_us == pytest.approx(25_000)
+    assert check.client_us == pytest.approx(25_900)
+
+
+def test_the_delay_of_our_own_sending_is_not_the_client_s() -> None:
+    result = load_result(account=account(), served=Histogram.of([1_000]), send_delay=Histogram.of([40, 60]))
+    check = latency_check_of(result, DrainDelay())
+    assert check is not None
+    assert check.seen_us == 950
+
+
+@pytest.mark.parametrize("missing", [{"account": Account()}, {"account": account(), "served": Histogram.of([])}])
+def test_one_latency_alone_is_no_check(missing: dict[str, object]) -> None:
+    assert latency_check_of(load_result(**missing), DrainDelay()) is None
+
+
+def test_the_drain_s_own_delay_follows_from_what_each_event_left_behind() -> None:
+    """Little's law: events that come every millisecond and leave two behind have waited two milliseconds."""
+    delay = DrainDelay()
+    for number in range(1_001):
+        delay.taken(number * 1_000_000 + 1, left_behind=2)
+    check = latency_check_of(load_result(account=account()), delay)
+    assert check is not None
+    assert check.drain_us == pytest.approx(2_000)
+
+
+def test_activity_is_the_mean_over_the_reports_of_the_measured_phase() -> None:
+    start = report(
+        at_ns=1 * NS_PER_S, wire_bytes=1_000, retries=2, queued_records=50, partition_records=((0, 10), (1, 0))
+    )
+    end = report(
+        at_ns=3 * NS_PER_S, wire_bytes=5_000, retries=5, queued_records=250, partition_records=((0, 610), (1, 400))
+    )
+    seen = activity_of(load_result(account=account(), at_start=start, at_end=end))
+    assert seen is not None
+    assert (seen.queued_records, seen.queued_bytes, seen.in_flight_requests) == (200, 20_000, 2.5)
+    assert (seen.throttle_ms, seen.batch_records, seen.batch_bytes) == (3.0, 50, 3_000)
+    assert (seen.retries, seen.queue_full_ratio, seen.queue_growth_ratio) == (3, 0.5, 0.2)
+    assert seen.wire_bytes == 4_000
+    assert seen.partitions_used == 2
+
+
+def test_wire_bytes_are_scaled_from_the_span_of_the_reports_to_the_phase() -> None:
+    start, end = report(at_ns=0, wire_bytes=1_000), report(at_ns=1 * NS_PER_S, wire_bytes=5_000)
+    seen = activity_of(load_result(account=account(), at_start=start, at_end=end, duration_s=2.0))
+    assert seen is not None
+    assert seen.wire_bytes == 8_000
+
+
+def test_a_partition_with_less_than_a_tenth_of_its_share_is_not_used() -> None:
+    end = report(at_ns=1, partition_records=((0, 900), (1, 23), (2, 25), (3, 12)))
+    seen = activity_of(load_result(account=account(), at_end=end))
+    assert seen is not None
+    assert (seen.partitions_used, seen.wire_bytes) == (2, None)
+
+
+def test_a_client_that_reported_nothing_has_no_activity() -> None:
+    assert activity_of(load_result(at_end=report())) is None
+    assert activity_of(load_result(account=account())) is None

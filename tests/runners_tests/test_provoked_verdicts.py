@@ -1,0 +1,100 @@
+"""Each thing that can bind a trial is made to, on a real broker, and is found to be what bound it.
+
+Only the verdict is asserted: how fast it went is the machine's business. Each provocation leaves everything else a wide
+margin, so that other work on the machine does not become the limit. Queues are small, so that they fill and drain soon.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from objectives.evidence import Evidence
+from objectives.verdict import Bound, Verdict, judge
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.kafka_tools import set_producer_quota
+from runners.clusters.topics import Topic
+from runners.isolated import Isolated
+from runners.librdkafka.bench import LibrdkafkaRunner
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.values import Value
+from tests.conftest import TopicMaker
+from tests.runners_tests import slow_network
+from tests.runners_tests.slow_network import OnSlowNetwork
+
+pytestmark = pytest.mark.broker
+
+SATURATE = Workload(RecordSizes.fixed(1_000), partitions=1, warmup_s=1.0, measured_s=2.0)
+SMALL_QUEUE: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 5_000, "batch.num.messages": 1_000}
+
+
+def verdict(
+    broker: RunningCluster,
+    topic: Topic,
+    properties: dict[str, Value],
+    workload: Workload = SATURATE,
+    generator: str = "native",
+) -> Verdict:
+    runner = Isolated(LibrdkafkaRunner(broker, topic, generator))
+    seen = Evidence.of(runner.run(ProducerConfig.parse(properties), workload))
+    given = judge(seen)
+    print(given, seen)  # noqa: T201 - shown by pytest when it was another one
+    return given
+
+
+def test_our_generator(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """Python calls for 10 B records, into a queue that they can't fill in these seconds."""
+    properties: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 10_000_000}
+    given = verdict(broker, new_topic(), properties, replace(SATURATE, record_sizes=RecordSizes.fixed(10)), "python")
+    assert given.bound is Bound.GENERATOR
+    assert given.says_nothing_of_config
+
+
+def test_the_client_s_own_thread(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """The dearest level of compression: its thread makes a few MB/s, the broker takes a hundred."""
+    costly = {**SMALL_QUEUE, "compression.type": "zstd", "compression.level": 12}
+    assert verdict(broker, new_topic(), costly).bound is Bound.CLIENT_THREAD
+
+
+def test_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """The queue holds less than a batch, so that each waits out its linger.ms before one request goes to the broker."""
+    tight: dict[str, Value] = {
+        "acks": 1,
+        "linger.ms": 300,
+        "queue.buffering.max.kbytes": 64,
+        "batch.size": 65_536,
+        "message.max.bytes": 65_536,
+    }
+    given = verdict(broker, new_topic(), tight, replace(SATURATE, record_sizes=RecordSizes.fixed(10_000)))
+    assert given.bound is Bound.CLIENT_BUFFER
+
+
+def test_the_offered_rate(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """A thousandth of what the broker takes."""
+    paced = replace(SATURATE, rate_records_per_s=200.0, measured_s=4.0)
+    assert verdict(broker, new_topic(), {"acks": 1, "linger.ms": 0}, paced).bound is Bound.OFFERED_RATE
+
+
+def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """Set by Kafka's own tool for a client id of its own; a hundredth of what the broker takes."""
+    set_producer_quota(broker.bootstrap, "held-back", 1_000_000)
+    held_back = replace(broker, connection={**broker.connection, "client.id": "held-back"})
+    # One request holds all that is queued: each is answered a second late, and the last are awaited.
+    one_request = {**SMALL_QUEUE, "queue.buffering.max.messages": 500, "batch.num.messages": 500}
+    assert verdict(held_back, new_topic(), one_request).bound is Bound.QUOTA
+
+
+def test_the_broker(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """It has to compress what comes plain, in one partition, which it does for one request at a time."""
+    topic = new_topic(configs={"compression.type": "gzip", "compression.gzip.level": "9"})
+    assert verdict(broker, topic, SMALL_QUEUE).bound is Bound.BROKER
+
+
+def test_the_network() -> None:
+    """2.5 MB/s, a fiftieth of what client and broker do."""
+    if reason := slow_network.why_not():
+        pytest.skip(reason)
+    measured = Isolated(OnSlowNetwork(mbit_per_s=20)).run(ProducerConfig.parse(SMALL_QUEUE), SATURATE)
+    given = judge(Evidence.of(measured))
+    print(given, Evidence.of(measured))  # noqa: T201 - as above
+    assert given.bound is Bound.NETWORK

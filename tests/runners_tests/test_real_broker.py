@@ -1,0 +1,192 @@
+"""What is measured on a real broker: counts that agree, failures that are told, and nothing left behind."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.embedded import EmbeddedCluster
+from runners.clusters.topic_admin import TopicAdmin
+from runners.clusters.topics import OwnedTopics, Topic
+from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
+from runners.isolated import Isolated
+from runners.leased import Leased, owned_topic
+from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.measurement import Measurement, Window
+from runners.runner import Answer
+from runners.workload import RecordSizes, Workload
+from search_spaces.errors import RuleBroken
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.values import Value
+from tests.clusters_tests.waiting import eventually
+from tests.conftest import TopicMaker
+from tests.runners_tests.runner_contract import Left
+
+pytestmark = pytest.mark.broker
+
+READ_TIMEOUT_S = 30.0
+
+
+def config(**properties: Value) -> ProducerConfig:
+    return ProducerConfig.parse({name.replace("_", "."): value for name, value in properties.items()})
+
+
+def short(sizes: str = "100", rate: float | None = None, **more: float) -> Workload:
+    fields: dict[str, float] = {"warmup_s": 0.5, "measured_s": 1.5, **more}
+    return Workload(RecordSizes.parse(sizes), rate_records_per_s=rate, **fields)  # type: ignore[arg-type]
+
+
+def measure(cluster: RunningCluster, topic: Topic, wanted: ProducerConfig, workload: Workload) -> Measurement:
+    before = Left.now()
+    seen = LibrdkafkaRunner(cluster, topic, limits=Limits(max_bytes=5 * 10**9)).run(wanted, workload)
+    assert eventually(lambda: not Left.now().more_than(before))
+    return seen
+
+
+@pytest.mark.parametrize("durability", [{"acks": 1}, {"acks": "all"}, {"enable_idempotence": True}])
+def test_three_counts_agree_exactly(
+    broker: RunningCluster, new_topic: TopicMaker, durability: dict[str, Value]
+) -> None:
+    topic = new_topic(3)
+    seen = measure(broker, topic, config(**durability), short())
+    assert seen.counts.differences() == ()
+    assert seen.counts.stored == seen.counts.transmitted == seen.counts.acknowledged == seen.counts.handed_over
+    assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, 3)) == seen.counts.acknowledged > seen.records > 0
+    assert seen.origin.cluster == "embedded"
+    assert seen.resources.broker_cpu_cores is not None
+    assert seen.resources.broker_cpu_cores > 0
+
+
+def test_without_acknowledgements_the_latency_is_labelled_as_local(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    seen = measure(broker, new_topic(), config(acks=0), short(rate=2_000, measured_s=0.5))
+    assert seen.latency_is_local
+    assert seen.counts.transmitted == seen.counts.acknowledged == seen.counts.handed_over
+
+
+def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    # Latency is set by linger.ms here, so that a busy machine adds little to it.
+    seen = measure(broker, new_topic(), config(acks=1, linger_ms=50), short("1000", rate=4_000, measured_s=2.0))
+    # What a busy machine leaves under way at the end of so short a phase is no more than this.
+    assert seen.counts.handed_over == pytest.approx(4_000 * 2.5, rel=0.1)
+    assert seen.records_per_s == pytest.approx(4_000, rel=0.25)
+    assert seen.sample_ratio == 1.0
+    assert seen.latency.count == seen.send_delay.count
+    assert seen.latency_check is not None
+    assert abs(seen.latency_check.difference_ratio) < 0.5
+    assert seen.latency_check.queue_us > seen.latency_check.rtt_us
+
+
+def read_all(cluster: RunningCluster, topic: Topic, records: int) -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of so many records."""
+    consumer = Consumer({**cluster.connection, "group.id": "reader", "enable.auto.commit": False})
+    try:
+        consumer.assign([TopicPartition(topic.name, number, 0) for number in range(topic.partitions)])
+        while records > 0:
+            read = consumer.consume(min(records, 10_000), READ_TIMEOUT_S)
+            assert read, "no record is missing"
+            records -= len(read)
+            yield from ((message.key() or b"", message.value() or b"") for message in read)
+    finally:
+        consumer.close()
+
+
+def test_a_mix_of_sizes_with_keys_is_what_lies_in_the_topic(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic, workload = new_topic(3), short("100:3,1000:1", rate=2_000, key_bytes=8, measured_s=1.0)
+    seen = measure(broker, topic, config(acks=1), workload)
+    keys, values = zip(*read_all(broker, topic, seen.counts.acknowledged), strict=True)
+    assert len(values) == seen.counts.acknowledged
+    assert len(set(values)) == len(values), "all distinct"
+    assert {len(value) for value in values} == {100, 1_000}
+    small = np.array([len(value) == 100 for value in values])
+    assert abs(small.mean() - 0.75) < 5 * np.sqrt(0.75 * 0.25 / len(values))
+    assert {len(key) for key in keys} == {8}
+    assert seen.activity is not None
+    assert seen.activity.partitions_used == 3, "keys spread over all partitions"
+
+
+def test_compression_saves_bytes_on_the_wire(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    compressible = short("1000", compressibility_ratio=0.8, measured_s=1.0)
+    seen = measure(broker, new_topic(), config(acks=1, compression_type="lz4"), compressible)
+    assert seen.origin.payload_zlib_ratio == pytest.approx(0.2, abs=0.02)
+    assert seen.wire_bytes_per_value_byte is not None
+    assert 0.15 < seen.wire_bytes_per_value_byte < 0.4
+    assert seen.counts.agree
+
+
+def test_a_full_queue_is_back_pressure_and_its_time_is_counted(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    tiny = config(acks=1, queue_buffering_max_messages=20, batch_num_messages=20)
+    seen = measure(broker, new_topic(3), tiny, short(measured_s=1.0))
+    assert seen.counts.failed == {}
+    assert seen.counts.agree
+    assert seen.activity is not None
+    assert seen.activity.queue_full_ratio > 0.1
+    assert seen.activity.queued_records <= 20
+
+
+def test_records_too_large_for_the_topic_are_refused_by_us_or_by_the_broker(
+    broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    topic = new_topic(configs={"max.message.bytes": "10000"})
+    assert topic.max_message_bytes == 10_000
+    with pytest.raises(RuleBroken, match="record-within-topic"):
+        measure(broker, topic, config(acks=1), short("20000"))
+    # What a batch is once it is compressed only the broker can say.
+    with pytest.raises(WorkloadRefused, match=r"max\.message\.bytes.*MSG_SIZE_TOO_LARGE"):
+        measure(broker, topic, config(acks=1, compression_type="lz4"), short("20000"))
+
+
+def test_past_its_byte_budget_the_run_ends_and_its_topic_is_gone(broker: RunningCluster) -> None:
+    used: list[str] = []
+
+    def on_topic(topic: Topic) -> Isolated:
+        used.append(topic.name)
+        return Isolated(LibrdkafkaRunner(broker, topic, limits=Limits(max_bytes=1_000_000)))
+
+    with OwnedTopics(broker) as topics:
+        with pytest.raises(ByteBudgetExceeded, match="at most 1,000,000 bytes"):
+            Leased(owned_topic(topics), on_topic).run(config(acks=1), short())
+        assert not set(used) & set(TopicAdmin(broker.connection).names())
+    assert len(used) == 1
+
+
+def test_three_brokers_acknowledge_together() -> None:
+    cluster = EmbeddedCluster(3)
+    try:
+        running = cluster.start()
+        with OwnedTopics(running) as topics:
+            topic = topics.create(6, 3, {"min.insync.replicas": "2"})
+            seen = measure(running, topic, config(acks="all", enable_idempotence=True), short(measured_s=1.0))
+        assert seen.counts.agree
+        assert seen.counts.stored == seen.counts.acknowledged > 0
+        assert seen.activity is not None
+        assert seen.activity.in_flight_requests >= 0
+    finally:
+        cluster.stop()
+
+
+def test_a_broker_that_is_killed_ends_the_run_with_the_cause() -> None:
+    cluster = EmbeddedCluster()
+    try:
+        running = cluster.start()
+        # No client is kept but the run's: it would look for the dead broker, with one thread after another.
+        runner = LibrdkafkaRunner(running, OwnedTopics(running).create())
+
+        def watch(window: Window) -> Answer:
+            if window.number == 1:
+                os.kill(running.local_brokers[0].pid, signal.SIGKILL)
+            return Answer.GO_ON
+
+        before = Left.now()
+        with pytest.raises(
+            BrokerLost, match=r"none came for \d+ s; [\d,]+ records wait; .*(refused|down|Disconnected)"
+        ):
+            runner.run(config(acks=1), short("1000", measured_s=60.0), watch)
+        assert eventually(lambda: not Left.now().more_than(before))
+    finally:
+        cluster.stop()

@@ -1,0 +1,104 @@
+"""Every runner and every wrapper of one keeps to the contract; real clients write to the in-process mock cluster."""
+
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
+from runners.errors import ByteBudgetExceeded
+from runners.isolated import Isolated
+from runners.leased import Leased
+from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.runner import Runner
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from search_spaces.errors import RuleBroken
+from search_spaces.producer_config import ProducerConfig
+from tests.clusters_tests.waiting import eventually
+from tests.runners_tests.mock_cluster import PARTITIONS
+from tests.runners_tests.runner_contract import CONFIG, PACED, Left, RunnerContract
+
+
+def new_topic() -> Topic:
+    return Topic(f"topic-{uuid4()}", PARTITIONS, 1, owned=True)
+
+
+class RealRunnerContract(RunnerContract):
+    """What holds of runners that end in a real client."""
+
+    @pytest.fixture
+    def limited(self, runner: Runner) -> Runner:
+        """The runner, allowed to send 100 kB."""
+        raise NotImplementedError
+
+    def test_a_record_that_the_config_does_not_allow_is_refused_with_its_rule(self, runner: Runner) -> None:
+        config = ProducerConfig.parse({"message.max.bytes": 10_000})
+        with pytest.raises(RuleBroken, match="record-within-message-max") as caught:
+            runner.run(config, Workload(RecordSizes.fixed(20_000)))
+        assert caught.value.rule == "record-within-message-max"
+
+    def test_the_byte_budget_ends_the_run(self, limited: Runner) -> None:
+        before, interpreter = Left.now(), (sys.getswitchinterval(), gc.isenabled())
+        with pytest.raises(ByteBudgetExceeded, match="at most 100,000 bytes"):
+            limited.run(CONFIG, PACED)
+        assert (sys.getswitchinterval(), gc.isenabled()) == interpreter
+        assert eventually(lambda: not Left.now().more_than(before))
+
+
+class TestSimulated(RunnerContract):
+    covers = SimulatedRunner
+
+    @pytest.fixture(params=[0.0, 0.05])
+    def runner(self, request: pytest.FixtureRequest) -> Runner:
+        return SimulatedRunner(noise_ratio=request.param)
+
+
+class TestLibrdkafka(RealRunnerContract):
+    covers = LibrdkafkaRunner
+
+    @pytest.fixture(params=["native", "python"])
+    def generator(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    @pytest.fixture
+    def runner(self, mock_cluster: RunningCluster, generator: str) -> Runner:
+        return LibrdkafkaRunner(mock_cluster, new_topic(), generator)
+
+    @pytest.fixture
+    def limited(self, mock_cluster: RunningCluster, generator: str) -> Runner:
+        return LibrdkafkaRunner(mock_cluster, new_topic(), generator, Limits(max_bytes=100_000))
+
+
+class TestIsolated(RealRunnerContract):
+    covers = Isolated
+
+    @pytest.fixture
+    def runner(self, mock_cluster: RunningCluster) -> Runner:
+        return Isolated(LibrdkafkaRunner(mock_cluster, new_topic()))
+
+    @pytest.fixture
+    def limited(self, mock_cluster: RunningCluster) -> Runner:
+        return Isolated(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)))
+
+
+class TestLeased(RealRunnerContract):
+    covers = Leased
+
+    @pytest.fixture
+    def runner(self, mock_cluster: RunningCluster) -> Runner:
+        return Leased(lease, lambda topic: LibrdkafkaRunner(mock_cluster, topic))
+
+    @pytest.fixture
+    def limited(self, mock_cluster: RunningCluster) -> Runner:
+        limits = Limits(max_bytes=100_000)
+        return Leased(lease, lambda topic: LibrdkafkaRunner(mock_cluster, topic, limits=limits))
+
+
+@contextmanager
+def lease(_: Workload) -> Iterator[Topic]:
+    yield new_topic()

@@ -1,0 +1,195 @@
+"""The sender keeps to its schedule, catches up after a stall, and counts what it waits; by a clock moved by hand."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from runners.clock import NS_PER_S, Clock
+from runners.errors import ByteBudgetExceeded
+from runners.librdkafka.sender import CALL_RECORDS, LONGEST_WAIT_NS, SHORTEST_WAIT_NS, TICK_NS, Sender
+from runners.librdkafka.tally import Tally
+from runners.pacing import Schedule
+from runners.payload import PayloadPool, make_pool
+from runners.workload import RecordSizes
+from tests.runners_tests.fake_client import FakeClient
+from tests.runners_tests.moved_clock import MovedClock
+
+START_NS = 5 * NS_PER_S
+MS = 1_000_000
+POOL = make_pool(RecordSizes.fixed(30_000))
+
+
+class Client(FakeClient):
+    """Acknowledges what it holds whenever it is asked to take more, but not while its broker is away.
+
+    Attributes:
+        away: From when to when, by the clock.
+        asked: How often it was asked to take more.
+    """
+
+    def __init__(
+        self, clock: Clock, properties: Mapping[str, str] | None = None, away: tuple[int, int] = (0, 0)
+    ) -> None:
+        super().__init__(properties or {}, "topic", POOL, Tally(), clock)
+        self.away = away
+        self.asked = 0
+
+    def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
+        self.asked += 1
+        self.closed_door = self.away[0] <= self._clock.now_ns() < self.away[1]
+        self.drain(0)
+        return super().send(intended_ns, count)
+
+
+def paced(clock: MovedClock, client: Client, rate: float, seconds: float, warmup_s: float = 0.0) -> Sender:
+    end_ns = START_NS + int(seconds * NS_PER_S)
+    sender = Sender(client, POOL, clock, end_ns, START_NS + int(warmup_s * NS_PER_S))
+    clock.at_ns = START_NS
+    sender.paced(Schedule(rate, START_NS))
+    return sender
+
+
+def lateness(client: Client) -> NDArray[np.int64]:
+    return np.array(client.taken_at, dtype=np.int64) - np.array(client.intended, dtype=np.int64)
+
+
+@settings(max_examples=50)
+@given(st.floats(1, 20_000), st.floats(0.01, 0.5), st.integers(0, 3 * MS))
+def test_each_record_leaves_once_in_order_and_never_early(rate: float, seconds: float, oversleep_ns: int) -> None:
+    clock = MovedClock(oversleep_ns=oversleep_ns)
+    client = Client(clock)
+    sender = paced(clock, client, rate, seconds)
+    schedule = Schedule(rate, START_NS)
+    due = schedule.due(sender.end_ns - 1)
+    assert client.intended == schedule.intended_ns(0, due).tolist()
+    assert client.sent == [number % len(POOL) for number in range(due)]
+    assert (lateness(client) >= 0).all()
+    assert sender.sent == due
+    assert sender.full_ns == 0
+
+
+def test_a_punctual_sender_is_late_by_less_than_a_look_around() -> None:
+    clock = MovedClock()
+    client = Client(clock)
+    sender = paced(clock, client, 20_000, 1.0)
+    assert lateness(client).max() <= TICK_NS + CALL_RECORDS * clock.step_ns
+    assert sender.send_delay().count == 20_000
+    assert sender.send_delay().max_us <= (TICK_NS + CALL_RECORDS * clock.step_ns) / 1_000
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 900), st.integers(1, 3_000))
+def test_after_a_pause_of_the_process_everything_missed_is_sent_with_its_own_times(at_ms: int, pause_ms: int) -> None:
+    pause = (START_NS + at_ms * MS, START_NS + (at_ms + pause_ms) * MS)
+    clock = MovedClock(pauses=[pause])
+    client = Client(clock)
+    paced(clock, client, 1_000, 1.0)
+    assert client.intended == Schedule(1_000, START_NS).intended_ns(0, 1_000).tolist()
+    assert lateness(client).max() >= min(pause_ms, 1_000 - at_ms) * MS - 2 * MS, "the pause shows in the records it hit"
+
+
+def test_a_broker_that_is_away_makes_records_late_not_fewer() -> None:
+    clock = MovedClock()
+    client = Client(clock, {"queue.buffering.max.messages": "100"}, away=(START_NS + 200 * MS, START_NS + 700 * MS))
+    sender = paced(clock, client, 1_000, 1.0)
+    assert client.intended == Schedule(1_000, START_NS).intended_ns(0, 1_000).tolist()
+    # 100 fit the queue, so that the sender begins to wait 100 ms after the broker left.
+    assert sender.full_ns == pytest.approx(400 * MS, rel=0.01)
+    # Of those meant to leave meanwhile the first is late by all of it, the last by nothing.
+    waited = lateness(client)[300:700]
+    assert waited[0] == pytest.approx(400 * MS, abs=2 * MS)
+    assert waited.mean() == pytest.approx(200 * MS, abs=2 * MS)
+
+
+def test_send_delays_of_the_warm_up_are_not_kept() -> None:
+    clock = MovedClock(pauses=[(START_NS + 100 * MS, START_NS + 300 * MS)])
+    sender = paced(clock, Client(clock), 1_000, 1.0, warmup_s=0.5)
+    assert sender.send_delay().count == 500
+    assert sender.send_delay().max_us < 1_000
+
+
+def test_a_paced_sender_can_be_stopped() -> None:
+    clock = MovedClock()
+    sender = Sender(Client(clock), POOL, clock, NS_PER_S, 0)
+    sender.stop.set()
+    sender.paced(Schedule(1_000, 0))
+    assert sender.sent == 0
+
+
+def saturated(clock: MovedClock, client: Client, max_bytes: int | None = None, primed: int = 0) -> Sender:
+    clock.at_ns = START_NS
+    return Sender(client, POOL, clock, START_NS + 100 * MS, START_NS, max_bytes, primed)
+
+
+def test_a_saturating_sender_waits_for_nothing_but_a_full_queue() -> None:
+    clock = MovedClock()
+    client = Client(clock)
+    sender = saturated(clock, client)
+    sender.saturate()
+    assert sender.full_ns == 0
+    assert sender.sent == len(client.sent) > 0
+    assert clock.at_ns >= sender.end_ns
+    assert max(client.intended) < sender.end_ns
+
+
+def test_the_wait_for_room_is_counted() -> None:
+    clock = MovedClock()
+    client = Client(clock, {"queue.buffering.max.messages": "10"}, away=(START_NS + 20 * MS, START_NS + 70 * MS))
+    sender = saturated(clock, client)
+    sender.saturate()
+    assert 49 * MS <= sender.full_ns <= 50 * MS + LONGEST_WAIT_NS
+
+
+class SteadyClient(Client):
+    """Acknowledges a million bytes a millisecond, and a queue of 3 MB is always full."""
+
+    def drain(self, timeout_ms: int) -> None:
+        free = (self._clock.now_ns() - START_NS) // MS * 33 - self._transmitted
+        for _ in range(min(free, len(self._held))):
+            self._held.popleft()
+            self._transmitted += 1
+            self._tally.delivered(1)
+
+
+def test_waits_are_long_enough_to_rest_and_short_enough_to_keep_the_queue_filled() -> None:
+    clock = MovedClock(step_ns=100)
+    client = SteadyClient(clock, {"queue.buffering.max.messages": "100"})
+    sender = saturated(clock, client)
+    sender.saturate()
+    assert sender.sent >= 33 * 100 - 1, "all that was acknowledged in 100 ms, so that it never ran empty"
+    assert sender.full_ns > 50 * MS
+    assert client.asked < 100 * MS / SHORTEST_WAIT_NS
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 40_000_000), st.integers(0, 5))
+def test_the_byte_budget_is_never_passed(max_bytes: int, primed: int) -> None:
+    clock = MovedClock()
+    client = Client(clock)
+    sender = saturated(clock, client, max_bytes, primed)
+    with pytest.raises(ByteBudgetExceeded, match=f"at most {max_bytes:,} bytes"):
+        sender.saturate()
+    sent = primed * 30_000 + int(POOL.lengths[np.array(client.sent, dtype=int)].sum())
+    assert sent == sender.sent_bytes <= max(max_bytes, primed * 30_000)
+    assert sent + 1_000_000 > max_bytes, "it is used up but for one call"
+
+
+def test_the_byte_budget_holds_for_a_paced_load() -> None:
+    clock = MovedClock()
+    client = Client(clock)
+    sender = Sender(client, POOL, clock, NS_PER_S, 0, max_bytes=300_000)
+    with pytest.raises(ByteBudgetExceeded):
+        sender.paced(Schedule(1_000, 0))
+    assert sender.sent_bytes == 300_000
+
+
+def test_bytes_are_counted_with_keys_over_any_number_of_rounds() -> None:
+    pool: PayloadPool = make_pool(RecordSizes.parse("10000:1,50000:2"), key_bytes=8)
+    sizes = (pool.lengths + 8).tolist()
+    for records in (0, 1, 7, len(pool), len(pool) + 3, 2 * len(pool) + 1):
+        whole, rest = divmod(records, len(pool))
+        assert pool.bytes_of_first(records) == whole * sum(sizes) + sum(sizes[:rest])

@@ -1,0 +1,154 @@
+"""The watchdog ends a load that can't give a measurement, names the cause, and lets everything else be."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.clock import NS_PER_S
+from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
+from runners.librdkafka.tally import Tally
+from runners.librdkafka.watchdog import Watchdog
+from tests.runners_tests.moved_clock import MovedClock
+
+PATIENCE_S = 15.0
+DOWN = "_ALL_BROKERS_DOWN: 1/1 brokers are down"
+
+
+class Watched:
+    """A load that a test moves through time."""
+
+    def __init__(self, **more: object) -> None:
+        self.clock = MovedClock(at_ns=NS_PER_S, step_ns=0)
+        self.tally = Tally()
+        self.dog = Watchdog(self.clock, stall_patience_s=PATIENCE_S, **more)  # type: ignore[arg-type]
+
+    def after(self, seconds: float, waiting: int = 1) -> None:
+        """Let time pass and have the watchdog look."""
+        self.clock.at_ns += int(seconds * NS_PER_S)
+        self.dog.look(self.tally, waiting)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        ("MSG_SIZE_TOO_LARGE", WorkloadRefused, r"max\.message\.bytes.*MSG_SIZE_TOO_LARGE.*smaller records"),
+        ("RECORD_LIST_TOO_LARGE", WorkloadRefused, "RECORD_LIST_TOO_LARGE"),
+        ("TOPIC_AUTHORIZATION_FAILED", TargetRefused, "right to write.*grant WRITE"),
+        ("CLUSTER_AUTHORIZATION_FAILED", TargetRefused, "CLUSTER_AUTHORIZATION_FAILED"),
+        ("UNSUPPORTED_COMPRESSION_TYPE", TargetRefused, "must accept the config"),
+        ("UNKNOWN_TOPIC_OR_PART", BrokerLost, "topic must exist"),
+        ("_UNKNOWN_TOPIC", BrokerLost, "topic must exist"),
+    ],
+)
+def test_an_error_that_no_retry_mends_ends_the_load_at_once(error: str, kind: type[RunnerError], words: str) -> None:
+    watched = Watched()
+    watched.after(0)
+    watched.tally.fail(error)
+    with pytest.raises(kind, match=words):
+        watched.after(0)
+
+
+def test_a_fatal_error_ends_the_load_at_once() -> None:
+    watched = Watched()
+    watched.tally.fatal = "_FATAL: sequence numbers out of order"
+    with pytest.raises(DeliveryFailed, match="stopped for good: _FATAL: sequence"):
+        watched.after(0)
+
+
+def test_a_record_that_timed_out_is_data_not_an_end() -> None:
+    watched = Watched()
+    watched.tally.fail("_MSG_TIMED_OUT", 100)
+    watched.after(0)
+
+
+def test_no_delivery_for_as_long_as_patience_lasts_is_a_lost_broker() -> None:
+    watched = Watched()
+    watched.after(0)
+    watched.after(PATIENCE_S)
+    with pytest.raises(BrokerLost, match=r"none came for 16 s; 7 records wait; the client reports no error"):
+        watched.after(0.5, waiting=7)
+
+
+def test_each_delivery_begins_the_patience_anew() -> None:
+    watched = Watched()
+    for _ in range(5):
+        watched.tally.delivered(1)
+        watched.after(PATIENCE_S)
+    for _ in range(5):
+        watched.tally.fail("_MSG_TIMED_OUT")
+        watched.after(PATIENCE_S)
+
+
+def test_with_nothing_waiting_nothing_is_missed() -> None:
+    watched = Watched()
+    for _ in range(5):
+        watched.after(PATIENCE_S * 2, waiting=0)
+    with pytest.raises(BrokerLost):
+        watched.after(PATIENCE_S + 1)
+
+
+@pytest.mark.parametrize("sentence", [DOWN, "_TRANSPORT: connect refused", "_RESOLVE: no such host"])
+def test_brokers_reported_down_have_a_few_seconds_to_come_back(sentence: str) -> None:
+    watched = Watched()
+    watched.after(0)
+    watched.tally.say(sentence)
+    watched.after(3.0)
+    with pytest.raises(BrokerLost, match=f"none came for 3 s.*{sentence}"):
+        watched.after(0.1)
+
+
+def test_a_complaint_from_before_the_last_delivery_is_forgotten() -> None:
+    watched = Watched()
+    watched.tally.say(DOWN)
+    watched.tally.delivered(1)
+    watched.after(0)
+    watched.after(PATIENCE_S)
+
+
+def test_records_that_time_out_are_no_sign_of_life_while_brokers_are_down() -> None:
+    watched = Watched()
+    watched.after(0)
+    watched.tally.say(DOWN)
+    watched.tally.fail("_MSG_TIMED_OUT", 100)
+    watched.after(3.0)
+    watched.tally.fail("_MSG_TIMED_OUT", 100)
+    with pytest.raises(BrokerLost, match=DOWN):
+        watched.after(0.1)
+
+
+def test_a_complaint_right_after_the_last_delivery_is_not() -> None:
+    watched = Watched()
+    watched.after(0)
+    watched.tally.delivered(1)
+    watched.tally.say(DOWN)
+    watched.after(0.2)
+    with pytest.raises(BrokerLost, match=DOWN):
+        watched.after(3.1)
+
+
+def test_a_broker_process_that_died_is_waited_for_as_briefly() -> None:
+    watched = Watched(broker_alive=lambda: False)
+    watched.after(0)
+    with pytest.raises(BrokerLost):
+        watched.after(3.1)
+
+
+def test_a_disk_about_to_run_full_ends_the_load(tmp_path: Path) -> None:
+    watched = Watched(disks=(tmp_path,), min_free_disk_bytes=1 << 60)
+    with pytest.raises(DiskTooFull, match=r"must keep .* GB free, but has .*--max-bytes"):
+        watched.after(0)
+
+
+def test_a_disk_with_room_does_not(tmp_path: Path) -> None:
+    watched = Watched(disks=(tmp_path,), min_free_disk_bytes=1)
+    for _ in range(3):
+        watched.after(1, waiting=0)
+
+
+def test_the_last_deliveries_are_awaited_for_a_minute() -> None:
+    watched = Watched()
+    assert not watched.dog.flush_is_over()
+    watched.clock.at_ns += 60 * NS_PER_S
+    assert not watched.dog.flush_is_over()
+    watched.clock.at_ns += 1
+    assert watched.dog.flush_is_over()

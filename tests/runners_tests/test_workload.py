@@ -1,0 +1,100 @@
+"""Workloads are refused when they can't be run, in words that help."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.errors import WorkloadRefused
+from runners.workload import MAX_RECORD_BYTES, RecordSizes, Workload
+
+SIZES = st.integers(1, MAX_RECORD_BYTES)
+WEIGHTS = st.floats(0.001, 1e6)
+
+
+@given(SIZES)
+def test_one_number_is_one_fixed_size(size: int) -> None:
+    sizes = RecordSizes.parse(str(size))
+    assert sizes == RecordSizes.fixed(size)
+    assert (sizes.mean_bytes, sizes.largest_bytes, str(sizes)) == (size, size, str(size))
+
+
+@given(st.dictionaries(SIZES, WEIGHTS, min_size=1, max_size=6))
+def test_a_mix_has_shares_in_proportion_to_its_weights(bars: dict[int, float]) -> None:
+    sizes = RecordSizes.parse(",".join(f"{size}:{weight!r}" for size, weight in bars.items()))
+    total = sum(bars.values())
+    assert [size for size, _ in sizes.shares] == sorted(bars)
+    assert sizes.largest_bytes == max(bars)
+    assert sum(share for _, share in sizes.shares) == pytest.approx(1.0)
+    assert sizes.mean_bytes == pytest.approx(sum(size * weight for size, weight in bars.items()) / total)
+
+
+@given(st.dictionaries(SIZES, st.integers(1, 1000), min_size=1, max_size=6))
+def test_what_is_shown_is_read_back(bars: dict[int, int]) -> None:
+    sizes = RecordSizes.parse(",".join(f"{size}:{weight}" for size, weight in bars.items()))
+    again = RecordSizes.parse(str(sizes))
+    assert [size for size, _ in again.shares] == [size for size, _ in sizes.shares]
+    assert [share for _, share in again.shares] == pytest.approx([share for _, share in sizes.shares], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "must read SIZE"),
+        ("1kB", "must read SIZE"),
+        ("100:", None),
+        ("100:a", "must read SIZE"),
+        ("100:70;200:30", "must read SIZE"),
+        ("0", "1 <= record size in bytes"),
+        ("-5", "1 <= record size in bytes"),
+        (str(MAX_RECORD_BYTES + 1), "1 <= record size in bytes"),
+        ("100:1,100:2", "100 stands twice"),
+        ("100:0", "more than 0"),
+        ("100:-1", "more than 0"),
+        ("100:-1,200:2", "share of each record size must be above 0"),
+        ("100:0,200:2", "share of each record size must be above 0"),
+        ("100:nan", "more than 0"),
+        ("100:inf", "more than 0"),
+    ],
+)
+def test_a_mix_that_is_none_is_refused(text: str, words: str | None) -> None:
+    if words is None:
+        assert RecordSizes.parse(text) == RecordSizes.fixed(100)
+        return
+    with pytest.raises(WorkloadRefused, match=words):
+        RecordSizes.parse(text)
+
+
+@pytest.mark.parametrize("shares", [(), ((200, 0.5), (100, 0.5)), ((100, 0.5), (100, 0.5)), ((100, 0.5), (200, 0.4))])
+def test_shares_that_are_no_histogram_are_refused(shares: tuple[tuple[int, float], ...]) -> None:
+    with pytest.raises(WorkloadRefused, match=r"at least one record size|must ascend"):
+        RecordSizes(shares)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("key_bytes", -1, "key_bytes >= 0"),
+        ("compressibility_ratio", 1.0, "0 <= compressibility_ratio < 1"),
+        ("compressibility_ratio", -0.1, "0 <= compressibility_ratio < 1"),
+        ("compressibility_ratio", math.nan, "0 <= compressibility_ratio < 1"),
+        ("partitions", 0, "1 <= partitions"),
+        ("replication", 0, "1 <= replication"),
+        ("warmup_s", -1.0, "0 <= warmup_s"),
+        ("measured_s", 0.0, "0 < measured_s"),
+        ("measured_s", math.inf, "0 < measured_s"),
+        ("rate_records_per_s", 0.0, "0 < rate_records_per_s"),
+        ("rate_records_per_s", -5.0, "0 < rate_records_per_s"),
+        ("rate_records_per_s", math.nan, "0 < rate_records_per_s"),
+    ],
+)
+def test_a_workload_that_cannot_be_run_names_rule_and_value(field: str, value: float, rule: str) -> None:
+    given: dict[str, object] = {"record_sizes": RecordSizes.fixed(1), field: value}
+    with pytest.raises(WorkloadRefused, match=f"{rule}.*must hold, but got {value}"):
+        Workload(**given)  # type: ignore[arg-type]
+
+
+def test_a_load_is_paced_when_it_has_a_rate() -> None:
+    assert Workload(RecordSizes.fixed(1)).load == "saturate"
+    assert Workload(RecordSizes.fixed(1), rate_records_per_s=5).load == "paced"

@@ -1,0 +1,1 @@
+"""The tests of `search_spaces`, with the real client wherever there is something to ask it."""

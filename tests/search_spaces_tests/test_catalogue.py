@@ -1,0 +1,128 @@
+"""The shipped catalogue against the library, its roles, and the look-up of names."""
+
+import pickle
+
+import pytest
+
+from scripts.make_catalogue import as_json, catalogue_path, describe
+from search_spaces import MisplacedProperty, Role, UnknownProperty, is_secret, load_catalogue
+
+CATALOGUE = load_catalogue()
+
+
+def test_the_shipped_catalogue_is_what_the_loaded_library_says() -> None:
+    loaded = describe()
+    path = catalogue_path(loaded["version"])
+    assert path.read_text(encoding="utf-8") == as_json(loaded), "run scripts/make_catalogue.py and read the diff"
+
+
+def test_aliases_resolve_to_the_canonical_entry() -> None:
+    assert CATALOGUE.find("queue.buffering.max.ms").name == "linger.ms"
+    assert CATALOGUE.find("acks") is CATALOGUE.find("request.required.acks")
+    assert all(CATALOGUE.find(entry.name) is entry for entry in CATALOGUE)
+    assert len(CATALOGUE) > 150
+
+
+def test_a_name_in_both_lists_is_the_global_one_as_for_the_client() -> None:
+    assert CATALOGUE.find("compression.type").default == "none"
+    assert CATALOGUE.find("compression.codec").scope == "global"
+
+
+def test_the_words_of_the_partitioner_are_known_though_the_table_has_no_range() -> None:
+    choices = CATALOGUE.find("partitioner").choices
+    assert choices is not None
+    assert {"consistent_random", "murmur2_random", "random"} <= set(choices)
+
+
+def test_a_misspelt_name_gets_the_nearest_ones() -> None:
+    with pytest.raises(UnknownProperty, match=r"'linger\.mss'.*linger\.ms") as raised:
+        CATALOGUE.find("linger.mss")
+    assert "linger.ms" in raised.value.suggestions
+
+
+def test_a_name_like_nothing_gets_no_suggestion() -> None:
+    with pytest.raises(UnknownProperty) as raised:
+        CATALOGUE.find("xyzzy")
+    assert raised.value.suggestions == ()
+
+
+@pytest.mark.parametrize(
+    ("java", "twin"),
+    [
+        ("buffer.memory", "queue.buffering.max.kbytes"),
+        ("max.request.size", "message.max.bytes"),
+        ("key.serializer", "leave it out"),
+        ("ssl.truststore.location", "ssl.ca.location"),
+    ],
+)
+def test_a_java_name_is_answered_with_its_twin_or_that_there_is_none(java: str, twin: str) -> None:
+    with pytest.raises(UnknownProperty, match=twin):
+        CATALOGUE.find(java)
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("linger.ms", Role.PRODUCER),
+        ("socket.send.buffer.bytes", Role.PRODUCER),
+        ("bootstrap.servers", Role.CONNECTION),
+        ("sasl.username", Role.CONNECTION),
+        ("ssl.ca.location", Role.CONNECTION),
+        ("broker.address.family", Role.CONNECTION),
+        ("client.id", Role.CONNECTION),
+        ("statistics.interval.ms", Role.RESERVED),
+        ("dr_msg_cb", Role.RESERVED),
+        ("ssl_key", Role.RESERVED),
+        ("group.id", Role.RESERVED),
+        ("transactional.id", Role.RESERVED),
+    ],
+)
+def test_each_property_has_a_role_and_a_reason(name: str, role: Role) -> None:
+    entry = CATALOGUE.find(name)
+    assert entry.role is role
+    assert entry.reason
+
+
+def test_what_the_client_no_longer_uses_is_reserved() -> None:
+    assert all(entry.role is Role.RESERVED for entry in CATALOGUE if "No longer used" in entry.description)
+
+
+def test_the_hidden_mock_properties_are_reserved() -> None:
+    with pytest.raises(MisplacedProperty, match=r"test\.mock\.num\.brokers.*runner chooses the cluster"):
+        CATALOGUE.find("test.mock.num.brokers")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sasl.password",
+        "sasl.pasword",
+        "ssl.key.password",
+        "ssl.key.pem",
+        "ssl.keystore.password",
+        "ssl.keystore.key",
+        "sasl.jaas.config",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
+        "sasl.oauthbearer.config",
+    ],
+)
+def test_secrets_are_known_as_such(name: str) -> None:
+    assert is_secret(name)
+
+
+def test_no_knob_is_a_secret_and_public_names_are_not_either() -> None:
+    assert not any(entry.secret for entry in CATALOGUE if entry.role is Role.PRODUCER)
+    for name in (
+        "ssl.ca.location",
+        "ssl.key.location",
+        "sasl.username",
+        "sasl.oauthbearer.token.endpoint.url",
+    ):
+        assert not is_secret(name)
+
+
+def test_a_catalogue_travels_as_its_version() -> None:
+    assert pickle.loads(pickle.dumps(CATALOGUE)) is CATALOGUE

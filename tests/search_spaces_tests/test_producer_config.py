@@ -1,0 +1,168 @@
+"""What `ProducerConfig.parse` takes, what it refuses, and what it makes of it."""
+
+import dataclasses
+import pickle
+
+import pytest
+
+from search_spaces import (
+    ConfigError,
+    ConflictingSpellings,
+    ConnectionConfig,
+    InvalidValue,
+    MisplacedProperty,
+    ProducerConfig,
+    UnknownProperty,
+    Value,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "canonical"),
+    [
+        ("acks", "ALL", "-1"),
+        ("acks", 1, "1"),
+        ("linger.ms", "0.50", "0.5"),
+        ("linger.ms", "1e3", "1000"),
+        ("linger.ms", 0.1 + 0.2, "0.3"),
+        ("linger.ms", 5.0, "5"),
+        ("linger.ms", "-0", "0"),
+        ("batch.size", " +16384 ", "16384"),
+        ("batch.size", 16384.0, "16384"),
+        ("enable.idempotence", True, "true"),
+        ("enable.idempotence", "F", "false"),
+        ("enable.idempotence", 1, "true"),
+        ("compression.type", "ZSTD", "zstd"),
+        ("partitioner", "Murmur2_Random", "murmur2_random"),
+    ],
+)
+def test_values_become_canonical(name: str, value: Value, canonical: str) -> None:
+    assert ProducerConfig.parse({name: value}).effective(name) == canonical
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        # The client takes the first of these for 1, 8, 16, 4, 10 and 5.
+        ("batch.size", "1e3"),
+        ("batch.size", "010"),
+        ("batch.size", "0x10"),
+        ("batch.size", "4294967300"),
+        ("batch.size", "10.5"),
+        ("linger.ms", "5ms"),
+        ("linger.ms", "nan"),
+        ("linger.ms", float("inf")),
+        ("linger.ms", "0.0001"),
+        ("linger.ms", "900000.5"),
+        ("linger.ms", ""),
+        ("linger.ms", True),
+        ("batch.size", 0),
+        ("batch.size", "\u0663"),
+        ("enable.idempotence", "yes"),
+        ("compression.type", "brotli"),
+        ("compression.type", "inherit"),
+        ("acks", "-2"),
+        ("partitioner", ""),
+    ],
+)
+def test_what_the_client_would_refuse_or_misread_is_refused(name: str, value: Value) -> None:
+    with pytest.raises(InvalidValue) as raised:
+        ProducerConfig.parse({name: value})
+    assert repr(value if isinstance(value, str | bool) else str(value)) in str(raised.value)
+    assert raised.value.name in str(raised.value)
+
+
+def test_spelling_and_order_do_not_change_the_fingerprint() -> None:
+    one = ProducerConfig.parse({"linger.ms": "5.0", "acks": "all", "compression.type": "LZ4"})
+    other = ProducerConfig.parse({"compression.codec": "lz4", "request.required.acks": -1, "queue.buffering.max.ms": 5})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.fingerprint == other.fingerprint
+    assert len(one.fingerprint) == 16
+    assert int(one.fingerprint, 16) >= 0
+
+
+def test_another_value_is_another_fingerprint_and_so_is_a_default_spelt_out() -> None:
+    prints = {ProducerConfig.parse(given).fingerprint for given in ({}, {"linger.ms": 5}, {"linger.ms": 6})}
+    assert len(prints) == 3
+
+
+def test_the_fingerprint_stays_what_it_was_so_that_records_can_be_found_again() -> None:
+    assert ProducerConfig.parse({"acks": "1", "linger.ms": "0.5"}).fingerprint == "72f24b53616139f2"
+
+
+def test_one_property_under_two_names_with_two_values_is_an_error() -> None:
+    with pytest.raises(ConflictingSpellings, match=r"linger\.ms=1 and queue\.buffering\.max\.ms=2"):
+        ProducerConfig.parse({"linger.ms": 1, "queue.buffering.max.ms": 2})
+    assert ProducerConfig.parse({"linger.ms": 1, "queue.buffering.max.ms": "1.0"}).linger_ms == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [("bootstrap.servers", "connection"), ("sasl.password", "connection"), ("log_level", "reserved")],
+)
+def test_what_is_no_knob_is_sent_where_it_belongs_and_its_value_is_not_shown(name: str, role: str) -> None:
+    with pytest.raises(MisplacedProperty, match=name) as raised:
+        ProducerConfig.parse({name: "hunter2"})
+    assert raised.value.role == role
+    assert "hunter2" not in str(raised.value)
+
+
+def test_an_unknown_name_does_not_show_its_value() -> None:
+    with pytest.raises(UnknownProperty, match=r"sasl\.password") as raised:
+        ProducerConfig.parse({"sasl.pasword": "hunter2"})
+    assert "hunter2" not in str(raised.value)
+
+
+def test_typed_readings_see_the_defaults() -> None:
+    default = ProducerConfig.parse({})
+    assert (default.acks, default.idempotent, default.linger_ms, default.compression) == (
+        -1,
+        False,
+        5,
+        "none",
+    )
+    assert default.max_batch_bytes == 1_000_000
+    assert default.queue_bytes == 2**30
+    assert default.delivery_timeout_s == 300
+    assert ProducerConfig.parse({"message.timeout.ms": 0}).delivery_timeout_s is None
+    assert ProducerConfig.parse({"message.max.bytes": 5000}).max_batch_bytes == 5000
+
+
+def test_it_is_built_by_parse_only() -> None:
+    config = ProducerConfig.parse({"acks": 1})
+    with pytest.raises(TypeError, match=r"ProducerConfig\.parse"):
+        dataclasses.replace(config, pairs=(("acks", "2"),))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.client = "java"  # type: ignore[misc]
+
+
+def test_it_travels_between_processes() -> None:
+    config = ProducerConfig.parse({"acks": 1})
+    assert pickle.loads(pickle.dumps(config)) == config
+    assert pickle.loads(pickle.dumps(config)).effective("linger.ms") == "5"
+
+
+def test_updated_changes_by_any_name_and_checks_again() -> None:
+    config = ProducerConfig.parse({"linger.ms": 5, "acks": 1})
+    assert config.updated({"queue.buffering.max.ms": 7}).linger_ms == 7
+    with pytest.raises(ConfigError, match="idempotent"):
+        config.updated({"enable.idempotence": True})
+
+
+def test_a_connection_takes_what_the_measured_config_refuses_and_the_reverse() -> None:
+    connection = ConnectionConfig.parse({"bootstrap.servers": "b:9092", "sasl.password": "hunter2"})
+    assert connection.values == {"bootstrap.servers": "b:9092", "sasl.password": "hunter2"}
+    assert "hunter2" not in repr(connection)
+    with pytest.raises(MisplacedProperty, match=r"linger\.ms.*knob"):
+        ConnectionConfig.parse({"linger.ms": 5})
+
+
+def test_two_values_of_a_secret_are_not_shown() -> None:
+    both = {
+        "sasl.oauthbearer.client.secret": "hunter2",
+        "sasl.oauthbearer.client.credentials.client.secret": "hunter3",
+    }
+    with pytest.raises(ConflictingSpellings) as raised:
+        ConnectionConfig.parse(both)
+    assert "hunter" not in str(raised.value)

@@ -1,0 +1,90 @@
+"""Reading and writing `.properties` files as Java does, and `-X` pairs."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search_spaces import (
+    PropertiesFileError,
+    format_properties,
+    parse_pairs,
+    parse_properties,
+    read_properties,
+)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("linger.ms=5", {"linger.ms": "5"}),
+        ("linger.ms : 5\r\nacks\t1\racks2 = = x", {"linger.ms": "5", "acks": "1", "acks2": "= x"}),
+        ("# a=b\n  ! c=d\n\n \t\nkey", {"key": ""}),
+        ("a=b \\\n    c\\\n  d", {"a": "b cd"}),
+        ("a=one\\\\\nb=two", {"a": "one\\", "b": "two"}),
+        ("a=x\\\n# no comment", {"a": "x# no comment"}),
+        ("a\\=b\\:c\\ d=e", {"a=b:c d": "e"}),
+        ("a=\\t\\n\\u00e9\\q\\ud83d\\ude00", {"a": "\t\n\u00e9q\U0001f600"}),
+        ("a=trailing  ", {"a": "trailing  "}),
+        ("=nameless", {"": "nameless"}),
+        ("a=end\\", {"a": "end"}),
+        ("", {}),
+    ],
+)
+def test_the_format_is_that_of_java(text: str, entries: dict[str, str]) -> None:
+    assert parse_properties(text) == entries
+
+
+@given(st.dictionaries(TEXT, TEXT, max_size=5), TEXT)
+def test_what_is_written_reads_back(entries: dict[str, str], comment: str) -> None:
+    assert parse_properties(format_properties(entries, comment=comment)) == entries
+
+
+def test_a_repeated_key_names_both_lines(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("acks=1\n# between\nlinger.ms=5\nacks=all\n", encoding="utf-8")
+    with pytest.raises(PropertiesFileError, match=r"client\.properties, line 4: acks: .*line 1 has"):
+        read_properties(path)
+
+
+def test_a_bad_escape_names_line_key_and_rule_and_not_the_value() -> None:
+    with pytest.raises(PropertiesFileError, match=r"line 2: sasl\.password: four hex digits") as raised:
+        parse_properties("acks=1\nsasl.password=hunter2\\u12", source="client.properties")
+    assert "hunter2" not in str(raised.value)
+    assert (raised.value.line, raised.value.key) == (2, "sasl.password")
+
+
+def test_a_bad_escape_shows_what_is_no_secret() -> None:
+    with pytest.raises(PropertiesFileError, match=r"client\.id: four hex digits follow .*, not '12x4'"):
+        parse_properties("client.id=\\u12x4")
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(PropertiesFileError, match="half a character"):
+        parse_properties("a=\\ud83d")
+
+
+def test_a_file_that_is_not_utf8_is_refused_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "latin.properties"
+    path.write_bytes(b"acks=1\nclient.id=caf\xe9\n")
+    with pytest.raises(PropertiesFileError, match="line 2: a properties file is UTF-8"):
+        read_properties(path)
+
+
+def test_pairs_split_at_the_first_equals_sign() -> None:
+    assert parse_pairs(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+
+
+@pytest.mark.parametrize("pair", ["hunter2", "=hunter2"])
+def test_a_pair_without_a_key_is_refused_and_not_repeated(pair: str) -> None:
+    with pytest.raises(PropertiesFileError, match="-X, line 2: a pair is written key=value") as raised:
+        parse_pairs(["a=b", pair])
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_pair_given_twice_is_refused() -> None:
+    with pytest.raises(PropertiesFileError, match=r"-X, line 2: a: .*pair 1"):
+        parse_pairs(["a=1", "a=2"])

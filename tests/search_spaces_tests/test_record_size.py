@@ -1,0 +1,101 @@
+"""The bounds of a record's size, byte for byte against the client and its in-process cluster."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+
+from search_spaces import ProducerConfig, RuleBroken, check_record
+from search_spaces.record_size import RECORD_OVERHEAD_BYTES, single_record_batch_bytes
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    holder = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
+    brokers = holder.list_topics(timeout=10).brokers.values()
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+    holder.flush(1)
+
+
+def batch_bytes(bootstrap: str, config: Mapping[str, str | int], values: list[bytes], key: bytes | None) -> int:
+    """Return the largest batch in bytes that the client's own statistics tell of."""
+    largest = 0
+
+    def read(statistics: str) -> None:
+        nonlocal largest
+        for topic in json.loads(statistics)["topics"].values():
+            largest = max(largest, topic["batchsize"]["max"])
+
+    own = {"bootstrap.servers": bootstrap, "log_level": 0, "statistics.interval.ms": 50, "stats_cb": read}
+    producer = Producer({**config, **own})
+    for value in values:
+        producer.produce("sizes", value, key=key, partition=0)
+    producer.flush(10)
+    deadline = time.monotonic() + 5
+    while not largest and time.monotonic() < deadline:
+        producer.poll(0.05)
+    return largest
+
+
+@pytest.mark.parametrize("limit_bytes", [1_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("key_bytes", [None, 1, 500])
+def test_the_largest_record_checked_is_the_largest_the_client_takes(
+    bootstrap: str, limit_bytes: int, key_bytes: int | None
+) -> None:
+    config = ProducerConfig.parse({"message.max.bytes": limit_bytes})
+    largest = limit_bytes - RECORD_OVERHEAD_BYTES - (key_bytes or 0)
+    check_record(config, largest, key_bytes)
+    with pytest.raises(RuleBroken, match=f"record-within-message-max.*message.max.bytes={limit_bytes}"):
+        check_record(config, largest + 1, key_bytes)
+
+    producer = Producer({**config.values, "bootstrap.servers": bootstrap, "log_level": 0})
+    failures: list[object] = []
+    key = None if key_bytes is None else bytes(key_bytes)
+    producer.produce("sizes", bytes(largest), key=key, on_delivery=lambda error, _: failures.append(error))
+    assert producer.flush(10) == 0
+    assert failures == [None]
+    with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
+        producer.produce("sizes", bytes(largest + 1), key=key)
+
+
+def test_a_value_larger_than_the_queue_is_never_taken(bootstrap: str) -> None:
+    config = ProducerConfig.parse({"queue.buffering.max.kbytes": 1})
+    check_record(config, 1024, 24)
+    with pytest.raises(RuleBroken, match=r"record-within-queue.*1025 bytes.*1024"):
+        check_record(config, 1025, 24)
+    producer = Producer({**config.values, "bootstrap.servers": bootstrap, "log_level": 0})
+    with pytest.raises(BufferError):
+        producer.produce("sizes", bytes(1025), key=bytes(24))
+    producer.produce("sizes", bytes(1024), key=bytes(24))
+    assert producer.flush(10) == 0
+
+
+@pytest.mark.parametrize("record_bytes", [0, 1, 50, 60, 8_000, 9_000, 100_000])
+@pytest.mark.parametrize("key_bytes", [None, 0, 100])
+def test_the_size_of_a_batch_of_one_is_what_the_client_sends(
+    bootstrap: str, record_bytes: int, key_bytes: int | None
+) -> None:
+    key = None if key_bytes is None else bytes(key_bytes)
+    sent = batch_bytes(bootstrap, {"linger.ms": 0}, [bytes(record_bytes)], key)
+    assert sent == single_record_batch_bytes(record_bytes, key_bytes)
+
+
+def test_batches_stop_growing_at_message_max_bytes(bootstrap: str) -> None:
+    config = {"linger.ms": 100, "batch.size": 100_000, "message.max.bytes": 5_000}
+    assert 4_000 < batch_bytes(bootstrap, config, [bytes(200)] * 100, None) <= 5_000
+
+
+def test_a_topic_that_takes_less_refuses_the_record_or_the_full_batch() -> None:
+    config = ProducerConfig.parse({})
+    with pytest.raises(RuleBroken, match=r"record-within-topic.*max\.message\.bytes=1000"):
+        check_record(config, 1000, None, topic_max_message_bytes=1000)
+    with pytest.raises(RuleBroken, match=r"batch-within-topic.*lower batch\.size"):
+        check_record(config, 100, None, topic_max_message_bytes=100_000)
+    check_record(config.updated({"batch.size": 100_000}), 100, None, topic_max_message_bytes=100_000)
+    check_record(config.updated({"batch.num.messages": 100}), 100, None, topic_max_message_bytes=100_000)
+
+
+def test_a_compressed_batch_is_left_for_the_topic_to_judge() -> None:
+    check_record(ProducerConfig.parse({"compression.type": "lz4"}), 2000, None, topic_max_message_bytes=1000)

@@ -1,0 +1,36 @@
+"""Runs `tuner` as a user does: a process of its own, judged by exit code and output."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, read as one JSON document."""
+        return json.loads(self.out)
+
+
+def arguments(*words: str) -> list[str]:
+    """The command line of `tuner` with these words."""
+    return [sys.executable, "-c", "from tuner.cli import main; main()", *words]
+
+
+def tuner(*words: str) -> Ended:
+    """Run `tuner` to its end."""
+    ran = subprocess.run(
+        arguments(*words), capture_output=True, text=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL, check=False
+    )
+    return Ended(ran.returncode, ran.stdout, ran.stderr)

@@ -1,0 +1,1 @@
+"""The optimiser of Apache Kafka producer configurations: command line and Python API."""

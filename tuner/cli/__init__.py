@@ -1,0 +1,9 @@
+"""The command line, `tuner`."""
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    # Deferred, so that importing the package stays quick.
+    from tuner.cli.app import run
+
+    run()

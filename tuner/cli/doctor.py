@@ -1,0 +1,55 @@
+"""`tuner doctor`: what was found on this host and on the cluster."""
+
+import itertools
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from tuner.checkup import Finding, State, check_ceiling, check_cluster, check_host
+from tuner.cli import options
+from tuner.cli.console import OUT, say
+from tuner.exit_codes import ExitCode
+from tuner.record import SCHEMA_VERSION
+
+_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.ABSENT: "dim"}
+
+
+def doctor(
+    bootstrap: options.Bootstrap = None,
+    command_config: options.CommandConfig = None,
+    ceiling: Annotated[
+        bool, typer.Option(help="Measure how fast the generator goes on this host, on a broker of its own.")
+    ] = True,
+    as_json: options.Json = False,
+) -> None:
+    """Say what was found: client, Java, Docker, clock, disk, cluster and rights, and the generator's ceiling here.
+
+    Exit code 1 if something will not work.
+
+    \b
+    Examples:
+        tuner doctor
+        tuner doctor --bootstrap broker:9092 --command-config client.properties --no-ceiling
+    """
+    target = options.target_of(bootstrap, command_config)
+    tell = (lambda _: None) if as_json else say
+    checks: list[Iterable[Finding]] = [check_host()]
+    if bootstrap is not None:
+        checks.append(check_cluster(target, tell))
+    if ceiling:
+        checks.append(check_ceiling(tell))
+    found = []
+    for finding in itertools.chain.from_iterable(checks):
+        found.append(finding)
+        if not as_json:
+            style = _STYLES[finding.state]
+            OUT.print(f"[{style}]{finding.state:<7}[/] {finding.name:<18} ", end="")
+            OUT.print(finding.detail, markup=False, soft_wrap=True)
+    if as_json:
+        record = {"schema_version": SCHEMA_VERSION, "kind": "checkup", "findings": [asdict(one) for one in found]}
+        typer.echo(json.dumps(record, indent=2))
+    if any(finding.state is State.BAD for finding in found):
+        raise typer.Exit(ExitCode.FAILED)

@@ -1,0 +1,98 @@
+"""Options that several verbs share, and how their texts become values."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from search_spaces.connection import ConnectionConfig
+from search_spaces.properties_file import parse_pairs, read_properties
+from tuner.session import Target
+
+_UNITS: Final = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+_SIZE: Final = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a text such as `64KiB`, `50GB` or `1000`."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or match["unit"] not in _UNITS:
+        raise typer.BadParameter(f"a size must read like 1000, 64KiB or 50GB, but got {text!r}")
+    return int(float(match["number"]) * _UNITS[match["unit"]])
+
+
+Bootstrap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT[,HOST:PORT]",
+        help="Address of your cluster. Without it, a real Kafka broker is started on this machine for the run.",
+        rich_help_panel="Target",
+    ),
+]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Properties file with how to connect to it (security.protocol, sasl.*, ssl.*), in librdkafka's names.",
+        rich_help_panel="Target",
+    ),
+]
+Container = Annotated[
+    str | None,
+    typer.Option(
+        metavar="IMAGE",
+        help="Run the broker in a container of this image, such as apache/kafka:4.1.0; needs a Docker engine.",
+        rich_help_panel="Target",
+    ),
+]
+Brokers = Annotated[
+    int,
+    typer.Option(min=1, max=9, help="Brokers to start when there is no --bootstrap.", rich_help_panel="Target"),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output, nothing else there.")]
+
+
+def target_of(
+    bootstrap: str | None,
+    command_config: Path | None,
+    *,
+    container: str | None = None,
+    brokers: int = 1,
+    topic: str | None = None,
+    like: str | None = None,
+) -> Target:
+    """The target that the options describe.
+
+    Raises:
+        typer.BadParameter: Options that need `--bootstrap` stand without it, or exclude each other.
+        ConfigError: The connection file is wrong; the message names file, line and key.
+    """
+    if topic is not None and like is not None:
+        raise typer.BadParameter("--topic writes to that topic as it is, so --like can't be given with it")
+    if bootstrap is None:
+        for option, value in (("--command-config", command_config), ("--topic", topic), ("--like", like)):
+            if value is not None:
+                raise typer.BadParameter(f"{option} is about a cluster of yours: give its address with --bootstrap")
+        return Target(container=container, brokers=brokers)
+    if container is not None:
+        raise typer.BadParameter("--bootstrap names a cluster that runs, so --container can't be given with it")
+    connection = ConnectionConfig.parse(read_properties(command_config)).values if command_config else {}
+    connection.pop("bootstrap.servers", None)
+    return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
+
+
+def config_values(file: Path | None, pairs: list[str]) -> dict[str, str]:
+    """Producer properties of `--config` and `-X`; the latter win.
+
+    Raises:
+        ConfigError: The file or a pair can't be read.
+    """
+    values = read_properties(file) if file else {}
+    return {**values, **parse_pairs(pairs)}

@@ -1,0 +1,93 @@
+"""A measurement as JSON: what `--json` prints. Its form is versioned; fields are added, never changed in meaning."""
+
+import math
+from dataclasses import asdict
+from typing import Any, Final
+
+from objectives.evidence import Evidence
+from objectives.metrics import METRICS
+from objectives.verdict import judge
+from runners.histogram import Histogram
+from runners.measurement import Measurement
+
+SCHEMA_VERSION: Final = 1
+
+PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
+
+
+def measurement_record(seen: Measurement) -> dict[str, Any]:
+    """The whole measurement with its verdict, of JSON types only; what is not known is null."""
+    verdict = judge(Evidence.of(seen))
+    check = seen.latency_check
+    record = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "measurement",
+        "config": {"client": seen.config.client, "fingerprint": seen.config.fingerprint, "values": seen.config.values},
+        "workload": {
+            "record_bytes": str(seen.workload.record_sizes),
+            "key_bytes": seen.workload.key_bytes,
+            "compressibility_ratio": seen.workload.compressibility_ratio,
+            "partitions": seen.workload.partitions,
+            "replication": seen.workload.replication,
+            "warmup_s": seen.workload.warmup_s,
+            "measured_s": seen.workload.measured_s,
+            "load": seen.workload.load,
+            "rate_records_per_s": seen.workload.rate_records_per_s,
+            "seed": seen.workload.seed,
+        },
+        "origin": asdict(seen.origin),
+        "duration_s": seen.duration_s,
+        "records": seen.records,
+        "value_bytes": seen.value_bytes,
+        "metrics": {name: metric.read(seen) for name, metric in METRICS.items()},
+        "latency_is_local": seen.latency_is_local,
+        "latency": _histogram(seen.latency),
+        "send_delay": _histogram(seen.send_delay),
+        "sample_ratio": seen.sample_ratio,
+        "counts": {
+            **{name: value for name, value in asdict(seen.counts).items() if name != "failed"},
+            "failed": dict(seen.counts.failed),
+            "agree": seen.counts.agree,
+            "differences": list(seen.counts.differences()),
+        },
+        "latency_check": check
+        and {**asdict(check), "difference_ratio": check.difference_ratio, "agrees": check.agrees},
+        "verdict": {
+            "bound": str(verdict.bound),
+            "because": verdict.because,
+            "latency_is_buffer": verdict.latency_is_buffer,
+            "says_nothing_of_config": verdict.says_nothing_of_config,
+        },
+        "resources": asdict(seen.resources),
+        "activity": seen.activity and asdict(seen.activity),
+        "series": [asdict(point) for point in seen.series],
+        "stopped_early": seen.stopped_early,
+        "warnings": list(seen.warnings),
+    }
+    return {name: _plain(value) for name, value in record.items()}
+
+
+def _histogram(histogram: Histogram) -> dict[str, Any] | None:
+    if not histogram.count:
+        return None
+    return {
+        "unit": "us",
+        "count": histogram.count,
+        "mean": histogram.mean_us,
+        "percentiles": {f"{ratio:g}": histogram.percentile_us(ratio) for ratio in PERCENTILES},
+        "hdr": histogram.encoded(),
+        "sum": histogram.sum_us,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: what could not be computed is null."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {name: _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case _:
+            return value

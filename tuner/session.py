@@ -1,0 +1,112 @@
+"""A cluster to measure on, for as long as a `with` block lasts: the entry to the Python API.
+
+from search_spaces import ProducerConfig
+from runners.workload import RecordSizes, Workload
+from tuner.session import Target, open_session
+
+with open_session(Target()) as session:          # a real broker of our own
+    measured = session.runner().run(ProducerConfig.parse({"linger.ms": 20}), Workload(RecordSizes.fixed(1000)))
+print(measured.mb_per_s, measured.latency.percentile_us(0.99))
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from runners.clusters.cluster import Cluster, Progress, RunningCluster, silent
+from runners.clusters.container import ContainerCluster
+from runners.clusters.embedded import EmbeddedCluster
+from runners.clusters.existing import ExistingCluster
+from runners.clusters.leftovers import sweep_dead_runs
+from runners.clusters.topics import OwnedTopics
+from runners.errors import TargetRefused
+from runners.isolated import Isolated
+from runners.leased import Leased, named_topic, owned_topic
+from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which cluster, and which topic on it.
+
+    Attributes:
+        bootstrap: `host:port[,host:port]` of an existing cluster; None starts brokers of our own.
+        connection: Client properties for an existing cluster, librdkafka's names; may hold secrets.
+        container: Image of a broker to run in a container; None starts brokers of our own without one.
+        brokers: How many brokers to start when there is neither.
+        topic: A topic of the user's to write to, never deleted; None creates topics of our own.
+        like: A topic whose partitions, replication and settings our topics copy.
+    """
+
+    bootstrap: str | None = None
+    connection: Mapping[str, str] = field(default_factory=dict, repr=False)
+    container: str | None = None
+    brokers: int = 1
+    topic: str | None = None
+    like: str | None = None
+
+    def cluster(self) -> Cluster:
+        """The cluster, not started yet."""
+        if self.bootstrap is not None:
+            return ExistingCluster(self.bootstrap, self.connection)
+        if self.container is not None:
+            return ContainerCluster(self.container)
+        return EmbeddedCluster(self.brokers)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An open target.
+
+    Attributes:
+        target: What was asked for.
+        cluster: What runs.
+        topics: Creates and deletes our topics there.
+        swept: Topics of earlier, dead runs of this host that were deleted on opening.
+        progress: Told in short sentences what is being done.
+    """
+
+    target: Target
+    cluster: RunningCluster
+    topics: OwnedTopics
+    swept: tuple[str, ...] = ()
+    progress: Progress = silent
+
+    def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
+        """A runner that measures each config on a topic of its own, in a process of its own."""
+        lease = (
+            owned_topic(self.topics, self.target.like, self.progress)
+            if self.target.topic is None
+            else named_topic(self.topics, self.target.topic)
+        )
+        return Leased(lease, lambda topic: Isolated(LibrdkafkaRunner(self.cluster, topic, generator, limits)))
+
+
+@contextmanager
+def open_session(target: Target, progress: Progress = silent) -> Iterator[Session]:
+    """Start or contact the cluster; on leaving, delete our topics and stop what we started.
+
+    Args:
+        target: Which cluster.
+        progress: Told in short sentences what is being done.
+
+    Raises:
+        TargetError: The cluster does not answer, or not to us.
+        EmbeddedBrokerError: A broker of our own could not be started.
+    """
+    with ExitStack() as stack:
+        cluster = target.cluster()
+        stack.callback(cluster.stop)
+        running = cluster.start(progress)
+        session = Session(target, running, stack.enter_context(OwnedTopics(running)), progress=progress)
+        if target.bootstrap is not None:
+            session = replace(session, swept=_sweep(running))
+        yield session
+
+
+def _sweep(running: RunningCluster) -> tuple[str, ...]:
+    try:
+        return tuple(sweep_dead_runs(running))
+    except TargetRefused:
+        return ()  # we may not delete there, so nothing of ours is there either
