@@ -15,6 +15,7 @@
     │   └── DiskTooFull             the broker's disk is about to run full
     ├── DeliveryFailed              the client gave records up; the measurement is a failure (exit 1)
     └── GeneratorError              the load generator itself failed: a defect or an unfit client library (exit 1)
+        └── WorkerLost              the process that ran it died without a word: killed, or out of memory; run it again
 
 Every message states the rule first, then the values, then what to do.
 """
@@ -78,3 +79,7 @@ class DeliveryFailed(RunnerError):  # noqa: N818
 
 class GeneratorError(RunnerError):
     """The load generator itself failed."""
+
+
+class WorkerLost(GeneratorError):  # noqa: N818
+    """The process that ran the load generator died without a word."""

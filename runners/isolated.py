@@ -8,12 +8,13 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final
 
-from runners.errors import GeneratorError, RunnerError
+from runners.errors import GeneratorError, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
 from runners.runner import Answer, Runner, Watch, go_on
 from runners.workload import Workload
@@ -39,11 +40,13 @@ class Isolated:
         """See `Runner.run`.
 
         Raises:
-            GeneratorError: The child process died without a word.
+            WorkerLost: The child process died without a word.
         """
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        child = context.Process(target=_work, args=(self.runner, config, workload, theirs), daemon=True)
+        # Named after the thread that waits for it, so that a pool can tell its own from others.
+        name = threading.current_thread().name
+        child = context.Process(target=_work, args=(self.runner, config, workload, theirs), name=name, daemon=True)
         child.start()
         theirs.close()
         try:
@@ -78,9 +81,9 @@ def _next(ours: Connection, child: BaseProcess) -> Window | Measurement | Runner
     return message
 
 
-def _ended(child: BaseProcess) -> GeneratorError:
+def _ended(child: BaseProcess) -> WorkerLost:
     child.join(_FAREWELL_S)
-    return GeneratorError(f"the load process must answer, but it ended with exit code {child.exitcode}")
+    return WorkerLost(f"the load process must answer, but it ended with exit code {child.exitcode}")
 
 
 def _end(child: BaseProcess) -> None:

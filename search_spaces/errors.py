@@ -7,6 +7,8 @@
     +-- MisplacedProperty       a good property in the wrong place (connection, measured config, or set by us)
     +-- RuleBroken              values that are good alone and not together
     +-- PropertiesFileError     a line of a properties file or a `key=value` pair cannot be read
+    +-- InvalidKnob             a change to a knob of a search space that means nothing, or not what it says
+    +-- EmptySpace              changes, rules and guarantee together leave a knob no value
 
 Every message says the rule first, then the values, then what to do. The value of a secret is never in a
 message, and the value of an unknown name never is either: a misspelt `sasl.pasword` holds a password.
@@ -135,3 +137,35 @@ class PropertiesFileError(ConfigError):
         where = f"{source}, line {line}" if line else source
         what = f"{key}: " if key else ""
         super().__init__(f"{where}: {what}{rule}" + (f", not {value!r}" if value else ""))
+
+
+class InvalidKnob(ConfigError):
+    """A change to a knob of a search space cannot be made.
+
+    Attributes:
+        knob: the knob's name.
+        rule: what the change should have been.
+        value: the value at fault, as shown in the message.
+    """
+
+    def __init__(self, knob: str, rule: str, value: str) -> None:
+        self.knob = knob
+        self.rule = rule
+        self.value = value
+        super().__init__(f"knob {knob}: {rule}, not {value}")
+
+
+class EmptySpace(ConfigError):
+    """Changes, rules and guarantee together leave a knob no value.
+
+    Attributes:
+        knob: the knob's name.
+        rule: what cannot be kept.
+        value: the values that stand against it.
+    """
+
+    def __init__(self, knob: str, rule: str, value: str) -> None:
+        self.knob = knob
+        self.rule = rule
+        self.value = value
+        super().__init__(f"no value is left for the knob {knob}: {rule}, but {value}")

@@ -1,4 +1,4 @@
-"""Whoever adds a runner, a wrapper of one or a load client is told to put it under contract."""
+"""Whoever adds a runner, a wrapper of one, a load client or a pool is told to put it under contract."""
 
 import importlib
 import inspect
@@ -8,16 +8,19 @@ from collections.abc import Iterator
 import runners
 from runners.librdkafka.bench import GENERATORS
 from runners.librdkafka.client import LoadClient
+from runners.pool import Pool
 from runners.runner import Runner
 
 # Imported for the classes that they define; by name these would be collected here a second time.
-from tests.runners_tests import test_load_clients, test_runners
+from tests.runners_tests import test_load_clients, test_local_pool, test_ray_pool, test_runners
 from tests.runners_tests.fake_client import FakeClient
 from tests.runners_tests.load_client_contract import LoadClientContract
+from tests.runners_tests.pool_contract import PoolContract
 from tests.runners_tests.runner_contract import RunnerContract
 
 RUNNER_PARAMETERS = ["self", "config", "workload", "watch"]
 CLIENT_METHODS = ("send", "drain", "waiting", "purge", "close")
+POOL_METHODS = ("submit", "next_done", "close")
 
 
 def classes() -> Iterator[type]:
@@ -37,7 +40,11 @@ def is_load_client(each: type) -> bool:
     return all(inspect.isfunction(inspect.getattr_static(each, name, None)) for name in CLIENT_METHODS)
 
 
-def covered(contract: type[RunnerContract] | type[LoadClientContract]) -> set[type]:
+def is_pool(each: type) -> bool:
+    return all(inspect.isfunction(inspect.getattr_static(each, name, None)) for name in POOL_METHODS)
+
+
+def covered(contract: type[RunnerContract] | type[LoadClientContract] | type[PoolContract]) -> set[type]:
     """What the collected subclasses of a contract cover, at any depth."""
     found: set[type] = set()
     for subclass in contract.__subclasses__():
@@ -59,3 +66,11 @@ def test_every_load_client_is_under_contract() -> None:
     assert test_load_clients.__name__
     assert found >= set(GENERATORS.values())
     assert found | {FakeClient} == covered(LoadClientContract)
+
+
+def test_every_pool_is_under_contract() -> None:
+    found = {each for each in classes() if is_pool(each)} - {Pool}
+    assert test_local_pool.__name__
+    assert test_ray_pool.__name__
+    assert found
+    assert found == covered(PoolContract)

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
@@ -14,6 +15,7 @@ from runners.errors import ByteBudgetExceeded
 from runners.isolated import Isolated
 from runners.leased import Leased
 from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.producers import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
@@ -56,6 +58,14 @@ class TestSimulated(RunnerContract):
     @pytest.fixture(params=[0.0, 0.05])
     def runner(self, request: pytest.FixtureRequest) -> Runner:
         return SimulatedRunner(noise_ratio=request.param)
+
+
+class TestStartingAt(RunnerContract):
+    covers = StartingAt
+
+    @pytest.fixture
+    def runner(self) -> Runner:
+        return StartingAt(SimulatedRunner(), time.time() + 0.01)
 
 
 class TestLibrdkafka(RealRunnerContract):

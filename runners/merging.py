@@ -1,0 +1,210 @@
+"""Several producers of one trial, as one: how a load is divided, and how windows and measurements are joined.
+
+Percentiles come from merged histograms. Only in `Measurement.series`, where none are kept, the worst producer's stands.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import TypeVar
+
+from runners.histogram import Histogram
+from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Resources, TimePoint, Window
+from runners.workload import Workload
+
+Number = TypeVar("Number", int, float)
+
+
+def share(workload: Workload, producers: int, producer: int) -> Workload:
+    """The part of a load that one producer sends: an equal part of a paced rate, a seed of its own.
+
+    Args:
+        workload: The whole load.
+        producers: How many share it, at least 1.
+        producer: Which of them, from 0.
+    """
+    rate = workload.rate_records_per_s
+    return replace(
+        workload,
+        rate_records_per_s=rate if rate is None or producers == 1 else rate / producers,
+        seed=workload.seed + producer,
+    )
+
+
+def merge(measurements: Sequence[Measurement], workload: Workload, stored: int | None = None) -> Measurement:
+    """One measurement of all producers that wrote at the same time; a single one stays as it is.
+
+    Args:
+        measurements: One for each producer, of the same config.
+        workload: The whole load.
+        stored: Growth of the topic's end offsets over the whole trial. What several producers counted themselves is
+            left out, as each saw the others' records too.
+
+    Raises:
+        ValueError: There are no measurements.
+    """
+    if not measurements:
+        raise ValueError("at least one measurement must be merged, but there is none")
+    if len(measurements) == 1:
+        (only,) = measurements
+        counts = only.counts if stored is None else replace(only.counts, stored=stored)
+        return replace(only, workload=workload, counts=counts)
+    first = measurements[0]
+    records = [each.records for each in measurements]
+    return Measurement(
+        config=first.config,
+        workload=workload,
+        origin=replace(first.origin, started_at=min(each.origin.started_at for each in measurements)),
+        duration_s=max(each.duration_s for each in measurements),
+        records=sum(records),
+        value_bytes=sum(each.value_bytes for each in measurements),
+        latency=Histogram.merge(each.latency for each in measurements),
+        send_delay=Histogram.merge(each.send_delay for each in measurements),
+        sample_ratio=_mean(
+            [each.sample_ratio for each in measurements], [each.counts.acknowledged for each in measurements]
+        ),
+        counts=_counts([each.counts for each in measurements], stored),
+        latency_check=_latency_check([each.latency_check for each in measurements], records),
+        resources=_resources([each.resources for each in measurements]),
+        activity=_activity([each.activity for each in measurements], records),
+        series=tuple(
+            _point([point for point in points if point is not None])
+            for points in zip_longest(*(each.series for each in measurements))
+        ),
+        stopped_early=any(each.stopped_early for each in measurements),
+        warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
+    )
+
+
+def merge_windows(windows: Sequence[Window]) -> Window:
+    """The same window of all producers, as one."""
+    first = windows[0]
+    records = [each.records for each in windows]
+    return replace(
+        first,
+        at_s=max(each.at_s for each in windows),
+        duration_s=max(each.duration_s for each in windows),
+        records=sum(records),
+        value_bytes=sum(each.value_bytes for each in windows),
+        failed=sum(each.failed for each in windows),
+        queue_full_ratio=_mean([each.queue_full_ratio for each in windows], records),
+        latency=Histogram.merge(each.latency for each in windows),
+    )
+
+
+def _point(points: Sequence[TimePoint]) -> TimePoint:
+    return replace(
+        points[0],
+        at_s=max(each.at_s for each in points),
+        records_per_s=sum(each.records_per_s for each in points),
+        p50_ms=max(each.p50_ms for each in points),
+        p99_ms=max(each.p99_ms for each in points),
+        queue_full_ratio=_mean([each.queue_full_ratio for each in points], [each.records_per_s for each in points]),
+    )
+
+
+def _counts(counts: Sequence[Counts], stored: int | None) -> Counts:
+    failed: Counter[str] = Counter()
+    for each in counts:
+        failed.update(each.failed)
+    return Counts(
+        handed_over=sum(each.handed_over for each in counts),
+        acknowledged=sum(each.acknowledged for each in counts),
+        failed=dict(failed),
+        transmitted=_sum(each.transmitted for each in counts),
+        retries=sum(each.retries for each in counts),
+        stored=stored,
+        acks=counts[0].acks,
+        idempotent=counts[0].idempotent,
+        sole_writer=all(each.sole_writer for each in counts),
+    )
+
+
+def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]) -> LatencyCheck | None:
+    known = [(check, weight) for check, weight in zip(checks, records, strict=True) if check is not None]
+    if not known:
+        return None
+    weights = [weight for _, weight in known]
+
+    def of(part: Callable[[LatencyCheck], float]) -> float:
+        return _mean([part(check) for check, _ in known], weights)
+
+    def of_known(part: Callable[[LatencyCheck], float | None]) -> float | None:
+        values = [value for check, _ in known if (value := part(check)) is not None]
+        return _mean(values, weights) if len(values) == len(known) else None
+
+    return LatencyCheck(
+        seen_us=of(lambda check: check.seen_us),
+        client_us=of(lambda check: check.client_us),
+        queue_us=of(lambda check: check.queue_us),
+        outbuf_us=of(lambda check: check.outbuf_us),
+        rtt_us=of(lambda check: check.rtt_us),
+        drain_us=of_known(lambda check: check.drain_us),
+        batch_us=of_known(lambda check: check.batch_us),
+    )
+
+
+def _resources(all_resources: Sequence[Resources]) -> Resources:
+    """Of threads the busiest, of processes the sum; host and brokers were seen by every producer, so the highest."""
+
+    def highest(part: Callable[[Resources], float | None]) -> float | None:
+        return max((value for each in all_resources if (value := part(each)) is not None), default=None)
+
+    return Resources(
+        sender_cpu_ratio=highest(lambda each: each.sender_cpu_ratio),
+        sender_demand_ratio=highest(lambda each: each.sender_demand_ratio),
+        drain_cpu_ratio=highest(lambda each: each.drain_cpu_ratio),
+        drain_demand_ratio=highest(lambda each: each.drain_demand_ratio),
+        client_thread_cpu_ratio=highest(lambda each: each.client_thread_cpu_ratio),
+        client_thread_demand_ratio=highest(lambda each: each.client_thread_demand_ratio),
+        client_user_demand_cores=_sum(each.client_user_demand_cores for each in all_resources),
+        process_cpu_cores=_sum(each.process_cpu_cores for each in all_resources),
+        host_cpu_ratio=highest(lambda each: each.host_cpu_ratio),
+        host_cores=max((each.host_cores for each in all_resources if each.host_cores is not None), default=None),
+        broker_cpu_cores=highest(lambda each: each.broker_cpu_cores),
+        broker_thread_cpu_ratio=highest(lambda each: each.broker_thread_cpu_ratio),
+        broker_thread_demand_ratio=highest(lambda each: each.broker_thread_demand_ratio),
+        network_limited_ratio=highest(lambda each: each.network_limited_ratio),
+        receiver_limited_ratio=highest(lambda each: each.receiver_limited_ratio),
+    )
+
+
+def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int]) -> ClientActivity | None:
+    """Bytes, requests and partitions of all clients; queues and batches as a typical one has them."""
+    known = [(each, weight) for each, weight in zip(activities, records, strict=True) if each is not None]
+    if not known:
+        return None
+    clients, weights = [each for each, _ in known], [weight for _, weight in known]
+
+    def of(part: Callable[[ClientActivity], float]) -> float:
+        return _mean([part(each) for each in clients], weights)
+
+    return ClientActivity(
+        queue_full_ratio=of(lambda each: each.queue_full_ratio),
+        queue_growth_ratio=of(lambda each: each.queue_growth_ratio),
+        queued_records=of(lambda each: each.queued_records),
+        queued_bytes=of(lambda each: each.queued_bytes),
+        in_flight_requests=of(lambda each: each.in_flight_requests),
+        throttle_ms=of(lambda each: each.throttle_ms),
+        wire_bytes=_sum(each.wire_bytes for each in clients),
+        batch_records=of(lambda each: each.batch_records),
+        batch_bytes=of(lambda each: each.batch_bytes),
+        retries=sum(each.retries for each in clients),
+        partitions_used=max((used for each in clients if (used := each.partitions_used) is not None), default=None),
+    )
+
+
+def _sum(values: Iterable[Number | None]) -> Number | None:
+    """None where any part is unknown."""
+    known = list(values)
+    parts = [value for value in known if value is not None]
+    return sum(parts[1:], start=parts[0]) if len(parts) == len(known) else None
+
+
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Weighted; of equal weights where all are 0."""
+    total = sum(weights)
+    if not total:
+        return sum(values) / len(values)
+    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / total

@@ -1,0 +1,145 @@
+"""What one knob's value means for another's range, so that every draw keeps the rules between knobs.
+
+Two numbers of which one bounds the other are drawn larger first: the smaller is then cut at it, and never
+to nothing, because the larger starts no lower than the smaller does.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from search_spaces.effective import IDEMPOTENT_MAX_IN_FLIGHT, Effective
+from search_spaces.guarantee import Guarantee
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, KNOBS, LEVEL, LEVEL_KNOBS
+from search_spaces.rules import RULES
+from search_spaces.sizes import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
+
+UNBOUNDED: Final = (float("-inf"), float("inf"))
+STRATEGY: Final = "queuing.strategy"
+BACKPRESSURE: Final = "queue.buffering.backpressure.threshold"
+# Knobs whose ranges hang on acks and idempotence, and how an idempotent producer bounds their numbers.
+IDEMPOTENT_BOUNDS: Final = {
+    IN_FLIGHT: (1, IDEMPOTENT_MAX_IN_FLIGHT),
+    "retries": (1, UNBOUNDED[1]),
+    BACKPRESSURE: (1, 1),
+}
+SAFETY: Final = ("acks", IDEMPOTENCE, "retries", STRATEGY, BACKPRESSURE, IN_FLIGHT)
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """One number is at most another: `small + gap <= large * factor`.
+
+    Attributes:
+        small: the property that is bounded.
+        large: the property that bounds it.
+        rule: the rule it keeps, by name.
+        factor: units of `small` in one of `large`.
+        gap: how much more than `small` is needed, in its unit.
+        unlimited: the value of `large` that stands for no limit.
+        with_default: whether the rule holds for a default of `small` too.
+    """
+
+    small: str
+    large: str
+    rule: str
+    factor: float = 1
+    gap: float = 0
+    unlimited: float | None = None
+    with_default: bool = False
+
+
+@lru_cache
+def orderings(sizes: Sizes) -> tuple[Ordering, ...]:
+    """Return which numbers bound which, for records of given sizes."""
+    timeout, backoff = "delivery.timeout.ms", "retry.backoff.max.ms"
+    refresh = "topic.metadata.refresh.fast.interval.ms"
+    return (
+        Ordering("message.max.bytes", QUEUE_KBYTES, "message-within-queue-bytes", factor=1024),
+        Ordering("batch.size", QUEUE_KBYTES, "batch-within-queue-bytes", factor=1024),
+        Ordering("batch.size", "message.max.bytes", "batch-within-message-max"),
+        # No rule of the client's: a batch that the queue can't fill waits for linger.ms with the queue full.
+        Ordering("batch.size", QUEUE_MESSAGES, FILL_RULE, factor=sizes.in_batch_bytes, unlimited=0),
+        Ordering("batch.num.messages", QUEUE_MESSAGES, "batch-within-queue-messages", unlimited=0),
+        Ordering("linger.ms", timeout, "linger-within-delivery-timeout", gap=1, unlimited=0),
+        Ordering("request.timeout.ms", timeout, "request-timeout-within-delivery-timeout", unlimited=0),
+        Ordering("request.timeout.ms", "socket.timeout.ms", "request-timeout-within-socket-timeout"),
+        Ordering("retry.backoff.ms", backoff, "retry-backoff-within-limit"),
+        Ordering(refresh, backoff, "metadata-backoff-within-limit"),
+        Ordering(
+            "reconnect.backoff.ms", "reconnect.backoff.max.ms", "reconnect-backoff-within-limit", with_default=True
+        ),
+    )
+
+
+FILL_RULE: Final = "queue-fills-a-batch"
+STATEMENTS: Final = {
+    **{rule.name: rule.statement for rule in RULES},
+    FILL_RULE: "the queue holds the records of one full batch",
+}
+# Before the knobs: properties that bound them, in case they are searched.
+_FIRST: Final = ("retries", STRATEGY, BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms")
+_LAST: Final = ("request.timeout.ms", "retry.backoff.ms", "topic.metadata.refresh.fast.interval.ms")
+
+
+def ties(sizes: Sizes) -> tuple[frozenset[str], ...]:
+    """Return the groups of knobs whose ranges or meaning hang on each other."""
+    pairs = (frozenset({ordering.small, ordering.large}) for ordering in orderings(sizes))
+    return frozenset(SAFETY), frozenset({"compression.type", *LEVEL_KNOBS}), *pairs
+
+
+def drawing_order(name: str) -> tuple[int, str]:
+    """Return a key that sorts the names of knobs into the order of drawing."""
+    known = [knob.name for knob in KNOBS]
+    order = [*known[:2], *_FIRST, *known[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
+    return (order.index(name) if name in order else len(order)), name
+
+
+def bounds(name: str, so_far: Effective, sizes: Sizes, floor: Guarantee) -> tuple[float, float]:
+    """Return between what a number must be, given everything drawn before it."""
+    low, high = UNBOUNDED
+    if so_far.flag(IDEMPOTENCE):
+        low, high = IDEMPOTENT_BOUNDS.get(name, UNBOUNDED)
+    elif name == IN_FLIGHT and floor.ordered and so_far.integer("retries") > 0:
+        high = 1
+    for ordering in orderings(sizes):
+        if ordering.small == name:
+            high = min(high, limit(ordering, so_far))
+    return low, high
+
+
+def limit(ordering: Ordering, config: Effective) -> float:
+    """Return the greatest value that `ordering` allows its smaller property."""
+    if ordering.large == "message.max.bytes" and not config.is_given(ordering.large):
+        return UNBOUNDED[1]
+    large = config.number(ordering.large)
+    return UNBOUNDED[1] if large == ordering.unlimited else large * ordering.factor - ordering.gap
+
+
+def follow(config: Effective, sizes: Sizes) -> dict[str, str]:
+    """Return what follows from the knobs: limits moved to where the batches and the record need them.
+
+    `message.max.bytes` is raised for larger batches or records than its default takes; a `batch.size` that was
+    left at its default is lowered to what the topic takes.
+    """
+    following: dict[str, str] = {}
+    needed = sizes.message_bytes
+    if config.is_given("batch.size"):
+        needed = max(needed, config.integer("batch.size"))
+    elif config.integer("batch.size") > sizes.topic_max_message_bytes:
+        limits = (limit(ordering, config) for ordering in orderings(sizes) if ordering.small == "batch.size")
+        following["batch.size"] = str(int(min(sizes.topic_max_message_bytes, *limits)))
+    if not config.is_given("message.max.bytes") and needed > config.integer("message.max.bytes"):
+        following["message.max.bytes"] = str(needed)
+    return following
+
+
+def is_drawn(name: str, so_far: Effective) -> bool:
+    """Say whether a knob means anything, given everything drawn before it."""
+    if name == IDEMPOTENCE:
+        return so_far.integer("acks") == -1
+    if name == STRATEGY:
+        return not so_far.flag(IDEMPOTENCE)
+    if name.startswith(f"{LEVEL}."):
+        return name == f"{LEVEL}.{so_far.text('compression.type')}"
+    return True

@@ -1,0 +1,201 @@
+"""The knobs of librdkafka's producer that are worth searching, with their ranges by record size, as data."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from search_spaces.domains import Domain, Range, Words
+from search_spaces.effective import Effective
+from search_spaces.rule_conditions import CODEC_LEVELS
+from search_spaces.sizes import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
+
+IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
+IDEMPOTENCE: Final = "enable.idempotence"
+LEVEL: Final = "compression.level"
+
+# What a record in the queue takes besides key and value. Measured with 2.16.0: the resident memory of a process
+# grew by 241 bytes for each of 400,000 queued records of 10 bytes, by 1,216 for each of 100,000 of 1,000.
+_QUEUED_RECORD_BYTES: Final = 232
+_LEAST_QUEUED: Final = 1_000
+_MOST_QUEUED: Final = 2_000_000
+_RANDOM_PARTITIONERS: Final = ("random", "consistent_random", "murmur2_random", "fnv1a_random")
+
+_THESIS: Final = "De Vos Meaker (2020), Analysing the Kafka Producer and Benchmarking its Performance"
+_MANUAL: Final = "librdkafka 2.16 CONFIGURATION.md"
+_INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
+
+
+Searched = Callable[[Sizes, Effective], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One knob of the producer.
+
+    Attributes:
+        name: what choosers and study files call it: Kafka's name, with the codec added for a level.
+        unit: the unit of its numbers; "" for words and counts without one.
+        domain: its range for given sizes.
+        searched: whether a space searches it unasked, for given sizes and the baseline.
+        source: how we know that it matters, and where its range comes from.
+    """
+
+    name: str
+    unit: str
+    domain: Callable[[Sizes], Domain]
+    searched: Searched
+    source: str
+
+    @property
+    def sets(self) -> str:
+        """The client's property that it sets."""
+        return LEVEL if self.name.startswith(f"{LEVEL}.") else self.name
+
+
+def words(*values: str) -> Words:
+    """Return words that are their own canonical text."""
+    return Words(values, values)
+
+
+def _fixed(domain: Domain) -> Callable[[Sizes], Domain]:
+    return lambda _: domain
+
+
+def _always(_: Sizes, __: Effective) -> bool:
+    return True
+
+
+def _on_request(_: Sizes, __: Effective) -> bool:
+    return False
+
+
+def _capacity(sizes: Sizes, batch_bytes: int) -> int:
+    return max(1, math.ceil(batch_bytes / sizes.in_batch_bytes))
+
+
+def _queue_kbytes(sizes: Sizes) -> Range:
+    least = math.ceil(sizes.message_bytes / 1024)
+    high = max(least, sizes.queue_memory_bytes // 1024)
+    return Range(max(least, min(high, math.ceil(sizes.batch_high_bytes / 1024))), high, log=True)
+
+
+def _queue_messages(sizes: Sizes) -> Range:
+    queued_bytes = sizes.record_bytes + sizes.key_bytes + _QUEUED_RECORD_BYTES
+    high = max(1, min(_MOST_QUEUED, sizes.queue_memory_bytes // queued_bytes))
+    return Range(min(_LEAST_QUEUED, high), high, log=True)
+
+
+def _level(codec: str, low: int, source: str) -> Knob:
+    domain = Range(low, CODEC_LEVELS[codec][1])
+    return Knob(f"{LEVEL}.{codec}", "", _fixed(domain), _always, source)
+
+
+# In the order of drawing: what bounds another knob comes before it (see `search_spaces.dependencies`).
+KNOBS: Final = (
+    Knob(
+        "acks",
+        "",
+        _fixed(Words(("0", "1", "all"), ("0", "1", "-1"))),
+        _always,
+        f"{_THESIS}, table 13: the most influential knob for the latency of 10 and 100 bytes",
+    ),
+    Knob(
+        IDEMPOTENCE,
+        "",
+        _fixed(words("false", "true")),
+        _always,
+        f"{_INTRODUCTION}, Idempotent Producer: no repeats, in order, at most 5 requests in flight",
+    ),
+    Knob(
+        IN_FLIGHT,
+        "requests",
+        _fixed(Range(1, 100, log=True, special=1_000_000, reach=160)),
+        _always,
+        f"{_THESIS}, 5.2.3: 1 costs throughput and helps small records' latency; {_MANUAL}: 1,000,000 is no limit",
+    ),
+    Knob(
+        QUEUE_KBYTES,
+        "KiB",
+        _queue_kbytes,
+        lambda sizes, baseline: not sizes.messages_bind(baseline),
+        f"{_THESIS}, tables 5 and 6: under full load latency is what waits in the buffer; {_MANUAL}: in bytes",
+    ),
+    Knob(
+        "message.max.bytes",
+        "bytes",
+        lambda sizes: Range(max(1_000, sizes.message_bytes), sizes.batch_high_bytes, log=True),
+        _on_request,
+        f"{_MANUAL}; it follows batch.size and the record unless it is searched",
+    ),
+    Knob(
+        QUEUE_MESSAGES,
+        "records",
+        _queue_messages,
+        lambda sizes, baseline: sizes.messages_bind(baseline),
+        f"{_THESIS}, tables 5 and 6: latency under full load is what waits in the buffer; {_MANUAL}: importance high",
+    ),
+    Knob(
+        "batch.size",
+        "bytes",
+        lambda sizes: Range(sizes.batch_low_bytes, sizes.batch_high_bytes, log=True),
+        lambda sizes, _: sizes.several_in_batch,
+        f"{_THESIS}, tables 8 to 12: best at 100 to 1,000 records a batch, as far as the topic's max.message.bytes",
+    ),
+    Knob(
+        "batch.num.messages",
+        "records",
+        lambda sizes: Range(
+            _capacity(sizes, sizes.batch_low_bytes), _capacity(sizes, sizes.batch_high_bytes), log=True
+        ),
+        # For larger records batch.size binds first.
+        lambda sizes, baseline: (
+            baseline.integer("batch.num.messages") * sizes.in_batch_bytes < sizes.batch_high_bytes
+            and sizes.several_in_batch
+        ),
+        f"{_INTRODUCTION}, High throughput: a batch ends at this count or at batch.size, whichever comes first",
+    ),
+    Knob(
+        "linger.ms",
+        "ms",
+        _fixed(Range(0.05, 100, whole=False, log=True, special=0, reach=0.02)),
+        _always,
+        f"{_INTRODUCTION}, Performance: the single most important property; {_THESIS}, 5.2.2: 10 ms is better than 0",
+    ),
+    Knob(
+        "sticky.partitioning.linger.ms",
+        "ms",
+        # As far as twice the longest linger, which is the client's default.
+        _fixed(Range(0, 200)),
+        lambda sizes, baseline: (
+            sizes.partitions > 1 and sizes.key_bytes == 0 and baseline.text("partitioner") in _RANDOM_PARTITIONERS
+        ),
+        f"{_MANUAL}: how long records without key stay on a partition; fills batches when there are several",
+    ),
+    Knob(
+        "compression.type",
+        "",
+        _fixed(words("none", "gzip", "snappy", "lz4", "zstd")),
+        _always,
+        f"{_INTRODUCTION}, Compression: trades the client's CPU for bytes on the network and on disk",
+    ),
+    # 0 is left out where it is "store only" (gzip) or another name for the default (zstd).
+    _level("gzip", 1, f"{_MANUAL}, compression.level: 0 to 9"),
+    _level("lz4", 0, f"{_MANUAL}, compression.level: 0 to 12"),
+    _level("zstd", 1, f"{_MANUAL}, compression.level: 0 to 12, 0 being zstd's own default of 3"),
+    Knob(
+        "socket.send.buffer.bytes",
+        "bytes",
+        _fixed(Range(65_536, 8_388_608, log=True, special=0, reach=40_000)),
+        _on_request,
+        f"{_MANUAL}: 0 leaves it to the system, which tunes it by itself; matters on long, fast paths",
+    ),
+    Knob(
+        "socket.nagle.disable",
+        "",
+        _fixed(words("true", "false")),
+        _on_request,
+        f"{_MANUAL}: whether small requests wait for the answer to earlier ones",
+    ),
+)
+LEVEL_KNOBS: Final = tuple(knob.name for knob in KNOBS if knob.sets == LEVEL)

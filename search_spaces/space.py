@@ -1,0 +1,248 @@
+"""The search space of librdkafka's producer: every config it gives is taken by client and broker as it is."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Self
+
+from search_spaces.catalogue import load_catalogue
+from search_spaces.choosers import Ends, Odometer
+from search_spaces.dependencies import UNBOUNDED, bounds, drawing_order, follow, is_drawn, ties
+from search_spaces.domains import Chooser, Numbers, ParamValue, Words
+from search_spaces.effective import Effective
+from search_spaces.guarantee import Guarantee
+from search_spaces.knob_change import KnobChange
+from search_spaces.narrowing import check_acks, narrow
+from search_spaces.parameters import Parameter, named, resolved
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
+from search_spaces.rules import RULES
+from search_spaces.same_effect import same_effect, spelt_out
+from search_spaces.sizes import QUEUE_KBYTES, Sizes
+from search_spaces.values import Value
+
+_GIB = 2**30
+_NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})
+
+
+class _OutsideError(Exception):
+    """A config has a value that the space does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpace:
+    """The configs that a search may try for one record size. Immutable, hashable, picklable.
+
+    Every config drawn is taken by `ProducerConfig.parse`, can send the record to the topic (`check_record`),
+    and promises at least `floor`. Knobs that mean nothing beside the others (a level without a codec that has
+    levels) are neither asked for nor set.
+
+    Attributes:
+        sizes: what the ranges were made for.
+        floor: the least that every config promises.
+        parameters: what is searched, in the order of drawing.
+        fixed_pairs: name and value of what every config has, canonical, sorted by name.
+    """
+
+    sizes: Sizes
+    floor: Guarantee
+    parameters: tuple[Parameter, ...]
+    fixed_pairs: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(
+        cls,
+        record_bytes: int,
+        baseline: ProducerConfig,
+        *,
+        key_bytes: int = 0,
+        partitions: int = 3,
+        changes: Mapping[str, KnobChange] = _NO_CHANGES,
+        floor: Guarantee | None = None,
+        topic_max_message_bytes: int = 1_048_588,
+        queue_memory_bytes: int = _GIB,
+    ) -> Self:
+        """Return the space for records of one size.
+
+        Properties that the baseline sets and no knob does are kept in every config, as are knobs left out of
+        the search.
+
+        Args:
+            record_bytes: size of a record's value, in bytes.
+            baseline: the config that the search starts from.
+            key_bytes: size of its key, in bytes; 0 for no key.
+            partitions: partitions of the topic.
+            changes: what the study file says of single knobs, by any name of the property; any other property
+                of the producer becomes a knob by being named here.
+            floor: the least that a config may promise; what the baseline does when None.
+            topic_max_message_bytes: the topic's `max.message.bytes`; the default is Kafka's.
+            queue_memory_bytes: memory that the client's queue may take, in bytes.
+
+        Raises:
+            UnknownProperty: a change names no property of the client.
+            MisplacedProperty: it names a property that is not the measured config's.
+            InvalidKnob: a change contradicts itself or does not suit its knob.
+            InvalidValue: a property does not take the value given.
+            EmptySpace: rules and guarantee leave a knob nothing.
+            RuleBroken: fixed values do not go together, or the record does not fit.
+        """
+        sizes = Sizes(record_bytes, key_bytes, partitions, topic_max_message_bytes, queue_memory_bytes)
+        floor = floor or Guarantee.of(baseline)
+        changes = named(changes)
+        parameters, fixed = resolved(sizes, baseline, changes)
+        if "acks" in changes:
+            check_acks(parameters.get("acks"), floor)
+        _check_fits(fixed, sizes)
+        narrow(parameters, fixed, sizes, floor)
+        ordered = tuple(parameters[name] for name in sorted(parameters, key=drawing_order))
+        space = cls(sizes, floor, ordered, tuple(sorted(fixed.items())))
+        space._try_ends()
+        return space
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """What every config has, besides the parameters; a new dict each time."""
+        return dict(self.fixed_pairs)
+
+    def draw(self, chooser: Chooser) -> ProducerConfig:
+        """Return the config that `chooser` picks.
+
+        Raises:
+            ValueError: the chooser answered with a value that it was not offered.
+        """
+        return ProducerConfig.parse(self._values(lambda parameter: parameter.domain.ask(chooser, parameter.name)))
+
+    def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
+        """Return what a chooser has to answer to get `config`, or one that differs in spelt-out defaults only.
+
+        `draw(Replay(params_of(config)))` is the same config when it was drawn from this space, and one with the
+        same values in force when it was not. None when the space holds no such config.
+        """
+        params: dict[str, ParamValue] = {}
+        in_force = config.in_force
+
+        def read(parameter: Parameter) -> str:
+            for value in (in_force.text(parameter.sets), spelt_out(in_force, parameter.sets)):
+                answer = parameter.domain.answer(value)
+                if answer is not None:
+                    if parameter.domain.only is None:
+                        params[parameter.name] = answer
+                    return value
+            raise _OutsideError
+
+        try:
+            values = self._values(read)
+        except _OutsideError:
+            return None
+        return params if same_effect(Effective(load_catalogue(), values), in_force) else None
+
+    def grid(self, steps: int = 3) -> Iterator[ProducerConfig]:
+        """Yield the configs of a grid, each once, always in the same order.
+
+        Args:
+            steps: points of each range, its ends included; single knobs may have their own number.
+        """
+        odometer = self._odometer(steps)
+        seen: set[ProducerConfig] = set()
+        while True:
+            config = self.draw(odometer)
+            if config not in seen:
+                seen.add(config)
+                yield config
+            if not odometer.advance():
+                return
+
+    def grid_size(self, steps: int = 3) -> int:
+        """Return how many configs `grid` yields, without building them.
+
+        Counts the groups of knobs that bear on each other one by one, and multiplies.
+        """
+        return math.prod(self._count(group, steps) for group in self._groups())
+
+    def raw_grid_size(self, steps: int = 3) -> int:
+        """Return how many combinations the grid would have if no knob bore on another."""
+        sizes = []
+        for parameter in self.parameters:
+            odometer = self._odometer(steps)
+            parameter.domain.ask(odometer, parameter.name)
+            sizes.append(1)
+            while odometer.advance():
+                parameter.domain.ask(odometer, parameter.name)
+                sizes[-1] += 1
+        return math.prod(sizes)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules between the knobs searched, a sentence each."""
+        searched = {parameter.sets for parameter in self.parameters}
+        find = load_catalogue().find
+        tied = [rule for rule in RULES if len({find(knob).name for knob in rule.knobs} & searched) > 1]
+        return (f"every config is at least: {self.floor}", *(rule.statement for rule in tied))
+
+    def combinations_text(self, steps: int = 3) -> str:
+        """Return in words how many combinations the rules leave of a grid."""
+        raw, left = self.raw_grid_size(steps), self.grid_size(steps)
+        return f"{left:,} of {raw:,} combinations; {raw - left:,} would be refused or repeat another"
+
+    def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
+        values = self.fixed
+        so_far = Effective(load_catalogue(), values)
+        for parameter in self.parameters:
+            if is_drawn(parameter.name, so_far):
+                values[parameter.sets] = ask(self._allowed(parameter, so_far))
+        return {**values, **follow(so_far, self.sizes)}
+
+    def _allowed(self, parameter: Parameter, so_far: Effective) -> Parameter:
+        if isinstance(parameter.domain, Words):
+            return parameter
+        low, high = bounds(parameter.name, so_far, self.sizes, self.floor)
+        if (low, high) == UNBOUNDED:
+            return parameter
+        domain = parameter.domain.narrowed(low, high)
+        if domain is None:
+            raise AssertionError(f"what bounds {parameter.name} begins no lower than it does")
+        return replace(parameter, domain=domain)
+
+    def _odometer(self, steps: int, turning: frozenset[str] | None = None) -> Odometer:
+        if steps < 1:
+            raise ValueError(f"a grid takes one step or more, not {steps}")
+        own = {
+            parameter.name: len(parameter.domain.values)
+            if isinstance(parameter.domain, Numbers)
+            else parameter.steps or steps
+            for parameter in self.parameters
+        }
+        return Odometer(steps, own, turning)
+
+    def _groups(self) -> list[frozenset[str]]:
+        groups = [frozenset({parameter.name}) for parameter in self.parameters]
+        for tie in ties(self.sizes):
+            tied = [group for group in groups if group & tie]
+            if len(tied) > 1:
+                groups = [group for group in groups if group not in tied] + [frozenset().union(*tied)]
+        return groups
+
+    def _count(self, group: frozenset[str], steps: int) -> int:
+        odometer = self._odometer(steps, group)
+        distinct = set()
+        while True:
+            values = self._values(lambda parameter: parameter.domain.ask(odometer, parameter.name))
+            distinct.add(tuple(sorted(values.items())))
+            if not odometer.advance():
+                return len(distinct)
+
+    def _try_ends(self) -> None:
+        words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, Words)}
+        for at_high in (False, True):
+            for name, values in words.items() or {"": ("",)}.items():
+                for value in values:
+                    config = self.draw(Ends(name, value, at_high=at_high))
+                    size = self.sizes
+                    check_record(config, size.record_bytes, size.key_bytes or None, size.topic_max_message_bytes)
+
+
+def _check_fits(fixed: Mapping[str, str], sizes: Sizes) -> None:
+    limits: dict[str, Value] = {"message.max.bytes": max(1_000, sizes.message_bytes)}
+    limits.update((name, fixed[name]) for name in ("message.max.bytes", QUEUE_KBYTES) if name in fixed)
+    check_record(ProducerConfig.parse(limits), sizes.record_bytes, sizes.key_bytes or None)

@@ -1,0 +1,86 @@
+"""Runners for workers of pools: they wait for each other, or die, and otherwise simulate."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.measurement import Measurement, Window
+from runners.runner import Answer, Watch, go_on
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.clusters_tests.waiting import eventually
+
+CONFIG = ProducerConfig.parse({"linger.ms": 1})
+WORKLOAD = Workload(RecordSizes.fixed(100), warmup_s=1.0, measured_s=2.0, rate_records_per_s=1_000, seed=3)
+ENDLESS = Workload(RecordSizes.fixed(100), warmup_s=0.0, measured_s=80_000.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Simulates, with time between the windows.
+
+    Attributes:
+        step_s: How much.
+    """
+
+    step_s: float = 0.02
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Simulate."""
+
+        def later(window: Window) -> Answer:
+            time.sleep(self.step_s)
+            return watch(window)
+
+        return SimulatedRunner().run(config, workload, later)
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Goes on when another one is there too.
+
+    Attributes:
+        folder: Where they see each other.
+        name: Its own.
+        other: Whom it awaits.
+    """
+
+    folder: Path
+    name: str
+    other: str
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Wait, then simulate."""
+        (self.folder / self.name).touch()
+        if not eventually((self.folder / self.other).exists):
+            raise AssertionError(f"{self.other} never came")
+        return SimulatedRunner().run(config, workload, watch)
+
+
+@dataclass(frozen=True, slots=True)
+class Dying:
+    """Kills its process after the first window, so many times.
+
+    Attributes:
+        folder: Keeps count.
+        times: How often.
+    """
+
+    folder: Path
+    times: int
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Die, or simulate."""
+
+        def die(window: Window) -> Answer:
+            answer = watch(window)
+            died = len(list(self.folder.iterdir()))
+            if died < self.times:
+                (self.folder / str(died)).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return answer
+
+        return SimulatedRunner().run(config, workload, die)

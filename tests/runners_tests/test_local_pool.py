@@ -1,0 +1,27 @@
+"""The pool of threads keeps to the contract."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runners.isolated import Isolated
+from runners.local_pool import LocalPool
+from runners.pool import Pool
+from runners.runner import Runner
+from tests.runners_tests.pool_contract import PoolContract
+
+
+class TestLocalPool(PoolContract):
+    covers = LocalPool
+
+    @pytest.fixture
+    def pool(self) -> Iterator[Pool]:
+        with LocalPool(capacity=2) as pool:
+            yield pool
+
+    @pytest.fixture
+    def own_pool(self) -> Callable[[], Pool]:
+        return lambda: LocalPool(capacity=2)
+
+    def mortal(self, runner: Runner) -> Runner:
+        return Isolated(runner)

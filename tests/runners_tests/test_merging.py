@@ -1,0 +1,159 @@
+"""Producers of one trial, joined: sums are sums, percentiles come from merged histograms, nothing is invented."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runners.histogram import Histogram
+from runners.measurement import LatencyCheck, Measurement, Phase, Resources, TimePoint
+from runners.merging import merge, merge_windows, share
+from runners.workload import RecordSizes, Workload
+from tests.runners_tests.builders import activity, counts, measurement, window
+
+WHOLE = Workload(RecordSizes.fixed(100), rate_records_per_s=5_000)
+RATIOS = st.floats(0.0, 1.0)
+MAYBE = st.none() | RATIOS
+
+
+@st.composite
+def measurements(draw: st.DrawFn) -> Measurement:
+    acknowledged = draw(st.integers(0, 10_000))
+    failed = draw(st.dictionaries(st.sampled_from(["A", "B"]), st.integers(1, 9)))
+    shown = draw(st.lists(st.integers(1, 1_000), max_size=4))
+    return measurement(
+        duration_s=draw(st.floats(0.5, 2.0)),
+        records=acknowledged,
+        value_bytes=acknowledged * 100.0,
+        latency=Histogram.of(draw(st.lists(st.integers(1, 10**7), max_size=20))),
+        send_delay=Histogram.of(draw(st.lists(st.integers(1, 10**5), max_size=5))),
+        sample_ratio=draw(RATIOS),
+        counts=counts(
+            handed_over=acknowledged + sum(failed.values()),
+            acknowledged=acknowledged,
+            failed=failed,
+            transmitted=draw(st.none() | st.just(acknowledged)),
+            retries=draw(st.integers(0, 9)),
+            sole_writer=draw(st.booleans()),
+        ),
+        latency_check=draw(st.none() | st.builds(LatencyCheck, *[st.floats(1.0, 1e6)] * 5, MAYBE, MAYBE)),
+        resources=Resources(sender_cpu_ratio=draw(MAYBE), process_cpu_cores=draw(MAYBE), host_cpu_ratio=draw(MAYBE)),
+        activity=draw(st.none() | st.builds(activity, queue_full_ratio=RATIOS, wire_bytes=st.none() | st.just(7))),
+        series=tuple(
+            TimePoint(number + 1.0, Phase.MEASURED, float(records), 1.0, float(records), 0.5)
+            for number, records in enumerate(shown)
+        ),
+        stopped_early=draw(st.booleans()),
+        warnings=tuple(draw(st.lists(st.sampled_from("abc"), max_size=3, unique=True))),
+    )
+
+
+SEVERAL = st.lists(measurements(), min_size=2, max_size=3)
+FEW = settings(max_examples=25)  # an example is a megabyte of histograms
+
+
+@FEW
+@given(measurements())
+def test_one_stays_as_it_is_but_for_the_workload(one: Measurement) -> None:
+    assert merge([one], WHOLE) == replace(one, workload=WHOLE)
+    assert merge([one], WHOLE, stored=7).counts == replace(one.counts, stored=7)
+
+
+@FEW
+@given(SEVERAL)
+def test_counts_and_histograms_add_up(several: list[Measurement]) -> None:
+    merged = merge(several, WHOLE, stored=1_234)
+    assert merged.workload == WHOLE
+    assert merged.records == sum(each.records for each in several)
+    assert merged.value_bytes == sum(each.value_bytes for each in several)
+    assert merged.duration_s == max(each.duration_s for each in several)
+    assert merged.latency == Histogram.merge(each.latency for each in several)
+    assert merged.send_delay == Histogram.merge(each.send_delay for each in several)
+    assert merged.counts.acknowledged == sum(each.counts.acknowledged for each in several)
+    assert merged.counts.failed_records == sum(each.counts.failed_records for each in several)
+    assert merged.counts.stored == 1_234
+    assert merged.counts.sole_writer == all(each.counts.sole_writer for each in several)
+    assert merged.stopped_early == any(each.stopped_early for each in several)
+    assert set(merged.warnings) == {warning for each in several for warning in each.warnings}
+    assert len(merged.warnings) == len(set(merged.warnings))
+
+
+@FEW
+@given(SEVERAL)
+def test_what_one_does_not_know_is_not_added_up(several: list[Measurement]) -> None:
+    merged = merge(several, WHOLE)
+    assert merged.counts.stored is None
+    assert (merged.counts.transmitted is None) == any(each.counts.transmitted is None for each in several)
+    cores = [each.resources.process_cpu_cores for each in several]
+    assert (merged.resources.process_cpu_cores is None) == (None in cores)
+    busiest = [ratio for each in several if (ratio := each.resources.sender_cpu_ratio) is not None]
+    assert merged.resources.sender_cpu_ratio == max(busiest, default=None)
+    assert (merged.latency_check is None) == all(each.latency_check is None for each in several)
+    assert (merged.activity is None) == all(each.activity is None for each in several)
+
+
+@FEW
+@given(SEVERAL)
+def test_means_lie_between_those_of_the_producers(several: list[Measurement]) -> None:
+    merged = merge(several, WHOLE)
+    ratios = [each.sample_ratio for each in several]
+    assert min(ratios) - 1e-9 <= merged.sample_ratio <= max(ratios) + 1e-9
+    checks = [each.latency_check.seen_us for each in several if each.latency_check]
+    if merged.latency_check:
+        assert min(checks) * (1 - 1e-9) <= merged.latency_check.seen_us <= max(checks) * (1 + 1e-9)
+
+
+@FEW
+@given(SEVERAL)
+def test_rates_of_the_series_add_up_window_by_window(several: list[Measurement]) -> None:
+    merged = merge(several, WHOLE)
+    assert len(merged.series) == max(len(each.series) for each in several)
+    for number, point in enumerate(merged.series):
+        parts = [each.series[number] for each in several if number < len(each.series)]
+        assert point.records_per_s == pytest.approx(sum(part.records_per_s for part in parts))
+        assert point.p99_ms == max(part.p99_ms for part in parts)
+
+
+@FEW
+@given(SEVERAL)
+def test_the_order_of_producers_does_not_matter(several: list[Measurement]) -> None:
+    one, other = merge(several, WHOLE), merge(several[::-1], WHOLE)
+    assert (one.records, one.latency, one.counts) == (other.records, other.latency, other.counts)
+    assert one.sample_ratio == pytest.approx(other.sample_ratio)
+
+
+def test_latency_is_weighted_by_records() -> None:
+    check = LatencyCheck(100.0, 100.0, 0.0, 0.0, 0.0, None)
+    slow = replace(check, seen_us=400.0, drain_us=1.0)
+    merged = merge([measurement(records=300, latency_check=check), measurement(records=100, latency_check=slow)], WHOLE)
+    assert merged.latency_check is not None
+    assert merged.latency_check.seen_us == pytest.approx(175.0)
+    assert merged.latency_check.drain_us is None
+
+
+def test_nothing_can_not_be_merged() -> None:
+    with pytest.raises(ValueError, match="at least one measurement"):
+        merge([], WHOLE)
+
+
+def test_a_window_of_all_producers_holds_all_their_records() -> None:
+    early, late = window(at_s=1.0, records=100), window(at_s=1.1, records=300, queue_full_ratio=0.75)
+    both = merge_windows([early, late])
+    assert (both.at_s, both.records, both.latency.count) == (1.1, 400, 6)
+    assert both.queue_full_ratio == pytest.approx(0.625)
+
+
+@given(st.integers(1, 20), st.none() | st.floats(1.0, 1e6), st.integers(0, 100))
+def test_shares_are_the_whole_load_with_a_seed_each(producers: int, rate: float | None, seed: int) -> None:
+    whole = replace(WHOLE, rate_records_per_s=rate, seed=seed)
+    shares = [share(whole, producers, producer) for producer in range(producers)]
+    assert len({each.seed for each in shares}) == producers
+    assert {each.load for each in shares} == {whole.load}
+    if rate is not None:
+        assert math.fsum(each.rate_records_per_s or 0.0 for each in shares) == pytest.approx(rate)
+
+
+def test_one_producer_gets_the_load_as_it_is() -> None:
+    assert share(WHOLE, 1, 0) == WHOLE

@@ -1,0 +1,69 @@
+"""What the driver makes of what producers tell."""
+
+import pytest
+
+from runners.errors import BrokerLost, GeneratorError
+from runners.measurement import Measurement, Window
+from runners.pool import Job
+from runners.producers import Report, Underway, produce
+from runners.runner import Answer, go_on
+from runners.simulated import SimulatedRunner
+from tests.runners_tests.builders import measurement, window
+from tests.runners_tests.children import Failing
+from tests.runners_tests.pool_runners import CONFIG, WORKLOAD
+
+TWO = Job("a key", (SimulatedRunner(), SimulatedRunner()), CONFIG, WORKLOAD)
+
+
+def begun(watched: list[Window] | None = None) -> Underway:
+    def watch(window: Window) -> Answer:
+        assert watched is not None
+        watched.append(window)
+        return Answer.GO_ON
+
+    underway = Underway(TWO, go_on if watched is None else watch)
+    underway.begin(lambda: None)
+    return underway
+
+
+@pytest.mark.parametrize(("apart_s", "warns"), [(0.0, False), (0.1, False), (0.11, True)])
+def test_producers_that_began_apart_are_told(apart_s: float, warns: bool) -> None:
+    underway = begun()
+    underway.take(0, Report(measurement(), 100.0))
+    underway.take(1, Report(measurement(), 100.0 + apart_s))
+    assert underway.over
+    outcome = underway.done("me").outcome
+    assert isinstance(outcome, Measurement)
+    assert any("must start together, but began 0.11 s apart" in each for each in outcome.warnings) == warns
+
+
+def test_a_window_is_shown_when_the_last_producer_has_reached_it() -> None:
+    watched: list[Window] = []
+    underway = begun(watched)
+    underway.take(0, window(number=0, records=1))
+    underway.take(0, window(number=1, records=10))
+    assert not watched
+    underway.take(1, window(number=0, records=2))
+    assert [(each.number, each.records) for each in watched] == [(0, 3)]
+    underway.take(1, window(number=1, records=20))
+    assert [(each.number, each.records) for each in watched] == [(0, 3), (1, 30)]
+
+
+def test_of_two_errors_the_first_is_the_cause() -> None:
+    underway = begun()
+    underway.take(1, Report(BrokerLost("first")))
+    underway.take(0, Report(GeneratorError("second")))
+    assert str(underway.done("me").outcome) == "first"
+
+
+@pytest.mark.parametrize(("niceness", "warnings"), [(0, 0), (15, 1)])
+def test_a_load_behind_everybody_else_is_told(monkeypatch: pytest.MonkeyPatch, niceness: int, warnings: int) -> None:
+    monkeypatch.setattr("os.getpriority", lambda _which, _who: niceness)
+    report = produce(SimulatedRunner(), CONFIG, WORKLOAD, lambda _: None, lambda: False)
+    assert isinstance(report.outcome, Measurement)
+    assert sum("RAY_worker_niceness=0" in each for each in report.outcome.warnings) == warnings
+
+
+def test_a_producer_that_fails_reports_it_with_no_beginning() -> None:
+    error = BrokerLost("gone")
+    assert produce(Failing(error), CONFIG, WORKLOAD, lambda _: None, lambda: False) == Report(error, None)

@@ -1,0 +1,74 @@
+"""Two studies on one target take turns, and a killed one holds nobody up."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runners.places import state_root
+from runners.target_lock import TargetLock
+
+HOLD = """
+import signal, sys
+from pathlib import Path
+from runners.target_lock import TargetLock
+with TargetLock("broker:9092", "nightly", Path(sys.argv[1])):
+    print("held", flush=True)
+    signal.pause()
+"""
+
+
+@contextmanager
+def holder(root: Path) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(root)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_one_waits_for_another_and_is_told_once_for_whom(tmp_path: Path) -> None:
+    told: list[str] = []
+    with holder(tmp_path) as other:
+
+        def on_wait(who: str) -> None:
+            told.append(who)
+            other.kill()
+
+        with TargetLock("broker:9092", root=tmp_path, on_wait=on_wait):
+            assert other.wait() == -signal.SIGKILL
+    assert told == [f"nightly (process {other.pid})"]
+
+
+def test_different_targets_do_not_wait(tmp_path: Path) -> None:
+    with holder(tmp_path), TargetLock("other:9092", root=tmp_path, on_wait=pytest.fail):
+        pass
+
+
+def test_a_signal_ends_the_waiting_and_nothing_is_held(tmp_path: Path) -> None:
+    lock = TargetLock("broker:9092", root=tmp_path, on_wait=lambda _: os.kill(os.getpid(), signal.SIGINT))
+    with holder(tmp_path), pytest.raises(KeyboardInterrupt):
+        lock.__enter__()
+    with lock:
+        pass
+
+
+def test_it_is_free_again_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), TargetLock("broker:9092", root=tmp_path):
+        raise RuntimeError
+    with TargetLock("broker:9092", root=tmp_path, on_wait=pytest.fail):
+        pass
+
+
+def test_files_name_no_host_and_are_below_our_state(own_places: None) -> None:
+    with TargetLock("secret.example:9092"):
+        (file,) = (state_root() / "locks").iterdir()
+        assert "secret" not in file.name + file.read_text()
+        assert file.read_text() == f"a study (process {os.getpid()})"

@@ -1,0 +1,51 @@
+"""Choosers for tests: random answers, and a record of what was asked."""
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+
+from search_spaces import Chooser
+
+
+class Random:
+    """Answers at random, from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        if not log:
+            return self._random.randint(low, high)
+        return min(high, max(low, round(self.real(name, low, high, log=True))))
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        if log:
+            return math.exp(self._random.uniform(math.log(low), math.log(high)))
+        return self._random.uniform(low, high)
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        return self._random.choice(choices)
+
+
+class Recorder:
+    """Passes questions on, and keeps how each name was asked for."""
+
+    def __init__(self, chooser: Chooser) -> None:
+        self.chooser = chooser
+        self.asked: dict[str, set[object]] = defaultdict(set)
+        self.bounds: dict[str, set[tuple[float, float]]] = defaultdict(set)
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        self.asked[name].add(("integer", log))
+        self.bounds[name].add((low, high))
+        return self.chooser.integer(name, low, high, log=log)
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        self.asked[name].add(("real", log))
+        self.bounds[name].add((low, high))
+        return self.chooser.real(name, low, high, log=log)
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        self.asked[name].add(tuple(choices))
+        return self.chooser.choice(name, choices)

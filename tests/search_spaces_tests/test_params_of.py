@@ -1,0 +1,99 @@
+"""Which configs lie in a space, and what a chooser would have to answer to get them."""
+
+import json
+import random
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from search_spaces import ProducerConfig, Replay, SearchSpace, Value
+from search_spaces.same_effect import DEFAULT_LEVELS
+
+DEFAULTS = ProducerConfig.parse({})
+RECORDS = 500
+
+
+@pytest.mark.parametrize("record_bytes", [10, 100, 1_000, 10_000, 100_000, 900_000])
+def test_the_defaults_lie_in_the_default_space(record_bytes: int) -> None:
+    space = SearchSpace.of(record_bytes, DEFAULTS)
+    params = space.params_of(DEFAULTS)
+    assert params is not None
+    spelt_out = space.draw(Replay(params))
+    assert {name: DEFAULTS.effective(name) for name in spelt_out.values} == spelt_out.values
+    assert 8 <= len(space.parameters) <= 11
+    assert space.fixed == {}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"linger.ms": 0},
+        {"linger.ms": 0.5, "compression.type": "lz4"},
+        {"compression.type": "gzip", "compression.level": 9},
+        {"enable.idempotence": True},
+        {"acks": 1, "batch.size": 16384},
+        {"max.in.flight": 1, "retry.backoff.ms": 50},
+    ],
+)
+def test_common_baselines_lie_in_their_space(given: dict[str, Value]) -> None:
+    baseline = ProducerConfig.parse(given)
+    assert SearchSpace.of(1_000, baseline).params_of(baseline) is not None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"linger.ms": 200},
+        {"batch.size": 100},
+        {"acks": 1},
+        {"partitioner": "murmur2"},
+        {"max.in.flight": 5_000},
+        {"message.max.bytes": 2_000_000},
+    ],
+)
+def test_other_configs_do_not(given: dict[str, Value]) -> None:
+    assert SearchSpace.of(1_000, DEFAULTS).params_of(ProducerConfig.parse(given)) is None
+
+
+def test_a_codec_without_a_level_is_the_codec_at_its_default_level() -> None:
+    space = SearchSpace.of(1_000, DEFAULTS)
+    for codec, level in (("gzip", 6), ("lz4", 0), ("zstd", 3)):
+        params = space.params_of(ProducerConfig.parse({"compression.type": codec}))
+        assert params is not None
+        assert params[f"compression.level.{codec}"] == level
+
+
+def bytes_compressed(bootstrap: str, codec: str, level: int) -> int:
+    """Return the bytes of one batch of words, the same each time, as the client's own statistics tell them."""
+    largest = 0
+
+    def read(statistics: str) -> None:
+        nonlocal largest
+        for topic in json.loads(statistics)["topics"].values():
+            largest = max(largest, topic["batchsize"]["max"])
+
+    config = {"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 10_000, "compression.type": codec}
+    # The batch is full with the last record and waits for it.
+    config |= {"batch.num.messages": RECORDS}
+    own = {"compression.level": level, "statistics.interval.ms": 50, "stats_cb": read}
+    producer = Producer({**config, **own})
+    producer.list_topics("levels", timeout=10)
+    draw = random.Random(1)
+    words = [bytes(draw.choices(range(97, 123), k=6)) for _ in range(500)]
+    for _ in range(RECORDS):
+        producer.produce("levels", b" ".join(draw.choices(words, k=40)), partition=0, timestamp=1_700_000_000_000)
+    deadline = time.monotonic() + 10
+    while not largest and time.monotonic() < deadline:
+        producer.poll(0.05)
+    return largest
+
+
+@pytest.mark.parametrize(("codec", "other"), [("gzip", 5), ("lz4", 3), ("zstd", 2)])
+def test_the_default_levels_are_those_that_compress_the_same(codec: str, other: int) -> None:
+    holder = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
+    brokers = holder.list_topics(timeout=10).brokers.values()
+    bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+    by_default = bytes_compressed(bootstrap, codec, -1)
+    assert by_default == bytes_compressed(bootstrap, codec, DEFAULT_LEVELS[codec])
+    assert by_default != bytes_compressed(bootstrap, codec, other)
