@@ -5,6 +5,7 @@ from enum import IntEnum
 from objectives.metrics import UnusableMetric
 from runners.errors import RunnerError, SafetyStop, TargetError, WorkloadRefused
 from search_spaces.errors import ConfigError
+from tuner.study.errors import NoFeasibleConfig, StudyChanged, StudyNotFound
 
 
 class ExitCode(IntEnum):
@@ -23,8 +24,10 @@ class ExitCode(IntEnum):
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code that stands for an error."""
     match error:
-        case ConfigError() | WorkloadRefused() | UnusableMetric():
+        case ConfigError() | WorkloadRefused() | UnusableMetric() | StudyNotFound() | StudyChanged():
             return ExitCode.USAGE
+        case NoFeasibleConfig():
+            return ExitCode.NO_FEASIBLE_CONFIG
         case TargetError():
             return ExitCode.TARGET
         case SafetyStop():

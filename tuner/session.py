@@ -18,10 +18,10 @@ from runners.clusters.container import ContainerCluster
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.leftovers import sweep_dead_runs
-from runners.clusters.topics import OwnedTopics
+from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import TargetRefused
 from runners.isolated import Isolated
-from runners.leased import Leased, named_topic, owned_topic
+from runners.leased import Lease, Leased, named_topic, owned_topic
 from runners.librdkafka.bench import LibrdkafkaRunner, Limits
 from runners.runner import Runner
 
@@ -73,14 +73,19 @@ class Session:
     swept: tuple[str, ...] = ()
     progress: Progress = silent
 
+    def lease(self) -> Lease:
+        """Gives topics to measure on: ours, which are deleted when given back, or the one that the target names."""
+        if self.target.topic is not None:
+            return named_topic(self.topics, self.target.topic)
+        return owned_topic(self.topics, self.target.like, self.progress)
+
+    def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
+        """A runner that measures on that topic, in a process of its own; can be sent to another process."""
+        return Isolated(LibrdkafkaRunner(self.cluster, topic, generator, limits))
+
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
         """A runner that measures each config on a topic of its own, in a process of its own."""
-        lease = (
-            owned_topic(self.topics, self.target.like, self.progress)
-            if self.target.topic is None
-            else named_topic(self.topics, self.target.topic)
-        )
-        return Leased(lease, lambda topic: Isolated(LibrdkafkaRunner(self.cluster, topic, generator, limits)))
+        return Leased(self.lease(), lambda topic: self.on_topic(topic, generator, limits))
 
 
 @contextmanager

@@ -4,6 +4,6 @@
 def main() -> None:
     """Run the command line and exit with its code."""
     # Deferred, so that importing the package stays quick.
-    from tuner.cli.app import run
+    from tuner.cli.app import start
 
-    run()
+    start()

@@ -9,9 +9,25 @@ import typer
 
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
-from tuner.cli import bench, broker, cleanup, compare_tools, doctor
+from tuner.cli import (
+    bench,
+    broker,
+    cleanup,
+    compare,
+    compare_tools,
+    doctor,
+    front,
+    plan,
+    recommend,
+    report,
+    run,
+    status,
+    sync,
+    ui,
+)
 from tuner.cli.console import ERR
 from tuner.exit_codes import ExitCode, exit_code_of
+from tuner.study.errors import StudyError
 from tuner.version import version
 
 app = typer.Typer(
@@ -21,6 +37,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.command("run")(run.run)
+app.command("init")(plan.init)
+app.command("plan")(plan.plan)
+app.command("schema")(plan.schema)
+app.command("status")(status.status)
+app.command("front")(front.front)
+app.command("recommend")(recommend.recommend)
+app.command("compare")(compare.compare)
+app.command("report")(report.report)
+app.command("ui")(ui.ui)
+app.command("sync")(sync.sync_study)
 app.command("bench")(bench.bench)
 app.add_typer(broker.app, name="broker")
 app.command("doctor")(doctor.doctor)
@@ -53,7 +80,7 @@ def _on_signal(number: int, _: FrameType | None) -> None:
     raise _Interrupted
 
 
-def run() -> None:
+def start() -> None:
     """Run the command line; every error that we expect ends as one message and its exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
@@ -61,7 +88,7 @@ def run() -> None:
         app()
     except _Interrupted:
         _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")
-    except (RunnerError, ConfigError) as error:
+    except (RunnerError, ConfigError, StudyError) as error:
         _end(f"error: {error}", exit_code_of(error), "red")
 
 

@@ -1,30 +1,22 @@
 """Options that several verbs share, and how their texts become values."""
 
-import re
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from search_spaces.connection import ConnectionConfig
 from search_spaces.properties_file import parse_pairs, read_properties
+from tuner.quantities import size_bytes
 from tuner.session import Target
-
-_UNITS: Final = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-    "TiB": 2**40,
-}
-_SIZE: Final = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
 
 
 def parse_size(text: str) -> int:
     """Bytes of a text such as `64KiB`, `50GB` or `1000`."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or match["unit"] not in _UNITS:
-        raise typer.BadParameter(f"a size must read like 1000, 64KiB or 50GB, but got {text!r}")
-    return int(float(match["number"]) * _UNITS[match["unit"]])
+    try:
+        return size_bytes(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
 Bootstrap = Annotated[

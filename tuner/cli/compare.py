@@ -1,0 +1,109 @@
+"""`tuner compare`: two studies side by side."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tuner.cli import options
+from tuner.cli.console import OUT, say, warn
+from tuner.export.wording import number
+from tuner.report.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
+from tuner.report.comparison import compare as comparison
+from tuner.study.home import find_study
+from tuner.study.recommendation import Recommendation
+from tuner.study.results import StudyResults, load_results
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="Name of a study, or its folder.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one; with the same name, give folders.")],
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw both fronts as a page to point at.")] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw both fronts as a picture.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare two studies: their fronts, and the best config of each for each record size and goal.
+
+    Where client, brokers, host or workload differ, a warning says so: the numbers then differ for that reason too.
+
+    \b
+    Examples:
+        tuner compare before after
+        tuner compare studies/overnight /mnt/other/overnight --html fronts.html
+    """
+    for file in (html, png):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise typer.BadParameter(f"the file's folder must exist, but {file.absolute().parent} does not")
+    studies = (load_results(find_study(first)), load_results(find_study(second)))
+    found = comparison(*studies)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        for size in found.sizes:
+            _print(found, size)
+        if not found.sizes:
+            OUT.print("the studies have no record size in common", markup=False)
+    for difference in found.differences:
+        warn(difference)
+    _draw(studies, found, html, png)
+
+
+def _print(found: Comparison, size: SizeComparison) -> None:
+    one, other = found.names
+    table = Table(title=f"{size.record_bytes} B records", title_justify="left")
+    for column in ("goal", one, other, "better"):
+        table.add_column(column, overflow="fold")
+    for each in size.goals:
+        cells = (str(each.goal), _brief(each.ours), _brief(each.theirs), _better(each, found.names))
+        table.add_row(*map(Text, cells))
+    OUT.print(table)
+    volumes = [number(volume) for volume in size.hypervolumes]
+    OUT.print(f"hypervolume over {one}'s baseline: {volumes[0]} and {volumes[1]}", style="dim", markup=False)
+    OUT.print(
+        f"not measured in turn with each other: up to {NOISE_RATIO:.0%} counts as no difference",
+        style="dim",
+        markup=False,
+    )
+
+
+def _brief(found: Recommendation | None) -> str:
+    if found is None:
+        return "nothing yet"
+    numbers = [
+        f"{number(found.metrics[name])} {unit}"
+        for name, unit in (("mb_per_s", "MB/s"), ("latency_p99_ms", "ms p99"))
+        if name in found.metrics
+    ]
+    what = "its baseline" if found.is_baseline else f"trial {found.trial.number}"
+    return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not measured again'})"
+
+
+def _better(each: GoalComparison, names: tuple[str, str]) -> str:
+    if each.times is None:
+        return "can't be told"
+    if each.winner is None:
+        return f"no difference ({each.times:.2f})"
+    return f"{names[each.winner]}, {each.times if each.winner else 1 / each.times:.2f} times"
+
+
+def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: Path | None, png: Path | None) -> None:
+    if html is None and png is None:
+        return
+    if not found.sizes:
+        warn("without a record size in common there is nothing to draw")
+        return
+    if studies[0].objectives != studies[1].objectives:
+        warn("with different objectives the fronts have no axes in common: nothing is drawn")
+        return
+    # Deferred: they import matplotlib and plotly.
+    from tuner.report.comparison_pictures import write_fronts_html, write_fronts_png
+
+    if html is not None:
+        write_fronts_html(studies, found, html)
+        say(f"page written to {html}")
+    if png is not None:
+        write_fronts_png(studies, found, png)
+        say(f"picture written to {png}")

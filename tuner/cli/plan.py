@@ -1,0 +1,199 @@
+"""`tuner init`, `tuner plan` and `tuner schema`: everything about a study file that needs no cluster."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
+from runners.workload import RecordSizes
+from search_spaces.space import SearchSpace
+from tuner.cli import options
+from tuner.cli.console import OUT, say
+from tuner.study.driver import space_of
+from tuner.study.question import target_label
+from tuner.study.spec import Method, StudySpec
+from tuner.study_file import json_schema, load_study, starter_text
+
+_SCHEMA_VERSION = 1
+_OVERHEAD_S = 1.0
+
+
+def init(
+    path: Annotated[Path, typer.Argument(metavar="[FILE]", help="Where to write it.")] = Path("study.yaml"),
+) -> None:
+    """Write a study file to begin with: every section with its defaults, explained.
+
+    \b
+    Examples:
+        tuner init
+        tuner init overnight.yaml
+    """
+    if path.exists():
+        raise typer.BadParameter(f"a new file is written, but {path} is there already; name another")
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"the file's folder must exist, but {path.absolute().parent} does not")
+    path.write_text(starter_text(), encoding="utf-8")
+    say(f"written to {path}; next: tuner plan {path}")
+
+
+def schema() -> None:
+    """Print the JSON Schema of study files, for editors that check and complete YAML.
+
+    \b
+    Examples:
+        tuner schema > study.schema.json
+    """
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+def plan(
+    study_file: Annotated[Path, typer.Argument(metavar="STUDY.YAML", help="Study file.")],
+    mb_per_s: Annotated[
+        float,
+        typer.Option(min=0.001, help="What one trial writes a second, for the bytes: your guess of the capacity."),
+    ] = 200.0,
+    as_json: options.Json = False,
+) -> None:
+    """Say what a study would do: trials, time, bytes, search space, and what is created on the cluster. No traffic.
+
+    \b
+    Examples:
+        tuner plan overnight.yaml
+        tuner plan overnight.yaml --mb-per-s 80 --json
+    """
+    spec, _ = load_study(study_file)
+    spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
+    if as_json:
+        typer.echo(json.dumps(_record(spec, spaces, mb_per_s), indent=2))
+        return
+    _print(spec, spaces, mb_per_s)
+
+
+def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: float) -> dict[str, Any]:
+    trials = {size: _trials(spec, space) for size, space in spaces.items()}
+    seconds = _seconds(spec, trials)
+    written = _bytes(spec, trials, mb_per_s)
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "kind": "plan",
+        "study": spec.name,
+        "targets": [target_label(target) for target in spec.targets],
+        "seconds_per_trial": spec.trial_s,
+        "seconds": seconds,
+        "bytes_at_most": written,
+        "assumed_mb_per_s": mb_per_s,
+        "sizes": [
+            {
+                "record_bytes": str(size),
+                "trials": trials[size],
+                "grid_combinations": space.grid_size(spec.search.grid_steps),
+                "raw_grid_combinations": space.raw_grid_size(spec.search.grid_steps),
+                "rules": list(space.rules),
+                "fixed": space.fixed,
+                "parameters": [
+                    {
+                        "name": parameter.name,
+                        "unit": parameter.unit,
+                        "range": parameter.text,
+                        "default": parameter.default,
+                        "source": parameter.source,
+                    }
+                    for parameter in space.parameters
+                ],
+            }
+            for size, space in spaces.items()
+        ],
+        "creates": _creates(spec),
+    }
+
+
+def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: float) -> None:
+    trials = {size: _trials(spec, space) for size, space in spaces.items()}
+    seconds, written = _seconds(spec, trials), _bytes(spec, trials, mb_per_s)
+    OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
+    OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
+    OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
+    if spec.constraints:
+        OUT.print(f"keeps     {', '.join(str(constraint) for constraint in spec.constraints)}", markup=False)
+    for size, count in trials.items():
+        many = "as many as time allows" if count is None else f"{count}"
+        confirm = spec.confirm.rounds * (1 + len(spec.confirm.goals))
+        OUT.print(
+            f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {max(1, spec.search.burn_in_max)} "
+            f"baselines to burn in, after it up to {confirm} to confirm",
+            markup=False,
+        )
+    OUT.print(f"time      {_time_text(spec, seconds)}", markup=False)
+    if written is None:
+        OUT.print("bytes     as many as time allows: set search.max_bytes to bound them", markup=False)
+    else:
+        limit = " (the study's limit)" if written == spec.search.max_bytes else f", if a trial writes {mb_per_s:g} MB/s"
+        OUT.print(f"bytes     at most {written / 1e9:,.0f} GB{limit}", markup=False)
+    OUT.print(f"creates   {_creates(spec)}", markup=False)
+    for size, space in spaces.items():
+        OUT.print()
+        OUT.print(f"search space for {size} B", markup=False, style="bold")
+        table = Table(box=None, pad_edge=False)
+        for heading in ("knob", "range", "unit", "default"):
+            table.add_column(heading)
+        for parameter in space.parameters:
+            table.add_row(parameter.name, parameter.text, parameter.unit, parameter.default)
+        OUT.print(table)
+        steps = spec.search.grid_steps
+        OUT.print(f"a grid of {steps} steps a knob: {space.combinations_text(steps)}", markup=False)
+        for rule in space.rules:
+            OUT.print(f"  rule: {rule}", markup=False)
+        if space.fixed:
+            fixed = ", ".join(f"{name}={value}" for name, value in sorted(space.fixed.items()))
+            OUT.print(f"  in every config: {fixed}", markup=False)
+
+
+def _trials(spec: StudySpec, space: SearchSpace) -> int | None:
+    asked = spec.search.trials
+    if spec.search.method is not Method.GRID:
+        return asked
+    # Every baseline_every-th trial is the baseline again.
+    grid = space.grid_size(spec.search.grid_steps)
+    whole = grid + -(-grid // max(1, spec.search.baseline_every - 1))
+    return whole if asked is None else min(asked, whole)
+
+
+def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
+    each_s = spec.trial_s + _OVERHEAD_S
+    others = spec.confirm.rounds * (1 + len(spec.confirm.goals)) + max(1, spec.search.burn_in_max)
+    by_trials = None
+    if all(count is not None for count in trials.values()):
+        by_trials = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)
+    by_hours = None if spec.search.hours is None else spec.search.hours * 3600
+    known = [seconds for seconds in (by_trials, by_hours) if seconds is not None]
+    return min(known) if known else None
+
+
+def _bytes(spec: StudySpec, trials: dict[RecordSizes, int | None], mb_per_s: float) -> int | None:
+    seconds = _seconds(spec, trials)
+    saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
+    share = saturating_s + (spec.trial_s - saturating_s) * spec.workload.rate_ratio
+    known = [] if seconds is None else [round(seconds * mb_per_s * 1e6 * share / (spec.trial_s + _OVERHEAD_S))]
+    if spec.search.max_bytes is not None:
+        known.append(spec.search.max_bytes)
+    return min(known) if known else None
+
+
+def _time_text(spec: StudySpec, seconds: float | None) -> str:
+    parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
+    if spec.search.until is not None:
+        parts.append(f"no new trial after {spec.search.until}")
+    return ", ".join(parts) or "until you stop it"
+
+
+def _creates(spec: StudySpec) -> str:
+    load, target = spec.workload, spec.targets[0]
+    if target.topic is not None:
+        return f"nothing: it writes to your topic {target.topic}, and leaves what it wrote there"
+    like = f"like {target.like}" if target.like else f"{load.partitions} partitions, replication {load.replication}"
+    where = "on the cluster" if target.bootstrap is not None else "on a broker of our own, which is removed at the end"
+    return f"one topic at a time {where} (tuner-..., {like}), deleted after its trial"

@@ -1,0 +1,136 @@
+"""`tuner recommend`: the config to use, in the form that you paste."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from search_spaces.java import LABEL, translate_to_java
+from tuner.cli.console import say, warn
+from tuner.export import TRANSLATED, Format, export, export_all, recommendation_of, size_name
+from tuner.export.wording import KEEP, NO_GAIN
+from tuner.study.errors import NoFeasibleConfig
+from tuner.study.home import find_study
+from tuner.study.recommendation import Conditions, Recommendation
+from tuner.study.recommendation import recommend as recommendation
+from tuner.study.results import load_results
+from tuner.study.spec import Goal
+
+
+def recommend(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
+    record_bytes: Annotated[
+        str | None,
+        typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
+    ] = None,
+    goal: Annotated[Goal, typer.Option(help="What the config is to be best at.")] = Goal.BALANCED,
+    max_p99_ms: Annotated[
+        float | None,
+        typer.Option("--max-p99-ms", min=0, metavar="X", help="Only configs whose p99 latency stays below this."),
+    ] = None,
+    min_mb_per_s: Annotated[
+        float | None,
+        typer.Option("--min-mb-per-s", min=0, metavar="Y", help="Only configs that carry as many megabytes a second."),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TABLE,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it there instead of to standard output.")
+    ] = None,
+    tracking_uri: Annotated[
+        str | None, typer.Option(metavar="URI", help="Read the study from this MLflow server instead of its folder.")
+    ] = None,
+) -> None:
+    """Name the config to use for a record size, with what is known of its gain, ready to paste.
+
+    The forms java and spring are translated for Kafka's Java producer, and were not measured there.
+
+    \b
+    Examples:
+        tuner recommend overnight --record-bytes 1000 --goal throughput
+        tuner recommend overnight --record-bytes 1000 --goal throughput --max-p99-ms 10 --format properties
+        tuner recommend overnight --record-bytes 1000 --format java --output producer.properties
+        tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
+    """
+    conditions = Conditions(max_p99_ms, min_mb_per_s)
+    missing: list[str] = []
+    if tracking_uri is not None:
+        found = [_tracked(tracking_uri, study, record_bytes, goal, conditions)]
+    else:
+        found, missing = _recorded(study, record_bytes, goal, conditions)
+    if not found:
+        raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
+    if output is None:
+        typer.echo(export_all(found, form), nl=False)
+    else:
+        _write(found, form, output)
+    for each in found:
+        _weaknesses(each, form)
+    if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
+        warn(f"{len(found)} configs follow each other, one per record size: take one, or choose with --record-bytes")
+    if missing:
+        raise NoFeasibleConfig("; ".join(missing))
+
+
+def _recorded(
+    study: str, record_bytes: str | None, goal: Goal, conditions: Conditions
+) -> tuple[list[Recommendation], list[str]]:
+    """What the study's record says, and why it says nothing of some sizes."""
+    results = load_results(find_study(study))
+    sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
+    found, missing = [], []
+    for size in sizes:
+        try:
+            found.append(recommendation(results, size, goal, conditions))
+        except NoFeasibleConfig as error:
+            missing.append(str(error))
+    return found, missing
+
+
+def _tracked(uri: str, study: str, record_bytes: str | None, goal: Goal, conditions: Conditions) -> Recommendation:
+    if record_bytes is None:
+        raise typer.BadParameter("--tracking-uri needs --record-bytes: MLflow keeps a run per record size")
+    # Deferred: MLflow takes seconds to import.
+    from tuner.tracking import recommend_from_tracking
+
+    found = recommendation_of(recommend_from_tracking(uri, study, record_bytes, goal))
+    if not conditions.kept_by(found.metrics):
+        raise NoFeasibleConfig(
+            f"the config that MLflow keeps of {study} for {record_bytes} B and goal {goal} must keep --max-p99-ms and "
+            "--min-mb-per-s, but does not; MLflow keeps one per goal, the study's folder has the whole front"
+        )
+    return found
+
+
+def _write(found: list[Recommendation], form: Format, output: Path) -> None:
+    """One file; for several sizes in a form that holds one config, one file each."""
+    if not output.absolute().parent.is_dir():
+        raise typer.BadParameter(f"the file's folder must exist, but {output.absolute().parent} does not")
+    if len(found) == 1 or form in (Format.TABLE, Format.JSON):
+        files = {output: export_all(found, form)}
+    else:
+        files = {
+            output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(each, form)
+            for each in found
+        }
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8")
+        say(f"written to {path}")
+
+
+def _weaknesses(found: Recommendation, form: Format) -> None:
+    """What to know before using it; the table says most of it itself."""
+    for warning in found.warnings:
+        warn(warning)
+    if form in TRANSLATED:
+        translation = translate_to_java(found.config)
+        warn(f"{LABEL}: the config was found and measured with {found.config.client}")
+        if translation.without_twin:
+            warn(f"without a twin in Java, left out: {', '.join(translation.without_twin)}")
+    if form is Format.TABLE:
+        return
+    if found.is_baseline:
+        say(f"{found.record_bytes} B: {KEEP}")
+    elif not found.confirmed:
+        warn(f"{found.record_bytes} B: {NO_GAIN}")
+    if found.trial.guarantee != found.baseline.guarantee:
+        warn(f"it promises {found.trial.guarantee}; the baseline promises {found.baseline.guarantee}")

@@ -1,0 +1,224 @@
+"""`tuner run`: search for the best configs; goes on where it stopped."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tuner.cli import options
+from tuner.cli.console import OUT, say, warn
+from tuner.cli.study_view import StudyView
+from tuner.export import Format, export_all
+from tuner.export.record import recommendation_record
+from tuner.study.errors import NoFeasibleConfig
+from tuner.study.home import study_folder
+from tuner.study.recommendation import Recommendation, recommend
+from tuner.study.results import StudyResults
+from tuner.study.run import run_study
+from tuner.study.spec import Executor, Goal, Method, SearchSpec, StudySpec
+from tuner.study_file import load_study, parse_study, study_text
+
+_SCHEMA_VERSION = 1
+
+
+def run(
+    study_file: Annotated[
+        Path | None, typer.Argument(metavar="[STUDY.YAML]", help="Study file; `tuner init` writes one to begin with.")
+    ] = None,
+    record_bytes: Annotated[
+        str | None,
+        typer.Option(metavar="N[,N...]", help="Record sizes, without a study file.", rich_help_panel="Without a file"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the study; made of target and sizes.", rich_help_panel="Without a file")
+    ] = None,
+    current: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Producer properties that you use today: the baseline.",
+            rich_help_panel="Without a file",
+        ),
+    ] = None,
+    objectives: Annotated[Goal | None, typer.Option(help="What to optimise.", rich_help_panel="Without a file")] = None,
+    durability: Annotated[
+        str | None,
+        typer.Option(
+            metavar="baseline|any|leader|all|ordered|idempotent",
+            help="The least that a config may promise.",
+            rich_help_panel="Without a file",
+        ),
+    ] = None,
+    method: Annotated[Method | None, typer.Option(help="How to search.", rich_help_panel="Without a file")] = None,
+    bootstrap: options.Bootstrap = None,
+    command_config: options.CommandConfig = None,
+    container: options.Container = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Trials per record size.", rich_help_panel="How long")
+    ] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0, help="Hours for the whole study.", rich_help_panel="How long")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="HH:MM", help="No new trial after that.", rich_help_panel="How long")
+    ] = None,
+    executor: Annotated[
+        Executor | None, typer.Option(help="Where benchmarks run; `simulated` measures nothing.")
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(envvar="RAY_ADDRESS", metavar="ADDRESS", help="Ray cluster to use; else Ray is started here."),
+    ] = None,
+    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Mirror the study in MLflow.")] = True,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Search for the best producer configs, and measure the winners against what you have.
+
+    Results go to studies/NAME in this folder (KAFKA_TUNER_STUDIES for another). Stop it at any time: the same command
+    goes on where it stopped.
+
+    \b
+    Examples:
+        tuner run                                              a real broker of our own, 100 and 1000 B, some minutes
+        tuner run overnight.yaml --until 07:00
+        tuner run --record-bytes 100,1000 --bootstrap broker:9092 --command-config client.properties --hours 8
+        tuner run --record-bytes 1000 --bootstrap broker:9092 --current producer.properties --trials 40
+    """
+    if study_file is not None:
+        given = {
+            "--record-bytes": record_bytes, "--name": name, "--current": current, "--objectives": objectives,
+            "--durability": durability, "--method": method, "--bootstrap": bootstrap,
+            "--command-config": command_config, "--container": container,
+        }  # fmt: skip
+        for option, value in given.items():
+            if value is not None:
+                raise typer.BadParameter(f"{option} is written in the study file, so it can't be given with one")
+        spec, text = load_study(study_file)
+    else:
+        text = _study_text(
+            record_bytes=record_bytes or "100,1000",
+            name=name,
+            bootstrap=bootstrap,
+            command_config=command_config,
+            container=container,
+            current=current,
+            objectives=objectives,
+            durability=durability,
+            method=method,
+        )
+        spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
+    spec = _adjusted(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
+    folder = study_folder(spec.name)
+    silent = quiet or as_json
+    results = _run(spec, text, folder, mlflow=mlflow, silent=silent)
+    recommendations = _recommendations(results)
+    if as_json:
+        record = {
+            "schema_version": _SCHEMA_VERSION,
+            "kind": "study",
+            "name": spec.name,
+            "folder": str(folder),
+            "recommendations": [recommendation_record(each) for each in recommendations],
+        }
+        typer.echo(json.dumps(record, indent=2))
+    else:
+        OUT.print(export_all(recommendations, Format.TABLE), markup=False, soft_wrap=True, end="")
+        if not quiet:
+            _next_steps(spec, folder)
+    if not recommendations:
+        raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
+
+
+def _run(spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool) -> StudyResults:
+    # Deferred: `tuner --help` needs neither.
+    from tuner.report.bundle import write_artifacts, write_study
+    from tuner.study.results import load_results
+    from tuner.tracking import Mirror
+
+    def report(of: Path, out: Path) -> None:
+        study = load_results(of)
+        for size in study.sizes:
+            write_artifacts(study, size, out / size.record_bytes)
+
+    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
+    mirror = Mirror(folder, tracking, warn, extra_artifacts=report)
+    with StudyView(quiet=silent) as view:
+        if not silent:
+            say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
+        results = run_study(spec, text, folder, view, mirror if tracking.enabled else None)
+        view.say("writing the report")
+        write_study(results)
+    return results
+
+
+def _study_text(
+    *,
+    record_bytes: str,
+    name: str | None,
+    bootstrap: str | None,
+    command_config: Path | None,
+    container: str | None,
+    current: Path | None,
+    objectives: Goal | None,
+    durability: str | None,
+    method: Method | None,
+) -> str:
+    """The study file that the options stand for. Without a limit it is a short study, as a first one should be."""
+    sizes = [size.strip() for size in record_bytes.split(",")] if ":" not in record_bytes else [record_bytes]
+    target = bootstrap or container or "embedded"
+    made = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{target}-{'-'.join(sizes)}").strip("-")[:80]
+    return study_text(
+        sizes,
+        name or made,
+        bootstrap=bootstrap,
+        command_config=command_config,
+        container=container,
+        current=current,
+        objectives=None if objectives is None else str(objectives),
+        durability=durability,
+        method=None if method is None else str(method),
+    )
+
+
+def _adjusted(
+    spec: StudySpec,
+    *,
+    trials: int | None,
+    hours: float | None,
+    until: str | None,
+    executor: Executor | None,
+    ray_address: str | None,
+) -> StudySpec:
+    """Limits and places of the command line win over those of the file."""
+    changes: dict[str, Any] = {}
+    if hours is not None or until is not None:
+        changes = {"hours": hours, "until": until, "trials": trials}
+    elif trials is not None:
+        changes = {"trials": trials}
+    search: SearchSpec = replace(spec.search, **changes)
+    return replace(spec, search=search, executor=executor or spec.executor, ray_address=ray_address or spec.ray_address)
+
+
+def _recommendations(results: StudyResults) -> list[Recommendation]:
+    metrics = [objective.metric for objective in results.objectives]
+    goal = Goal.BALANCED
+    if len(metrics) == 1:
+        goal = Goal.LATENCY if metrics[0].startswith("latency") else Goal.THROUGHPUT
+    found = []
+    for size in results.sizes:
+        try:
+            found.append(recommend(results, size.record_bytes, goal))
+        except NoFeasibleConfig as error:
+            warn(str(error))
+    return found
+
+
+def _next_steps(spec: StudySpec, folder: Path) -> None:
+    size = spec.workload.record_sizes[0]
+    say(f"report: {folder / 'report.html'}")
+    say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
+    say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")

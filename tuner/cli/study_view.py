@@ -1,0 +1,128 @@
+"""What `tuner run` shows: a line for each trial, and on a terminal a live line of what is under way."""
+
+import datetime
+import sys
+from typing import Self
+
+from rich.live import Live
+from rich.text import Text
+
+from objectives.outcome import OUTCOME_METRICS
+from objectives.scoring import Objective
+from runners.measurement import Window
+from tuner.cli.console import ERR
+from tuner.study.trial import Kind, State, Trial
+from tuner.study.trial_loop import Standing
+
+_CHANGES_SHOWN = 4
+
+
+class StudyView:
+    """A `Show` on standard error; a context manager, so that the terminal is given back."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._live = Live(console=ERR, auto_refresh=False, transient=True) if self._on_terminal() else None
+
+    def _on_terminal(self) -> bool:
+        return not self._quiet and ERR.is_terminal and sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, sentence: str) -> None:
+        """See `Show.say`."""
+        if not self._quiet:
+            ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        """See `Show.window`."""
+        if self._live is None:
+            return
+        p99_ms = window.latency.percentile_us(0.99) / 1e3
+        line = (
+            f"{_where(standing)} {phase} {window.number + 1}/{window.total_windows}: {window.mb_per_s:.1f} MB/s, "
+            f"p99 {p99_ms:.1f} ms | {_best(standing)} | {_left(standing)}"
+        )
+        self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """See `Show.trial`."""
+        if not self._quiet:
+            ERR.print(_line(standing, trial), markup=False, soft_wrap=True, style=_style(standing, trial))
+
+
+def _where(standing: Standing) -> str:
+    of = f"/{standing.total}" if standing.total is not None else ""
+    counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
+    place = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of}" if counted else ""
+    return f"{standing.record.record_bytes} B {standing.kind} {place}".rstrip()
+
+
+def _best(standing: Standing) -> str:
+    record = standing.record
+    found = []
+    for objective in record.objectives:
+        best = record.best(objective.metric)
+        if best is not None:
+            found.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
+    return "best so far " + ", ".join(found) if found else "nothing to compare with yet"
+
+
+def _left(standing: Standing) -> str:
+    if standing.left_s is None:
+        return "until stopped"
+    return f"{datetime.timedelta(seconds=round(standing.left_s))} left"
+
+
+def _line(standing: Standing, trial: Trial) -> str:
+    record = standing.record
+    of = f"/{standing.total}" if standing.total is not None else ""
+    place = f"{record.counted}{of}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
+    if trial.round is not None:
+        place = f"round {trial.round + 1}"
+    head = f"{record.record_bytes:>6} B  {trial.kind:<8} {place:<7}"
+    if trial.state is State.FAILED:
+        return f"{head}  no measurement: {trial.error}"
+    numbers = [
+        f"{_name(metric)} {trial.metrics[metric]:>7.4g}{_times(standing, metric, trial.metrics[metric]):<9}"
+        for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in record.objectives)])
+        if metric in trial.metrics
+    ]
+    return "  ".join([head, *(numbers or ["delivered nothing"]), _remark(standing, trial)]).rstrip()
+
+
+def _remark(standing: Standing, trial: Trial) -> str:
+    missed = [name for name, violation in trial.violations.items() if violation > 0]
+    if missed:
+        return f"breaks {', '.join(missed)}"
+    on_front = "on the front: " if trial.number in standing.record.front and trial.kind is Kind.SEARCH else ""
+    changes = [f"{name}={value}" for name, value in trial.values.items() if trial.kind is Kind.SEARCH]
+    more = f" and {len(changes) - _CHANGES_SHOWN} more" if len(changes) > _CHANGES_SHOWN else ""
+    return f"{on_front}{' '.join(changes[:_CHANGES_SHOWN])}{more}" if on_front else on_front
+
+
+def _times(standing: Standing, metric: str, value: float) -> str:
+    baseline = standing.record.baseline_metrics.get(metric)
+    if baseline is None or standing.kind is Kind.BURN_IN:
+        return ""
+    return f" ({Objective(metric).gain(value, baseline):.2f}x)"
+
+
+def _name(metric: str) -> str:
+    assert metric in OUTCOME_METRICS
+    return {"mb_per_s": "MB/s", "latency_p99_ms": "p99 ms"}.get(metric, metric)
+
+
+def _style(standing: Standing, trial: Trial) -> str:
+    if trial.state is State.FAILED:
+        return "red"
+    if trial.kind is not Kind.SEARCH:
+        return "dim"
+    return "green" if trial.number in standing.record.front else ""

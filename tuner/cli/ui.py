@@ -1,0 +1,89 @@
+"""`tuner ui`: look at studies in MLflow."""
+
+import os
+import socket
+import sys
+from typing import Annotated
+
+import typer
+
+from tuner.cli.console import OUT, say
+from tuner.cli.sync import TrackingUri
+from tuner.study.errors import StudyNotFound
+from tuner.study.home import find_study, studies_root
+from tuner.study.spec import TrackingSpec
+from tuner.study.store import SqliteStore
+from tuner.tracking import Place, tracking_of
+from tuner.tracking.client import QUIET
+
+
+def ui(
+    study: Annotated[
+        str | None, typer.Argument(metavar="[STUDY]", help="Whose MLflow to show; without it, the one of this folder.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on; a free one if it is taken.")] = 5000,
+    host: Annotated[str, typer.Option(help="Address to listen on. MLflow asks nobody for a password.")] = "127.0.0.1",
+    tracking_uri: TrackingUri = None,
+) -> None:
+    """Show studies in MLflow's own pages, on this machine, until Ctrl-C.
+
+    Where studies are mirrored to a server, its address is printed and nothing is started.
+
+    \b
+    Examples:
+        tuner ui
+        tuner ui overnight --port 8080
+    """
+    place = _place(study, tracking_uri)
+    if place.is_web:
+        OUT.print(place.shown, markup=False, soft_wrap=True)
+        return
+    if place.sqlite_file is not None and not place.sqlite_file.is_file():
+        raise StudyNotFound(
+            f"MLflow's store must be there, but {place.sqlite_file} is not: `tuner run` or `tuner sync` makes it"
+        )
+    chosen = _free(host, port)
+    if chosen != port:
+        say(f"port {port} is taken, so it is {chosen}")
+    OUT.print(f"MLflow at http://{host}:{chosen} shows {place.shown}; Ctrl-C ends it", markup=False, soft_wrap=True)
+    _serve(place, host, chosen)
+
+
+def _place(study: str | None, uri: str | None) -> Place:
+    if study is None:
+        return Place.of(TrackingSpec(uri=uri), studies_root())
+    folder = find_study(study)
+    store = SqliteStore(folder, create=False)
+    try:
+        return Place.of(tracking_of(store.facts(), uri), folder.parent)
+    finally:
+        store.close()
+
+
+def _free(host: str, port: int) -> int:
+    """The port, or a free one if somebody listens on it."""
+    for wanted in (port, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, wanted))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise typer.BadParameter(f"an address of this machine is needed to listen on, but {host} is none")
+
+
+def _serve(place: Place, host: str, port: int) -> None:
+    """Become MLflow's server."""
+    settings = {
+        **QUIET,
+        # Here and not on the command line, which every user of the machine can read: it may hold a password.
+        "MLFLOW_BACKEND_STORE_URI": place.uri,
+        "PYTHONWARNINGS": "ignore",
+        # Runs of language models and the like, which are not what this shows: processes that nobody needs.
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    words = ["server", "--host", host, "--port", str(port), "--workers", "1"]
+    words += ["--artifacts-destination", str(place.artifacts), "--uvicorn-opts", "--log-level warning"]
+    OUT.file.flush()
+    os.execve(sys.executable, [sys.executable, "-m", "mlflow", *words], {**os.environ, **settings})

@@ -1,0 +1,190 @@
+"""Optuna's samplers behind `Strategy`: the one place that knows Optuna.
+
+The Optuna study lives in memory and is rebuilt from the record: each trial told is on disk. A sampler is made
+anew for each proposal, with a seed of the proposal's own, so that what is proposed does not hang on which process asks.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, TPESampler
+
+from objectives.metrics import Direction
+from objectives.scoring import Objective
+from search_spaces.domains import ParamValue
+from search_spaces.errors import ConfigError
+from search_spaces.space import SearchSpace
+from tuner.strategy import Proposal, rng_of
+from tuner.study.errors import StudyError
+from tuner.study.spec import Method
+from tuner.study.trial import State, Trial
+
+_TINY: Final = 1e-9
+_POPULATION: Final = 16
+"""Of NSGA-II: Optuna's 50 would be a whole night's trials before the first selection."""
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+class MissingExtra(StudyError):  # noqa: N818 - names say what happened
+    """The sampler needs a package that is not installed."""
+
+
+class OptunaStrategy:
+    """Samplers that learn: TPE, Gaussian processes, NSGA-II, for one or several objectives.
+
+    Objectives are told as logarithms: what counts is by which factor a config is better.
+
+    Raises:
+        MissingExtra: `gp` without torch.
+    """
+
+    def __init__(
+        self, space: SearchSpace, objectives: Sequence[Objective], method: Method, *, seed: int, startup_trials: int
+    ) -> None:
+        self._space, self._method, self._seed, self._startup = space, method, seed, startup_trials
+        if method is Method.GP:
+            _require_torch()
+        self._study = optuna.create_study(
+            directions=[optuna.study.StudyDirection[objective.direction.name] for objective in objectives],
+            sampler=self._sampler(0),
+        )
+        self._maximise = [objective.direction is Direction.MAXIMIZE for objective in objectives]
+        self._worst: list[float | None] = [None] * len(objectives)
+        self._asked: dict[int, optuna.Trial] = {}
+
+    def ask(self, index: int) -> Proposal:
+        """See `Strategy.ask`."""
+        self._study.sampler = self._sampler(index)
+        asked = self._study.ask()
+        config = self._space.draw(_Suggest(asked))
+        self._asked[index] = asked
+        return Proposal(index, config, dict(asked.params), self._sampler_state(asked))
+
+    def tell(self, trial: Trial, index: int | None = None) -> None:
+        """See `Strategy.tell`. A trial that failed teaches nothing; one outside the space can't be expressed."""
+        asked = self._asked.pop(index, None) if index is not None else None
+        if trial.state is State.FAILED:
+            if asked is not None:
+                self._study.tell(asked, state=optuna.trial.TrialState.FAIL)
+            return
+        values, violation = self._values(trial), _violation(trial)
+        if asked is not None:
+            asked.set_constraint("violation", violation)
+            self._study.tell(asked, values)
+        elif (params := self._params(trial)) is not None:
+            self._study.add_trial(
+                optuna.trial.create_trial(
+                    values=values,
+                    params=dict(params),
+                    distributions=self._distributions(params),
+                    system_attrs=dict(trial.sampler_state),
+                    constraints={"violation": violation},
+                )
+            )
+
+    def _sampler_state(self, asked: optuna.Trial) -> dict[str, Any]:
+        """What NSGA-II notes at a trial: its generation, without which a rebuilt study would begin at the first."""
+        if self._method is not Method.NSGA2:
+            return {}
+        attributes = self._study.get_trials(deepcopy=False)[asked.number].system_attrs
+        return {name: value for name, value in attributes.items() if name.startswith("NSGA")}
+
+    def _params(self, trial: Trial) -> Mapping[str, ParamValue] | None:
+        if trial.params:
+            return trial.params
+        try:
+            return self._space.params_of(trial.config())
+        except ConfigError:
+            return None  # of an older client, say
+
+    def _distributions(self, params: Mapping[str, ParamValue]) -> dict[str, BaseDistribution]:
+        recorder = _Recorder(params)
+        self._space.draw(recorder)
+        return recorder.distributions
+
+    def _values(self, trial: Trial) -> list[float]:
+        """Logarithms; what a trial has no number for counts as the worst seen."""
+        told = []
+        for place, value in enumerate(trial.objectives):
+            maximise = self._maximise[place]
+            if value is not None:
+                told.append(math.log(max(value, _TINY)))
+                worst = self._worst[place]
+                self._worst[place] = told[-1] if worst is None else (min if maximise else max)(worst, told[-1])
+            else:
+                worst = self._worst[place]
+                told.append(worst if worst is not None else math.log(_TINY) * (1 if maximise else -1))
+        return told
+
+    def _sampler(self, index: int) -> BaseSampler:
+        seed = int(rng_of(self._seed, index).integers(2**31))
+        match self._method:
+            case Method.NSGA2:
+                return NSGAIISampler(population_size=_POPULATION, seed=seed)
+            case Method.GP:
+                return GPSampler(n_startup_trials=self._startup, seed=seed, warn_independent_sampling=False)
+            case _:
+                return TPESampler(n_startup_trials=self._startup, multivariate=True, seed=seed)
+
+
+def _violation(trial: Trial) -> float:
+    """One number for all constraints: their misses together, or how close the nearest is to being missed."""
+    missed = sum(violation for violation in trial.violations.values() if violation > 0)
+    return missed or max([0.0 if not trial.violations else -1.0, *[v for v in trial.violations.values() if v <= 0]])
+
+
+def _require_torch() -> None:
+    try:
+        import torch  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+    except ImportError:
+        raise MissingExtra(
+            "search.method gp needs the package torch, which is not installed; "
+            "pip install 'kafka-tuner[gp]', or take method bayesian"
+        ) from None
+
+
+class _Suggest:
+    """A `Chooser` that asks an Optuna trial."""
+
+    def __init__(self, trial: optuna.Trial) -> None:
+        self._trial = trial
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """See `Chooser.integer`."""
+        return self._trial.suggest_int(name, low, high, log=log)
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """See `Chooser.real`."""
+        return self._trial.suggest_float(name, low, high, log=log)
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """See `Chooser.choice`."""
+        chosen: str = self._trial.suggest_categorical(name, list(choices))
+        return chosen
+
+
+class _Recorder:
+    """A `Chooser` that answers with given parameters and notes which distributions they came from."""
+
+    def __init__(self, params: Mapping[str, ParamValue]) -> None:
+        self._params = params
+        self.distributions: dict[str, BaseDistribution] = {}
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """See `Chooser.integer`."""
+        self.distributions[name] = IntDistribution(low, high, log=log)
+        return int(self._params[name])
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """See `Chooser.real`."""
+        self.distributions[name] = FloatDistribution(low, high, log=log)
+        return float(self._params[name])
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """See `Chooser.choice`."""
+        self.distributions[name] = CategoricalDistribution(list(choices))
+        return str(self._params[name])

@@ -1,0 +1,61 @@
+"""Sizes, durations and times of day as people write them, for options and study files alike."""
+
+import re
+from typing import Final
+
+_BYTES: Final = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+_SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+_QUANTITY: Final = re.compile(r"(?P<number>\d{1,18}(\.\d{1,18})?)\s*(?P<unit>[A-Za-z]*)", re.ASCII)
+_CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)", re.ASCII)
+
+SIZE_RULE: Final = "a size must read like 1000, 64KiB or 50GB"
+DURATION_RULE: Final = "a duration must read like 2.5, 30s, 5m or 2h; a number alone counts seconds"
+CLOCK_RULE: Final = "a time of day must read like 07:00"
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of a text such as `64KiB`, `50GB` or `1000`.
+
+    Raises:
+        ValueError: The text has another form; the message states the rule and leaves the text out.
+    """
+    number, unit = _split(text, SIZE_RULE)
+    if unit not in _BYTES:
+        raise ValueError(SIZE_RULE)
+    return int(float(number) * _BYTES[unit])
+
+
+def duration_s(text: str) -> float:
+    """Seconds of a text such as `30s`, `5m`, `2h`, `250ms` or `2.5`.
+
+    Raises:
+        ValueError: The text has another form; the message states the rule and leaves the text out.
+    """
+    number, unit = _split(text, DURATION_RULE)
+    if unit not in _SECONDS:
+        raise ValueError(DURATION_RULE)
+    return float(number) * _SECONDS[unit]
+
+
+def clock_time(text: str) -> str:
+    """A time of day as `HH:MM`.
+
+    Raises:
+        ValueError: The text has another form; the message states the rule and leaves the text out.
+    """
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(CLOCK_RULE)
+    return f"{int(match['hour']):02}:{match['minute']}"
+
+
+def _split(text: str, rule: str) -> tuple[str, str]:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(rule)
+    return match["number"], match["unit"]

@@ -1,0 +1,1 @@
+"""Reports of a study: tables, pictures, pages, and the folder of artifacts. All are made from `StudyResults`."""

@@ -1,0 +1,91 @@
+"""Folders of artifacts: what MLflow shows of a study, and what `tuner run` leaves in the study's folder."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tuner.export import SUFFIXES, Format, export, size_name
+from tuner.report.front_table import front_csv, front_markdown, front_record
+from tuner.report.importance import knob_importance
+from tuner.report.interactive import front_html
+from tuner.report.page import report_page
+from tuner.report.picked import labels, recommendations
+from tuner.report.pictures import draw_front, draw_hypervolume, draw_importance
+from tuner.study.recommendation import Recommendation
+from tuner.study.results import SizeResults, StudyResults
+from tuner.study.spec import Goal
+from tuner.study.store import write_atomically
+
+REPORT_FILE = "report.html"
+RECOMMENDED = "recommended"
+
+
+def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None:
+    """Write everything about one record size into a folder, over what was there.
+
+    The front as JSON, CSV, Markdown, PNG and HTML; hypervolume and knob importance as pictures (the latter as JSON too,
+    and only where there are trials enough); `recommended/<goal>` in every form.
+
+    Args:
+        results: The study.
+        size: Which of its record sizes.
+        out: The folder; made if need be.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    found = recommendations(results, size)
+    heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
+    _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
+    _write(out / "front.csv", front_csv(size))
+    _write(out / "front.md", front_markdown(results, size))
+    _write(out / "front.html", front_html(results, [size]))
+    draw_front(size, labels(found), out / "front.png", heading=heading)
+    draw_hypervolume(size, out / "hypervolume.png")
+    importance = knob_importance(size)
+    if importance:
+        _write(out / "importance.json", json.dumps(_importance_record(results, size, importance), indent=2) + "\n")
+        draw_importance(importance, out / "importance.png", heading=f"{results.name}, {size.record_bytes} B records")
+    _write_recommended(found, out / RECOMMENDED)
+
+
+def write_study(results: StudyResults) -> Path:
+    """Write `report.html` and `recommended/<size>/<goal>` in every form into the study's own folder.
+
+    Returns:
+        The report.
+    """
+    for size in results.sizes:
+        _write_recommended(recommendations(results, size), results.folder / RECOMMENDED / size_name(size.record_bytes))
+    return write_report(results, results.folder / REPORT_FILE)
+
+
+def write_report(results: StudyResults, path: Path) -> Path:
+    """Write the report page."""
+    _write(path, report_page(results))
+    return path
+
+
+def _write_recommended(found: Mapping[Goal, Recommendation], folder: Path) -> None:
+    # A goal that can't be answered any more must not keep its old answer.
+    shutil.rmtree(folder, ignore_errors=True)
+    for goal, each in found.items():
+        for form in Format:
+            _write(folder / f"{goal}{SUFFIXES[form]}", export(each, form))
+
+
+def _importance_record(
+    results: StudyResults, size: SizeResults, importance: Mapping[str, Mapping[str, float]]
+) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "kind": "knob_importance",
+        "study": results.name,
+        "record_bytes": size.record_bytes,
+        "evaluator": "PED-ANOVA",
+        "importance": {name: dict(shares) for name, shares in importance.items()},
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, text.encode())

@@ -1,0 +1,193 @@
+"""The study's own course: burn in, search and confirm, record size by record size, until the budget ends."""
+
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Final
+
+from runners.workload import RecordSizes
+from search_spaces.errors import ConfigError
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from search_spaces.starting_points import starting_points
+from tuner.strategy import Proposal, Strategy
+from tuner.study.confirming import confirm, is_confirming
+from tuner.study.judging import Ask
+from tuner.study.recommendation import pick
+from tuner.study.schedule import burnt_in, next_kind
+from tuner.study.spec import Goal, Method, StudySpec
+from tuner.study.trial import Kind, State
+from tuner.study.trial_loop import TrialLoop, utc_now
+
+_TRANSFERRED: Final = 5
+_RATES: Final = "rates"
+_SEEDED: Final = (Method.BAYESIAN, Method.GP, Method.NSGA2)
+"""Samplers that learn from what they are told; the others stand for themselves."""
+
+MakeStrategy = Callable[[SearchSpace, int], Strategy]
+"""Makes the strategy of one record size, given its space and its seed."""
+
+
+@dataclass(slots=True)
+class Driver:
+    """Takes one study to its end, from wherever its record stands.
+
+    Attributes:
+        loop: What every trial goes through.
+        make_strategy: Of each record size.
+        topic_max_message_bytes: What topics of the target take.
+    """
+
+    loop: TrialLoop
+    make_strategy: MakeStrategy
+    topic_max_message_bytes: int
+    _spec: StudySpec = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The study is the loop's."""
+        self._spec = self.loop.spec
+
+    def run(self) -> None:
+        """Search and confirm every record size; returns when the study is finished.
+
+        Raises:
+            RunnerError: The target can't be used, or we stopped to protect it.
+            TooManyFailures: Trial after trial gave no measurement.
+        """
+        sizes = self._spec.workload.record_sizes
+        for place, size in enumerate(sizes):
+            if not is_confirming(self.loop, size):
+                self._search(size, sizes_left=len(sizes) - place)
+            confirm(self.loop, size, self._rates().get(str(size)))
+        self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
+        self.loop.tell_progress(None, "", "finished")
+        self.loop.poke()
+
+    def space_of(self, size: RecordSizes) -> SearchSpace:
+        """The search space of one record size."""
+        return space_of(self._spec, size, self.topic_max_message_bytes)
+
+    def _search(self, size: RecordSizes, sizes_left: int) -> None:
+        loop, record = self.loop, self.loop.records[size]
+        if next_kind(record.counted, self._spec.search) is None:
+            return
+        left_s = loop.budget.left_s()
+        ends_s = None if left_s is None else time.monotonic() + left_s / sizes_left - loop.confirm_s()
+        if not loop.may_start(ends_s):
+            loop.show.say(f"{size} B: no time or bytes are left to search")
+            return
+        space = self.space_of(size)
+        rate = self._burn_in(size)
+        strategy = self.make_strategy(space, zlib.crc32(str(size).encode()) ^ self._spec.search.seed)
+        for trial in record.trials:
+            if trial.kind in (Kind.SEARCH, Kind.BASELINE):
+                strategy.tell(trial)
+        seeds = self._seeds(size, space)
+        under_way: list[Ask] = []
+        while True:
+            while loop.bench.free and loop.may_start(ends_s):
+                ask = self._next(size, strategy, seeds, under_way)
+                if ask is None:
+                    break
+                loop.start(ask, rate)
+                under_way.append(ask)
+            if not under_way:
+                return
+            ask, trial = loop.finish()
+            under_way.remove(ask)
+            if trial.kind is Kind.SEARCH or trial.kind is Kind.BASELINE:
+                strategy.tell(trial, ask.proposal.index if ask.asked else None)
+
+    def _next(
+        self, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[Ask]
+    ) -> Ask | None:
+        """The next trial to start; None when there is none, or none before those under way have ended."""
+        loop, record, since_s = self.loop, self.loop.records[size], time.monotonic()
+        kind = next_kind(record.counted + len(under_way), self._spec.search)
+        if kind is Kind.SEARCH and not record.baselines:
+            # Nothing can be judged without a baseline: it goes first, alone, and again if it failed.
+            kind = None if under_way else Kind.BASELINE
+        if kind is None:
+            return None
+        asked = False
+        index = record.kinds[Kind.SEARCH] + sum(ask.kind is Kind.SEARCH for ask in under_way)
+        proposal: Proposal | None
+        if kind is Kind.BASELINE:
+            proposal = Proposal(index, self._spec.baseline, {})
+        elif seeds:
+            proposal = Proposal(index, seeds.pop(0), {})
+        else:
+            proposal, asked = strategy.ask(index), True
+        if proposal is None:
+            return None
+        return loop.ask(size, kind, proposal, under_way=len(under_way), asked=asked, since_s=since_s)
+
+    def _burn_in(self, size: RecordSizes) -> float | None:
+        """Measure the baseline until the broker is as fast as it gets; gives the fixed rate of the paced phase."""
+        self.loop.show.say(f"{size} B: measuring the baseline until two in a row agree")
+        capacities: list[float] = []
+        while not burnt_in(capacities, self._spec.search.burn_in_max):
+            trial = self.loop.run_one(size, Kind.BURN_IN, Proposal(0, self._spec.baseline, {}), None)
+            if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
+                capacities.append(trial.metrics["records_per_s"])
+        if not self._spec.paced:
+            return None
+        rates = self._rates()
+        if str(size) not in rates:
+            load = self._spec.workload
+            rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
+            self.loop.store.set_fact(_RATES, rates)
+        return rates[str(size)]
+
+    def _rates(self) -> dict[str, float]:
+        rates: dict[str, float] = self.loop.store.facts().get(_RATES, {})
+        return rates
+
+    def _seeds(self, size: RecordSizes, space: SearchSpace) -> list[ProducerConfig]:
+        """What is measured ahead of a sampler's own proposals: known good configs, and those of other record sizes."""
+        if self._spec.search.method not in _SEEDED:
+            return []
+        known = {trial.fingerprint for trial in self.loop.records[size].trials}
+        wanted = [*starting_points(space, self._spec.baseline)]
+        if self._spec.search.transfer:
+            wanted += self._transferred(size, space)
+        return list({config.fingerprint: config for config in wanted if config.fingerprint not in known}.values())
+
+    def _transferred(self, size: RecordSizes, space: SearchSpace) -> list[ProducerConfig]:
+        """Configs of other record sizes' fronts that this space has too, the best for each goal first."""
+        found: dict[str, ProducerConfig] = {}
+        for other, record in self.loop.records.items():
+            if other == size or not record.front:
+                continue
+            results = record.results(None)
+            best = [trial for goal in Goal if (trial := pick(results, goal)) is not None]
+            for trial in (*best, *results.front_trials):
+                if trial.kind is Kind.SEARCH and _within(space, trial.config()):
+                    found.setdefault(trial.fingerprint, trial.config())
+        return list(found.values())[:_TRANSFERRED]
+
+
+def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
+    """The search space that a study has for one record size.
+
+    Raises:
+        ConfigError: What the study file says of knobs can't be.
+    """
+    return SearchSpace.of(
+        size.largest_bytes,
+        spec.baseline,
+        key_bytes=spec.workload.key_bytes,
+        partitions=spec.workload.partitions,
+        changes=spec.space,
+        floor=spec.floor,
+        topic_max_message_bytes=topic_max_message_bytes,
+    )
+
+
+def _within(space: SearchSpace, config: ProducerConfig) -> bool:
+    try:
+        return space.params_of(config) is not None
+    except ConfigError:
+        return False

@@ -1,0 +1,119 @@
+"""From what a trial's phases gave to the trial that is kept."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from objectives.evidence import Evidence
+from objectives.outcome import metrics_of
+from objectives.scoring import score
+from objectives.verdict import judge
+from runners.errors import DeliveryFailed
+from runners.measurement import Measurement
+from search_spaces.guarantee import Guarantee
+from tuner.record import measurement_record
+from tuner.strategy import Proposal
+from tuner.study.bench import PACED, SATURATED, TrialDone
+from tuner.study.spec import StudySpec
+from tuner.study.trial import Kind, State, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A trial that was started.
+
+    Attributes:
+        record_bytes: Its record size or mix.
+        number: Its number.
+        kind: Why it is run.
+        proposal: What is measured.
+        started_at: UTC.
+        started_s: On the driver's clock.
+        round: Of the confirmation; None elsewhere.
+        asked: Whether the strategy of this process proposed it.
+    """
+
+    record_bytes: str
+    number: int
+    kind: Kind
+    proposal: Proposal
+    started_at: datetime.datetime
+    started_s: float
+    round: int | None = None
+    asked: bool = False
+
+
+def trial_of(
+    ask: Ask, done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
+) -> tuple[Trial, dict[str, Any]]:
+    """The trial to keep, and its measurements as attachments.
+
+    A config whose records the client gave up is complete and breaks a constraint: samplers pass over failed trials and
+    would come back to it.
+
+    Args:
+        ask: What was started.
+        done: What came of it.
+        spec: The study's.
+        baseline: The baseline's numbers so far.
+        ended_s: On the driver's clock.
+    """
+    saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
+    config = ask.proposal.config
+    overloaded = isinstance(done.error, DeliveryFailed)
+    metrics = metrics_of(saturated, paced)
+    if overloaded:
+        metrics["delivered_ratio"] = 0.0
+    judged = score(metrics, spec.objectives, spec.constraints, baseline)
+    burn_in = ask.kind is Kind.BURN_IN
+    main = saturated or paced
+    verdict = judge(Evidence.of(main)) if main is not None else None
+    seen = [measured for measured in (paced, saturated) if measured is not None]
+    trial = Trial(
+        record_bytes=ask.record_bytes,
+        number=ask.number,
+        kind=ask.kind,
+        state=State.COMPLETE if done.error is None or overloaded else State.FAILED,
+        values=config.values,
+        fingerprint=config.fingerprint,
+        guarantee=str(Guarantee.of(config)),
+        params=dict(ask.proposal.params),
+        metrics=metrics,
+        objectives=() if burn_in else judged.values,
+        violations={} if burn_in else dict(judged.violations),
+        verdict=str(verdict.bound) if verdict else "",
+        because=verdict.because if verdict else "",
+        flagged=bool(verdict and verdict.says_nothing_of_config),
+        error=str(done.error) if done.error is not None else "",
+        warnings=tuple(dict.fromkeys(sentence for measured in seen for sentence in _doubts(measured))),
+        worker=done.worker,
+        attempts=done.attempts,
+        started_at=ask.started_at.isoformat(timespec="milliseconds"),
+        duration_s=ended_s - ask.started_s,
+        load_s=sum(measured.series[-1].at_s for measured in seen if measured.series),
+        value_bytes=sum(_all_bytes(measured) for measured in seen),
+        round=ask.round,
+        sampler_state=dict(ask.proposal.sampler_state),
+    )
+    return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
+
+
+def _doubts(measured: Measurement) -> tuple[str, ...]:
+    """What weakens a measurement: its own warnings, counts that differ, latencies that disagree."""
+    check = measured.latency_check
+    disagree = check is not None and check.agrees is False
+    return (
+        *measured.warnings,
+        *measured.counts.differences(),
+        *(
+            (f"latency seen and the client's own differ by {check.difference_ratio:+.1%}",)
+            if check and disagree
+            else ()
+        ),
+    )
+
+
+def _all_bytes(measured: Measurement) -> float:
+    """Bytes of values acknowledged over the whole phase, warm-up and flush included."""
+    return measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes

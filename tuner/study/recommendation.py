@@ -1,0 +1,252 @@
+"""Which config to use, and what can honestly be said of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, log
+from typing import Final
+
+from objectives.ratios import Ratio
+from runners.workload import RecordSizes
+from search_spaces.producer_config import ProducerConfig
+from tuner.study.confirmation import Confirmation
+from tuner.study.errors import NoFeasibleConfig
+from tuner.study.results import SizeResults, StudyResults
+from tuner.study.spec import Goal
+from tuner.study.trial import Trial
+
+TOLERATED_LOSS: Final = 0.9
+"""A balanced config keeps this much of the baseline in every number, however much it gains in another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a recommended config must keep, beside the study's own constraints.
+
+    Attributes:
+        max_p99_ms: Upper bound of the p99 latency at the study's fixed rate.
+        min_mb_per_s: Lower bound of the capacity.
+    """
+
+    max_p99_ms: float | None = None
+    min_mb_per_s: float | None = None
+
+    def kept_by(self, metrics: Mapping[str, float]) -> bool:
+        """Whether numbers keep them; a number that is not there does not."""
+        p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
+        return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A config to use for a record size, with all that was found about it.
+
+    Attributes:
+        study: The study's name.
+        record_bytes: The size or mix that was measured.
+        goal: What it is best at.
+        trial: The trial that found it.
+        baseline: The baseline's trial.
+        gains: By metric, how many times better than the baseline, from the confirming rounds; empty without these.
+        metrics: Its numbers: means over the confirming rounds where there were any, else of its one trial.
+        baseline_metrics: The baseline's, in the same way.
+        is_baseline: Whether nothing better than the baseline was found: keep what you have.
+        how: How it was measured, in one sentence.
+        warnings: What to mind.
+    """
+
+    study: str
+    record_bytes: str
+    goal: Goal
+    trial: Trial
+    baseline: Trial
+    gains: Mapping[str, Ratio]
+    metrics: Mapping[str, float]
+    baseline_metrics: Mapping[str, float]
+    is_baseline: bool
+    how: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def config(self) -> ProducerConfig:
+        """The config to use."""
+        return self.trial.config()
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the gains come from rounds measured in turn with the baseline."""
+        return bool(self.gains)
+
+
+def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()) -> Trial | None:
+    """The front's best trial for a goal, by its own numbers; None if none keeps the conditions.
+
+    Balanced is the largest product of gains over the baseline among configs that lose little, if there are any.
+    """
+    fit = [trial for trial in results.front_trials if conditions.kept_by(trial.metrics)]
+    if not fit:
+        return None
+    match goal:
+        case Goal.THROUGHPUT:
+            return max(fit, key=lambda trial: trial.metrics.get("mb_per_s", 0.0))
+        case Goal.LATENCY:
+            return min(fit, key=lambda trial: trial.metrics.get("latency_p99_ms", inf))
+        case Goal.BALANCED:
+            return max(fit, key=lambda trial: _balance(results, trial))
+
+
+def _balance(results: SizeResults, trial: Trial) -> tuple[bool, float]:
+    gains = [results.gain(trial, objective.metric) or 0.0 for objective in results.objectives]
+    return min(gains) >= TOLERATED_LOSS, sum(log(gain) if gain > 0 else -inf for gain in gains)
+
+
+def recommend(
+    study: StudyResults,
+    record_bytes: str,
+    goal: Goal = Goal.BALANCED,
+    conditions: Conditions = Conditions(),
+) -> Recommendation:
+    """The config to use for a record size.
+
+    Where winners were measured again, only one that was better than the baseline with its whole interval is named; else
+    the baseline is, and said to be so.
+
+    Args:
+        study: A study's results.
+        record_bytes: The size or mix; one that was not measured is answered from the nearest, with a warning.
+        goal: What it should be best at.
+        conditions: What it must keep.
+
+    Raises:
+        NoFeasibleConfig: Nothing was measured yet, or nothing keeps the conditions.
+    """
+    results, warnings = _nearest(study, record_bytes)
+    if study.simulated:
+        warnings.append("simulated: nothing of this study was measured on Kafka")
+    if results.baseline is None:
+        raise NoFeasibleConfig(
+            f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
+        )
+    confirmed = [found for found in results.confirmations if _wins(found, goal, conditions)]
+    if confirmed:
+        found = max(confirmed, key=lambda found: _rank(found, goal))
+        chosen = _trial_of(results, found.fingerprint)
+        rounds = next(iter(found.gains.values())).rounds
+        how = f"measured again in turn with the baseline, {rounds} rounds; 95 % intervals over the rounds"
+        return _recommendation(study, results, goal, chosen, found, how, warnings)
+    chosen_by_trial = pick(results, goal, conditions)
+    if results.confirmations and conditions.kept_by(results.baseline_metrics):
+        how = "winners were measured again in turn with the baseline, and none was better with its whole interval"
+        return _recommendation(study, results, goal, results.baseline, None, how, warnings)
+    if chosen_by_trial is None:
+        raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
+    how = (
+        "nothing measured was better than the baseline"
+        if chosen_by_trial.fingerprint == results.baseline.fingerprint
+        else "one trial, which luck may have helped; it was not measured again, so no gain is claimed"
+    )
+    return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
+
+
+def _recommendation(
+    study: StudyResults,
+    results: SizeResults,
+    goal: Goal,
+    chosen: Trial,
+    found: Confirmation | None,
+    how: str,
+    warnings: list[str],
+) -> Recommendation:
+    assert results.baseline is not None
+    is_baseline = chosen.fingerprint == results.baseline.fingerprint
+    own = results.baseline_metrics if is_baseline else chosen.metrics
+    if chosen.flagged:
+        warnings = [
+            *warnings,
+            f"trial {chosen.number} was bound by our load generator: its throughput is a lower bound",
+        ]
+    return Recommendation(
+        study=study.name,
+        record_bytes=results.record_bytes,
+        goal=goal,
+        trial=chosen,
+        baseline=results.baseline,
+        gains=found.gains if found else {},
+        metrics={**own, **found.values} if found else own,
+        baseline_metrics={**results.baseline_metrics, **found.baseline} if found else results.baseline_metrics,
+        is_baseline=is_baseline,
+        how=how,
+        warnings=tuple(warnings),
+    )
+
+
+def _trial_of(results: SizeResults, fingerprint: str) -> Trial:
+    """The search's trial of a config; the confirming one only where the search has none."""
+    found = [trial for trial in results.trials if trial.fingerprint == fingerprint]
+    return next((trial for trial in found if trial.number in results.front), found[0])
+
+
+def _wins(found: Confirmation, goal: Goal, conditions: Conditions) -> bool:
+    if not found.gains or not conditions.kept_by(found.values):
+        return False
+    match goal:
+        case Goal.THROUGHPUT:
+            return found.better("mb_per_s")
+        case Goal.LATENCY:
+            return found.better("latency_p99_ms")
+        case Goal.BALANCED:
+            return found.balance.low > 1.0 and all(gain.value >= TOLERATED_LOSS for gain in found.gains.values())
+
+
+def _rank(found: Confirmation, goal: Goal) -> float:
+    match goal:
+        case Goal.THROUGHPUT:
+            return found.gains["mb_per_s"].value
+        case Goal.LATENCY:
+            return found.gains["latency_p99_ms"].value
+        case Goal.BALANCED:
+            return found.balance.value
+
+
+def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
+    """The results for a size, or for the nearest one by ratio."""
+    if not study.sizes:
+        raise NoFeasibleConfig(f"{study.name} has no results yet: its first trial has not ended")
+    exact = study.size(record_bytes)
+    if exact is not None:
+        return exact, []
+    wanted = RecordSizes.parse(record_bytes).mean_bytes
+    by_distance = sorted(study.sizes, key=lambda size: abs(log(_mean_bytes(size) / wanted)))
+    names = " and ".join(size.record_bytes for size in by_distance[:2])
+    return by_distance[0], [
+        f"records of {record_bytes} B were not measured; the nearest that were are {names} B, and this is for "
+        f"{by_distance[0].record_bytes} B"
+    ]
+
+
+def _mean_bytes(results: SizeResults) -> float:
+    return RecordSizes.parse(results.record_bytes).mean_bytes
+
+
+def _nothing_fits(study: StudyResults, results: SizeResults, conditions: Conditions) -> str:
+    asked = [
+        *([f"p99 <= {conditions.max_p99_ms:g} ms"] if conditions.max_p99_ms is not None else []),
+        *([f"capacity >= {conditions.min_mb_per_s:g} MB/s"] if conditions.min_mb_per_s is not None else []),
+    ]
+    best = [
+        f"best {name} {value:.4g}"
+        for name, value in (
+            ("latency_p99_ms", _best(results.front_trials, "latency_p99_ms", smallest=True)),
+            ("mb_per_s", _best(results.front_trials, "mb_per_s", smallest=False)),
+        )
+        if value is not None
+    ]
+    kept = " and ".join(asked) or "the study's constraints"
+    return (
+        f"a config of {study.name} for {results.record_bytes} B must keep {kept}, but none does"
+        f"{' (' + ', '.join(best) + ')' if best else ''}; ask for less, or run a longer study"
+    )
+
+
+def _best(trials: Sequence[Trial], metric: str, *, smallest: bool) -> float | None:
+    values = [trial.metrics[metric] for trial in trials if metric in trial.metrics]
+    return (min(values) if smallest else max(values)) if values else None

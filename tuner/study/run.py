@@ -1,0 +1,233 @@
+"""A whole study: everything opened, the driver let go, everything closed, whatever happens."""
+
+import datetime
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
+from runners.local_pool import LocalPool
+from runners.pool import Pool
+from runners.ray_pool import RayPool
+from runners.runner import Runner
+from runners.simulated import SimulatedRunner
+from runners.target_lock import TargetLock
+from search_spaces.space import SearchSpace
+from tuner.session import Session, Target, open_session
+from tuner.strategy import GridStrategy, QuasiRandomStrategy, RandomStrategy, Strategy
+from tuner.study.bench import Bench, ClusterPlace, Place, SimulatedPlace
+from tuner.study.budget import Budget
+from tuner.study.driver import Driver, space_of
+from tuner.study.errors import StudyBusy
+from tuner.study.question import check_unchanged, lock_key, question_of, target_label
+from tuner.study.results import StudyResults, load_results
+from tuner.study.size_record import SizeRecord
+from tuner.study.spec import Executor, Method, StudySpec
+from tuner.study.store import STUDY_FILE, ResultsStore, SqliteStore, write_atomically
+from tuner.study.surroundings import all_facts
+from tuner.study.trial_loop import Show, TrialLoop, utc_now
+
+SIMULATED_NOISE_RATIO: Final = 0.03
+
+
+class Mirror(Protocol):
+    """Shows the record elsewhere; `tuner.tracking.Mirror` is one."""
+
+    def start(self) -> None:
+        """Begin, in the background."""
+
+    def poke(self) -> None:
+        """The record has changed; never blocks."""
+
+    def finish(self, timeout_s: float) -> object:
+        """Catch up for so long at most, and stop."""
+
+
+MIRROR_PATIENCE_S: Final = 60.0
+
+
+def run_study(
+    spec: StudySpec,
+    study_text: str,
+    folder: Path,
+    show: Show,
+    mirror: Mirror | None = None,
+    simulated: Runner | None = None,
+) -> StudyResults:
+    """Run a study to its end, going on from its record if it has one.
+
+    Args:
+        spec: What is asked.
+        study_text: The study file as it was given, to be kept with the results.
+        folder: Where the study's files lie, or will.
+        show: Told what happens.
+        mirror: Poked after each trial.
+        simulated: Measures for `Executor.SIMULATED`; a small model by default.
+
+    Returns:
+        Everything found.
+
+    Raises:
+        StudyChanged: The record answers another question.
+        StudyBusy: Another process is running this study.
+        RunnerError: The target can't be used, or we stopped to protect it; the study can be gone on with.
+        TooManyFailures: Trial after trial gave no measurement; the study can be gone on with.
+    """
+    with ExitStack() as stack:
+        folder.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(TargetLock(str(folder), spec.name, root=folder / "lock", on_wait=_refuse_second(spec.name)))
+        store = stack.enter_context(closing(SqliteStore(folder)))
+        _begin(spec, study_text, folder, store)
+        # Spaces first: what can't be searched is said before anything is started.
+        for size in spec.workload.record_sizes:
+            space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
+        poke: Callable[[], None] = lambda: None  # noqa: E731
+        if mirror is not None:
+            mirror.start()
+            stack.callback(mirror.finish, MIRROR_PATIENCE_S)
+            poke = mirror.poke
+        places, topic_max, facts = _places(spec, stack, show, simulated)
+        for name, value in facts.items():
+            store.set_fact(name, value)
+        pool = stack.enter_context(_pool(spec, folder, show))
+        bench = Bench(places, pool)
+        stack.callback(bench.close)
+        loop = _loop(spec, store, folder, bench, show, poke)
+        try:
+            Driver(loop, _strategies(spec), topic_max).run()
+        except BaseException as error:
+            interrupted = not isinstance(error, Exception)
+            loop.tell_progress(None, "", "interrupted" if interrupted else "failed")
+            raise
+        return load_results(folder)
+
+
+def _begin(spec: StudySpec, study_text: str, folder: Path, store: ResultsStore) -> None:
+    facts, question = store.facts(), question_of(spec)
+    if "question" in facts:
+        check_unchanged(spec.name, question, facts["question"])
+    new: dict[str, Any] = {
+        "name": spec.name,
+        "record_sizes": _all_sizes(facts.get("record_sizes", []), [str(s) for s in spec.workload.record_sizes]),
+        "objectives": [objective.metric for objective in spec.objectives],
+        "constraints": [str(constraint) for constraint in spec.constraints],
+        "target": ", ".join(target_label(target) for target in spec.targets),
+        "method": str(spec.search.method),
+        "seed": spec.search.seed,
+        "trials_per_size": spec.search.trials,
+        "tracking": {
+            "uri": spec.tracking.uri,
+            "experiment": spec.tracking.experiment,
+            "enabled": spec.tracking.enabled,
+        },
+        "finished_at": None,
+        "question": question,
+    }
+    if "study_id" not in facts:
+        new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
+    for name, value in new.items():
+        store.set_fact(name, value)
+    write_atomically(folder / STUDY_FILE, study_text.encode())
+
+
+def _all_sizes(before: list[str], now: list[str]) -> list[str]:
+    return list(dict.fromkeys([*before, *now]))
+
+
+def _loop(
+    spec: StudySpec, store: ResultsStore, folder: Path, bench: Bench, show: Show, poke: Callable[[], None]
+) -> TrialLoop:
+    trials = [trial for _, trial in store.trials()]
+    records = {
+        size: SizeRecord(str(size), spec.objectives, [trial for trial in trials if trial.record_bytes == str(size)])
+        for size in spec.workload.record_sizes
+    }
+    if trials:
+        show.say(f"{len(trials)} trials are on record; going on from there")
+    budget = Budget(spec.search, trials, datetime.datetime.now())
+    return TrialLoop(spec, store, folder, bench, show, poke, records, budget)
+
+
+def _places(
+    spec: StudySpec, stack: ExitStack, show: Show, simulated: Runner | None
+) -> tuple[list[Place], int, dict[str, Any]]:
+    """The targets, opened; what their topics take; and what is to be known of them."""
+    if spec.executor is Executor.SIMULATED or simulated is not None:
+        runner = simulated or SimulatedRunner(SIMULATED_NOISE_RATIO)
+        nowhere = SimulatedPlace((runner,) * spec.workload.producers)
+        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(None)
+    places: list[ClusterPlace] = []
+    for key in sorted({lock_key(target) for target in spec.targets}):
+        stack.enter_context(TargetLock(key, spec.name, on_wait=_wait_for(show)))
+    for target in spec.targets:
+        place = ClusterPlace(
+            _opener(target, show), spec.workload.producers, spec.safety.broker_wait_s, show.say, time.sleep
+        )
+        stack.callback(place.close)
+        places.append(place)
+    session = places[0].session
+    with session.lease()(spec.workload.saturating(spec.workload.record_sizes[0], 0)) as topic:
+        topic_max = topic.max_message_bytes
+    return list(places), topic_max, all_facts(session)
+
+
+def _opener(target: Target, show: Show) -> Callable[[], AbstractContextManager[Session]]:
+    @contextmanager
+    def opened() -> Iterator[Session]:
+        with open_session(target, show.say) as session:
+            if session.swept:
+                show.say(f"deleted {len(session.swept)} topics that an earlier run left behind")
+            yield session
+
+    return opened
+
+
+def _pool(spec: StudySpec, folder: Path, show: Show) -> Pool:
+    if spec.executor is not Executor.RAY:
+        return LocalPool(len(spec.targets))
+    if spec.ray_address is None:
+        show.say("starting Ray on this host")
+    return RayPool(
+        folder / "ray",
+        slots=len(spec.targets),
+        producers=spec.workload.producers,
+        address=spec.ray_address,
+        target=",".join(sorted(lock_key(target) for target in spec.targets)),
+        on_wait=_wait_for(show),
+    )
+
+
+def _strategies(spec: StudySpec) -> Callable[[SearchSpace, int], Strategy]:
+    def make(space: SearchSpace, seed: int) -> Strategy:
+        match spec.search.method:
+            case Method.GRID:
+                return GridStrategy(space, spec.search.grid_steps)
+            case Method.RANDOM:
+                return RandomStrategy(space, seed)
+            case Method.QUASI_RANDOM:
+                return QuasiRandomStrategy(space, seed)
+            case learning:
+                # Deferred: Optuna takes a second to import.
+                from tuner.optuna_strategy import OptunaStrategy
+
+                startup = spec.search.startup_trials
+                return OptunaStrategy(space, spec.objectives, learning, seed=seed, startup_trials=startup)
+
+    return make
+
+
+def _refuse_second(name: str) -> Callable[[str], None]:
+    def on_wait(holder: str) -> None:
+        raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; `tuner status {name}`")
+
+    return on_wait
+
+
+def _wait_for(show: Show) -> Callable[[str], None]:
+    def on_wait(holder: str) -> None:
+        show.say(f"the target is in use by {holder}; waiting until it is free, so that neither disturbs the other")
+
+    return on_wait

@@ -1,0 +1,131 @@
+"""One trial: what was measured, what came of it, what it is worth. Immutable, and the same in memory and on disk."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from search_spaces.guarantee import Guarantee
+from search_spaces.producer_config import ProducerConfig
+
+
+class Kind(StrEnum):
+    """Why a trial was run."""
+
+    BURN_IN = "burn-in"
+    BASELINE = "baseline"
+    SEARCH = "search"
+    CONFIRM = "confirm"
+
+
+class State(StrEnum):
+    """How it ended."""
+
+    COMPLETE = "complete"
+    FAILED = "failed"
+    """Nothing was learnt of the config: a lost worker, a lost broker, a defect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial as the results store keeps it.
+
+    Attributes:
+        record_bytes: The record size or mix it belongs to, as `RecordSizes` prints it.
+        number: Counts within the record size, from 0, over all kinds.
+        kind: Why it was run.
+        state: How it ended.
+        values: The config's properties by Kafka's names, as given to the client.
+        fingerprint: Of the config.
+        guarantee: What the config promises, in words.
+        params: The sampler's parameters; empty where it was not the sampler's proposal and lies outside the space.
+        metrics: By the names of `objectives.outcome.OUTCOME_METRICS`.
+        objectives: One value per objective of the study; None where the trial had none.
+        violations: By how much each constraint was missed; 0 or less is kept.
+        verdict: What bound the saturating phase.
+        because: Why we say so.
+        flagged: Whether the verdict says that the measurement tells nothing of the config.
+        error: Why there is no measurement; empty when there is.
+        warnings: What weakens the measurement.
+        worker: Who measured.
+        attempts: Above 1 when a lost worker was replaced.
+        started_at: UTC, ISO 8601.
+        duration_s: From ask to tell, overhead included.
+        load_s: Seconds of load in it.
+        value_bytes: Bytes of values acknowledged, warm-up included.
+        round: Of the confirmation; None elsewhere.
+        sampler_state: What the sampler attached, to be given back when a study is resumed.
+    """
+
+    record_bytes: str
+    number: int
+    kind: Kind
+    state: State
+    values: Mapping[str, str]
+    fingerprint: str
+    guarantee: str
+    params: Mapping[str, int | float | str] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    objectives: tuple[float | None, ...] = ()
+    violations: Mapping[str, float] = field(default_factory=dict)
+    verdict: str = ""
+    because: str = ""
+    flagged: bool = False
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    worker: str = ""
+    attempts: int = 1
+    started_at: str = ""
+    duration_s: float = 0.0
+    load_s: float = 0.0
+    value_bytes: float = 0.0
+    round: int | None = None
+    sampler_state: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it may stand on the front."""
+        return (
+            self.state is State.COMPLETE
+            and bool(self.objectives)
+            and None not in self.objectives
+            and all(violation <= 0 for violation in self.violations.values())
+        )
+
+    @property
+    def key(self) -> str:
+        """Names the trial within its study: `1000/0007`."""
+        return f"{self.record_bytes}/{self.number:04d}"
+
+    def config(self) -> ProducerConfig:
+        """The config, checked anew."""
+        return ProducerConfig.parse(self.values)
+
+    def as_json(self) -> dict[str, Any]:
+        """Of JSON types only; `from_json` reads it."""
+        plain = {name: _plain(getattr(self, name)) for name in self.__slots__}
+        return {**plain, "kind": str(self.kind), "state": str(self.state)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The trial that `as_json` wrote; unknown fields are left out, so that older code reads newer files."""
+        known = {name: data[name] for name in cls.__slots__ if name in data}
+        known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
+        for name in ("objectives", "warnings"):
+            known[name] = tuple(known.get(name, ()))
+        return cls(**known)
+
+
+def guarantee_of(config: ProducerConfig) -> str:
+    """What a config promises, in words."""
+    return str(Guarantee.of(config))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return dict(value)
+        case tuple():
+            return list(value)
+        case _:
+            return value

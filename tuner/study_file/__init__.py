@@ -1,0 +1,12 @@
+"""Study files: YAML in, a `StudySpec` out, with every mistake named by file, line and key.
+
+text -> reading (values, their lines) -> environment (${NAME}) -> checking (sections, fields) -> building -> StudySpec
+"""
+
+from tuner.study_file.errors import Problem, StudyFileError
+from tuner.study_file.loading import load_study, parse_study
+from tuner.study_file.schema import json_schema
+from tuner.study_file.starter import starter_text
+from tuner.study_file.writing import study_text
+
+__all__ = ["Problem", "StudyFileError", "json_schema", "load_study", "parse_study", "starter_text", "study_text"]

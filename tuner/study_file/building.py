@@ -1,0 +1,190 @@
+"""From the sections of a study file to the study: files are read, and what must go together is checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, RuleBroken
+from search_spaces.guarantee import DURABILITY
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import check_record
+from search_spaces.rules import RULES
+from search_spaces.space import SearchSpace
+from search_spaces.values import Value
+from tuner.session import Target
+from tuner.study.spec import (
+    ConfirmSpec,
+    Executor,
+    SafetySpec,
+    SearchSpec,
+    StudySpec,
+    TrackingSpec,
+    WorkloadSpec,
+)
+from tuner.study_file.errors import Place, Problems
+from tuner.study_file.files import Files
+from tuner.study_file.sections import Section, StudyFile, WorkloadSection
+from tuner.study_file.targets import TargetBuilder
+
+# Source: the default of max.message.bytes in Apache Kafka's topic configs.
+_KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Builds one study.
+
+    Attributes:
+        file: Its sections.
+        name: Its name, when the file gives none.
+        files: Reads the files that it names.
+        problems: Collects what is wrong.
+    """
+
+    file: StudyFile
+    name: str
+    files: Files
+    problems: Problems
+
+    def study(self) -> StudySpec:
+        """The study.
+
+        Raises:
+            StudyFileError: Something does not go together, or a file can't be read.
+        """
+        self._check_search()
+        self._check_paced()
+        targets = TargetBuilder(self.file, self.files, self.problems).targets()
+        self._check_replication(targets)
+        baseline = self._baseline()
+        self._check_record_sizes(baseline)
+        self._check_executor()
+        self.problems.stop_if_any()
+        self._check_space(baseline)
+        self.problems.stop_if_any()
+        file = self.file
+        asked = file.objectives
+        return StudySpec(
+            name=file.study.name or self.name,
+            workload=_workload(file.workload),
+            targets=targets,
+            baseline=baseline,
+            space=file.space,
+            floor=DURABILITY[file.durability],
+            objectives=asked.objectives,
+            constraints=tuple(dict.fromkeys((*asked.constraints, *file.constraints))),
+            search=SearchSpec(**_values(file.search)),
+            confirm=ConfirmSpec(file.confirm.rounds, tuple(file.confirm.goals)),
+            tracking=TrackingSpec(**_values(file.tracking)),
+            safety=SafetySpec(
+                max_bytes_per_trial=file.safety.max_bytes_per_trial,
+                min_free_disk_bytes=file.safety.min_free_disk,
+                max_failures_in_a_row=file.safety.max_failures_in_a_row,
+                broker_wait_s=file.safety.broker_wait,
+            ),
+            executor=file.executor.kind,
+            ray_address=file.executor.ray_address,
+        )
+
+    def _check_search(self) -> None:
+        search = self.file.search
+        if search.trials is None and search.hours is None and search.until is None and search.max_bytes is None:
+            self._add(("search", "trials"), "a study ends: give trials, hours, until or max_bytes")
+
+    def _check_paced(self) -> None:
+        paced = self.file.workload.paced
+        if paced.rate_records_per_s is not None and "rate_ratio" in paced.model_fields_set:
+            self._add(
+                ("workload", "paced", "rate_ratio"),
+                "the rate is given as rate_records_per_s or as rate_ratio, not as both",
+            )
+
+    def _check_executor(self) -> None:
+        executor = self.file.executor
+        if executor.ray_address is not None and executor.kind is not Executor.RAY:
+            self._add(("executor", "ray_address"), "only `kind: ray` has an address; leave one of them out")
+
+    def _check_replication(self, targets: tuple[Target, ...]) -> None:
+        replication = self.file.workload.replication
+        for target in targets:
+            brokers = 1 if target.container else target.brokers
+            if target.bootstrap is None and replication > brokers:
+                rule = "there are as many brokers as replicas, at least"
+                self._add(("workload", "replication"), f"{rule}; raise target.brokers or lower this")
+
+    def _check_record_sizes(self, baseline: ProducerConfig) -> None:
+        workload = self.file.workload
+        seen: set[object] = set()
+        for position, sizes in enumerate(workload.record_bytes):
+            place = ("workload", "record_bytes", position)
+            if sizes.shares in seen:
+                self._add(place, "each record size stands once: leave this one out")
+            seen.add(sizes.shares)
+            try:
+                check_record(baseline, sizes.largest_bytes, workload.key_bytes or None)
+            except RuleBroken as error:
+                self._add(place, f"the baseline can't send this: {self.problems.words(error, place, ('baseline',))}")
+
+    def _check_space(self, baseline: ProducerConfig) -> None:
+        """Whether there is something to search; the topic's own limit is judged when there is a topic."""
+        workload = self.file.workload
+        for sizes in workload.record_bytes:
+            try:
+                SearchSpace.of(
+                    sizes.largest_bytes,
+                    baseline,
+                    key_bytes=workload.key_bytes,
+                    partitions=workload.partitions,
+                    changes=self.file.space,
+                    floor=DURABILITY[self.file.durability],
+                    topic_max_message_bytes=_KAFKA_MAX_MESSAGE_BYTES + sizes.largest_bytes + workload.key_bytes,
+                )
+            except ConfigError as error:
+                knob = error.knob if isinstance(error, InvalidKnob | EmptySpace) else ""
+                place: Place = ("space", knob) if knob in self.file.space else ("space",)
+                self._add(place, self.problems.words(error, ("space",), ("baseline",)))
+
+    def _baseline(self) -> ProducerConfig:
+        given = self.file.baseline
+        place = ("baseline",)
+        values: Mapping[str, Value] = {}
+        try:
+            values = self.files.properties(given, place) if isinstance(given, str) else given
+            return ProducerConfig.parse(values)
+        except ConfigError as error:
+            if isinstance(given, str):
+                self._add(place, self.files.words(given, place, error))
+            else:
+                self._add(_blamed(error, place, values), self.problems.words(error, place))
+        return ProducerConfig.parse({})
+
+    def _add(self, place: Place, what: str) -> None:
+        self.problems.add(place, what)
+
+
+def _blamed(error: ConfigError, place: Place, values: Mapping[str, Value]) -> Place:
+    """The first property that a broken rule is about; else the whole."""
+    if isinstance(error, RuleBroken):
+        knobs = next((rule.knobs for rule in RULES if rule.name == error.rule), ())
+        return next(((*place, name) for name in values if name in knobs), place)
+    return place
+
+
+def _workload(section: WorkloadSection) -> WorkloadSpec:
+    return WorkloadSpec(
+        record_sizes=tuple(section.record_bytes),
+        key_bytes=section.key_bytes,
+        compressibility_ratio=section.compressibility_ratio,
+        partitions=section.partitions,
+        replication=section.replication,
+        producers=section.producers,
+        saturate=section.saturate.spec(),
+        paced=section.paced.spec(),
+        rate_records_per_s=section.paced.rate_records_per_s,
+        rate_ratio=section.paced.rate_ratio,
+        seed=section.seed,
+    )
+
+
+def _values(section: Section) -> dict[str, Any]:
+    return {name: getattr(section, name) for name in type(section).model_fields}

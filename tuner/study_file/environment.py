@@ -1,0 +1,63 @@
+"""`${NAME}` and `${NAME:-default}` in texts of a study file.
+
+Filled in after YAML was read, so a variable's value can't become keys or lists. `$${` stands for `${`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from tuner.study_file.errors import Place, Problems
+from tuner.study_file.reading import Plain
+
+_REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
+_INSIDE: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", re.DOTALL)
+
+
+def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: Place = ()) -> Plain:
+    """The value with every reference in its texts replaced; keys stay as they are.
+
+    What the file has at such a place is noted in `problems.written`, to be shown in place of the value. Variables that
+    are missing are noted as problems, and an empty text stands for them.
+
+    Args:
+        value: As read from the file.
+        environ: Variables.
+        problems: Of the file.
+        place: Of the value.
+    """
+    match value:
+        case dict():
+            return {key: fill_in(inner, environ, problems, (*place, key)) for key, inner in value.items()}
+        case list():
+            return [fill_in(inner, environ, problems, (*place, number)) for number, inner in enumerate(value)]
+        case str():
+            return _filled(value, environ, problems, place)
+        case _:
+            return value
+
+
+def escaped(text: str) -> str:
+    """The text as a study file has it when nothing in it is a reference."""
+    return text.replace("${", "$${")
+
+
+def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Place) -> str:
+    def replacement(reference: re.Match[str]) -> str:
+        if reference[0] == "$${":
+            return "${"
+        inside = _INSIDE.fullmatch(reference["inside"])
+        if inside is None or not reference["end"]:
+            problems.add(place, "a variable reads ${NAME} or ${NAME:-default}; write $${ for the characters ${")
+            return ""
+        found = environ.get(inside["name"])
+        if inside["default"] is not None and not found:
+            return inside["default"]
+        if found is None:
+            name = inside["name"]
+            problems.add(place, f"the environment variable {name} is not set; export it, or write ${{{name}:-default}}")
+            return ""
+        problems.written[place] = text
+        return found
+
+    return _REFERENCE.sub(replacement, text)

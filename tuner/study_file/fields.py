@@ -1,0 +1,209 @@
+"""How single values of a study file are read: each with its rule in words, and as JSON Schema for editors.
+
+A reader takes what YAML holds and returns the value, or raises `Refused` with a rule that leaves the value out: the
+value may be a secret, and who reports the refusal knows.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from runners.errors import WorkloadRefused
+from runners.workload import MAX_RECORD_BYTES, RecordSizes
+from tuner.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
+from tuner.study_file.errors import refused
+from tuner.study_file.nearest import did_you_mean
+from tuner.study_file.reading import scalar
+
+Schema = Mapping[str, Any]
+
+_VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{", "description": "${NAME} of an environment variable"}
+_NUMBER_TYPES: Final = ("integer", "number")
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # compared and hashed as typing does it: by identity
+class Reads:
+    """Tells pydantic how a field is read, in place of its own rules and words.
+
+    Attributes:
+        read: Takes what YAML holds; returns the value or raises `Refused`.
+        schema: What it takes, as JSON Schema.
+    """
+
+    read: Callable[[Any], object]
+    schema: Schema
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        if self.schema.get("type") in (*_NUMBER_TYPES, "boolean") or "enum" in self.schema:
+            return {"anyOf": [dict(self.schema), dict(_VARIABLE)]}
+        return dict(self.schema)
+
+
+def whole(low: int, high: int) -> Reads:
+    """A whole number from `low` to `high`."""
+    return Reads(lambda value: int(_number(value, low, high, whole=True)), _range_schema("integer", low, high))
+
+
+def number(low: float, high: float, *, above: bool = False, below: bool = False) -> Reads:
+    """A number from `low` to `high`; `above` and `below` leave the ends themselves out."""
+    schema = _range_schema("number", low, high, above=above, below=below)
+    return Reads(lambda value: float(_number(value, low, high, above=above, below=below)), schema)
+
+
+def seconds(low: float, high: float, *, above: bool = False) -> Reads:
+    """A duration, as seconds."""
+
+    def read(value: object) -> float:
+        if isinstance(value, str):
+            try:
+                value = duration_s(value)
+            except ValueError:
+                raise refused(DURATION_RULE) from None
+        if not _is_number(value):
+            raise refused(DURATION_RULE)
+        return float(_number(value, low, high, above=above, unit=" seconds"))
+
+    return Reads(
+        read, _or_text(_range_schema("number", low, high, above=above), "Seconds, or a text such as 30s, 5m, 2h")
+    )
+
+
+def size(low: int, high: int) -> Reads:
+    """A size, as bytes."""
+
+    def read(value: object) -> int:
+        return _size(value, low, high)
+
+    return Reads(read, _or_text(_range_schema("integer", low, high), "Bytes, or a text such as 64KiB, 50GB"))
+
+
+def clock() -> Reads:
+    """A local time of day, as `HH:MM`."""
+
+    def read(value: object) -> str:
+        try:
+            return clock_time(value if isinstance(value, str) else "")
+        except ValueError:
+            raise refused(CLOCK_RULE, advice="put it in quotes") from None
+
+    return Reads(read, {"type": "string", "description": "Such as 07:00"})
+
+
+def flag() -> Reads:
+    """True or false."""
+
+    def read(value: object) -> bool:
+        meant = scalar(value) if isinstance(value, str) else value
+        if not isinstance(meant, bool):
+            raise refused("this is true or false")
+        return meant
+
+    return Reads(read, {"type": "boolean"})
+
+
+def text(rule: str = "this is a text", pattern: str = r"\S(.*\S)?") -> Reads:
+    """A text of one line that matches a pattern."""
+    compiled = re.compile(pattern, re.ASCII)
+
+    def read(value: object) -> str:
+        if not isinstance(value, str):
+            raise refused(rule, advice="put it in quotes" if _is_number(value) or isinstance(value, bool) else "")
+        if not compiled.fullmatch(value) or not value.isprintable():
+            raise refused(rule)
+        return value
+
+    return Reads(read, {"type": "string"})
+
+
+def word(names: Iterable[str]) -> Reads:
+    """One of some words."""
+    known = list(names)
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise refused(f"this is one of {', '.join(known)}", advice=did_you_mean(value, known))
+        return value
+
+    return Reads(read, {"enum": known})
+
+
+def one_of(kind: type[StrEnum]) -> Reads:
+    """A member of an enumeration."""
+    words = word(member.value for member in kind)
+    return Reads(lambda value: kind(str(words.read(value))), words.schema)
+
+
+def record_sizes() -> Reads:
+    """One record size, or a mix of sizes with weights."""
+    rule = "a record size reads 1000, 64KiB, or as a mix of several 100:70,1000:30 (size:weight)"
+
+    def read(value: object) -> RecordSizes:
+        if not isinstance(value, str) or ":" not in value:
+            return RecordSizes.fixed(_size(value, 1, MAX_RECORD_BYTES, rule))
+        if "," not in value:
+            raise refused(rule, advice="a mix in a list [...] stands in quotes")
+        try:
+            return RecordSizes.parse(value)
+        except WorkloadRefused as error:
+            raise refused(rule, detail=str(error)) from None
+
+    return Reads(
+        read, _or_text(_range_schema("integer", 1, MAX_RECORD_BYTES), 'Bytes, 64KiB, or a mix "100:70,1000:30"')
+    )
+
+
+def _size(value: object, low: int, high: int, rule: str = SIZE_RULE) -> int:
+    if isinstance(value, str):
+        try:
+            value = size_bytes(value)
+        except ValueError:
+            raise refused(rule) from None
+    if not _is_number(value):
+        raise refused(rule)
+    return int(_number(value, low, high, whole=True, unit=" bytes"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(
+    value: object,
+    low: float,
+    high: float,
+    *,
+    whole: bool = False,
+    above: bool = False,
+    below: bool = False,
+    unit: str = "",
+) -> int | float:
+    """The value when it is a number in the range; texts are read too, as variables are texts."""
+    ends = f"{'above' if above else 'from'} {low:,} {'and below' if below else 'to'} {high:,}{unit}"
+    rule = f"this is a {'whole ' if whole else ''}number {ends}"
+    meant = scalar(value) if isinstance(value, str) else value
+    if isinstance(meant, bool) or not isinstance(meant, int | float):
+        raise refused(rule)
+    inside = low <= meant <= high and not (above and meant == low) and not (below and meant == high)
+    if not inside or (whole and meant != int(meant)):
+        raise refused(rule)
+    return meant
+
+
+def _range_schema(kind: str, low: float, high: float, *, above: bool = False, below: bool = False) -> Schema:
+    return {
+        "type": kind,
+        "exclusiveMinimum" if above else "minimum": low,
+        "exclusiveMaximum" if below else "maximum": high,
+    }
+
+
+def _or_text(schema: Schema, description: str) -> Schema:
+    return {"anyOf": [dict(schema), {"type": "string"}], "description": description}

@@ -1,0 +1,160 @@
+"""YAML text as plain values that know their lines; strict where YAML surprises.
+
+Works on YAML's events, so nothing is ever constructed. Plain words follow YAML 1.2's core schema: `no`, `on`, `07:00`,
+`100:30` and `010` are text, `1e6` is a number. Refused are repeated keys, anchors and aliases, tags, a second document,
+depth and size beyond any study.
+
+Source: the core schema in section 10.3 of YAML 1.2.2.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import yaml
+
+from tuner.study_file.errors import Place, Problems
+
+MAX_BYTES: Final = 1_000_000
+_MAX_DEPTH: Final = 16
+_MAX_VALUES: Final = 2_000
+
+Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+"""What YAML holds, without dates, sets and objects."""
+
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
+_FLOAT: Final = re.compile(r"[-+]?((0|[1-9][0-9]{0,29})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
+
+
+class _Unreadable(Exception):  # noqa: N818 - ends the reading of one text; never leaves this module
+    """What follows can't be read either."""
+
+
+def read_yaml(text: str, problems: Problems) -> Plain:
+    """Read the one document of a text, and note the line of each value in `problems`.
+
+    Raises:
+        StudyFileError: The text is no YAML, or holds what a study file may not.
+    """
+    value: Plain = None
+    if len(text) > MAX_BYTES:
+        problems.add((), f"a study file has at most {MAX_BYTES} bytes", line=0)
+        problems.stop_if_any()
+    try:
+        value = _document(_events(text, problems), problems)
+    except _Unreadable:
+        pass
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        problems.add((), f"a study file holds printable text, but character {error.position + 1} is none", line=line)
+    except yaml.MarkedYAMLError as error:
+        line, what = _explained(error, text)
+        problems.add((), what, line=line)
+    problems.stop_if_any()
+    return value
+
+
+def scalar(text: str) -> Plain:
+    """The value of a plain (unquoted) word."""
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text) and math.isfinite(float(text)):
+        return float(text)
+    return text
+
+
+def _events(text: str, problems: Problems) -> Iterator[yaml.Event]:
+    loader = yaml.SafeLoader(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()  # type: ignore[no-untyped-call]
+    except (ValueError, OverflowError):  # the library does not check the numbers of escapes such as "\\UFFFFFFFF"
+        problems.add((), "this is not YAML: an escape in quotes stands for no character", line=loader.line + 1)
+        raise _Unreadable from None
+
+
+def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
+    value: Plain = None
+    documents = 0
+    for event in events:
+        if isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                problems.add((), "a study file is one document", line=_line(event))
+                raise _Unreadable
+            value = _value(next(events), events, (), problems)
+    return value
+
+
+def _value(event: Any, events: Iterator[yaml.Event], place: Place, problems: Problems) -> Plain:
+    problems.lines.setdefault(place, _line(event))
+    if len(place) > _MAX_DEPTH:
+        problems.add(place[:1], f"values are nested at most {_MAX_DEPTH} deep", line=_line(event))
+        raise _Unreadable
+    if len(problems.lines) > _MAX_VALUES:
+        problems.add(place[:1], f"a study file has at most {_MAX_VALUES} values", line=_line(event))
+        raise _Unreadable
+    if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+        problems.add(place, "anchors (&) and aliases (*) are not taken: write the value out, in quotes if it begins so")
+    if isinstance(event, yaml.AliasEvent):
+        return None
+    if event.tag is not None:
+        problems.add(place, "tags (!) are not taken: write the plain value, in quotes if it begins with one")
+    if isinstance(event, yaml.ScalarEvent):
+        return scalar(event.value) if event.implicit[0] else event.value
+    if isinstance(event, yaml.SequenceStartEvent):
+        return _list(events, place, problems)
+    return _mapping(events, place, problems)
+
+
+def _list(events: Iterator[yaml.Event], place: Place, problems: Problems) -> list[Plain]:
+    items: list[Plain] = []
+    for event in events:
+        if isinstance(event, yaml.SequenceEndEvent):
+            break
+        items.append(_value(event, events, (*place, len(items)), problems))
+    return items
+
+
+def _mapping(events: Iterator[yaml.Event], place: Place, problems: Problems) -> dict[str, Plain]:
+    entries: dict[str, Plain] = {}
+    for event in events:
+        if isinstance(event, yaml.MappingEndEvent):
+            break
+        if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
+            problems.add(place, "a key is a plain word", line=_line(event))
+            raise _Unreadable
+        inner = (*place, event.value)
+        if event.value in entries:
+            again = f"a key stands once, and line {problems.lines[inner]} has this one too; leave one of them out"
+            problems.add(inner, again, line=_line(event))
+        problems.lines.setdefault(inner, _line(event))
+        entries[event.value] = _value(next(events), events, inner, problems)
+    return entries
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
+def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
+    """The line of a mistake and, for those that people make, what to do."""
+    mark = error.problem_mark
+    number = 1 if mark is None else mark.line + 1
+    lines = text.splitlines()
+    line = lines[number - 1] if number <= len(lines) else ""
+    said = error.problem or "it can't be read"
+    if "\t" in line:
+        return number, f"YAML takes spaces and no tabs here, and this line has a tab; replace it ({said})"
+    if "${" in line and ("{" in line.replace("${", "") or "[" in line):
+        return number, f'between {{ }} or [ ], ${{NAME}} must stand in quotes: "${{NAME}}" ({said})'
+    if "mapping values are not allowed" in said:
+        return number, f"a value that holds `: ` stands in quotes, and the keys of a section align ({said})"
+    return number, f"this is not YAML: {said}"

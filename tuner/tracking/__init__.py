@@ -1,0 +1,23 @@
+"""The mirror of studies in MLflow: shows what the results store holds, and is never asked for the truth.
+
+Importing this does not import MLflow.
+"""
+
+from tuner.tracking.errors import ReportFailed, TrackingBusy, TrackingError
+from tuner.tracking.mirror import Mirror, SyncOutcome, sync
+from tuner.tracking.place import Place, tracking_of
+from tuner.tracking.reading import recommend_from_tracking
+from tuner.tracking.session import Report
+
+__all__ = [
+    "Mirror",
+    "Place",
+    "Report",
+    "ReportFailed",
+    "SyncOutcome",
+    "TrackingBusy",
+    "TrackingError",
+    "recommend_from_tracking",
+    "sync",
+    "tracking_of",
+]

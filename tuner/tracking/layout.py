@@ -1,0 +1,253 @@
+"""What MLflow is to show of a study: a pure function of the record.
+
+One parent run per record size, one child run per trial. Whatever stands here follows from the record alone, times and
+steps included, so that writing it twice changes nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from search_spaces.errors import ConfigError
+from search_spaces.knobs import KNOBS
+from tuner.report.picked import recommendations
+from tuner.study.recommendation import Recommendation
+from tuner.study.results import SizeResults, StudyResults
+from tuner.study.spec import Goal
+from tuner.study.trial import Kind, State, Trial
+
+STUDY_ID_TAG: Final = "tuner.study_id"
+KEY_TAG: Final = "tuner.key"
+PARENT_TAG: Final = "mlflow.parentRunId"
+VOLUME: Final = "hypervolume"
+PARENT_KIND: Final = "study"
+RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
+
+_METRICS: Final = (
+    "mb_per_s",
+    "records_per_s",
+    "latency_p50_ms",
+    "latency_p99_ms",
+    "latency_p999_ms",
+    "saturated_latency_p99_ms",
+    "delivered_ratio",
+    "held_rate_ratio",
+)
+# Params of every run, by their values in force: a baseline that gives none of them stands in the same columns.
+_COLUMNS: Final = tuple(dict.fromkeys(knob.sets for knob in KNOBS))
+# Source: MLflow's own limits, mlflow/utils/validation.py of 3.17: 6,000 for params, 8,000 for tags.
+_MOST_CHARACTERS: Final = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value of a metric.
+
+    Attributes:
+        name: Of the metric.
+        value: Its value.
+        step: Trial number, or for gains the number of baselines that they are relative to.
+        at_ms: UTC, milliseconds since 1970.
+    """
+
+    name: str
+    value: float
+    step: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run as MLflow is to show it.
+
+    Attributes:
+        key: Names it for ever: what is written twice under one key is one run.
+        name: For people.
+        status: MLflow's word.
+        start_ms: UTC, milliseconds since 1970.
+        end_ms: The same; None while it goes on.
+        tags: May change.
+        params: Never change.
+        points: The latest value of each metric; of the hypervolume, all of them.
+    """
+
+    key: str
+    name: str
+    status: str
+    start_ms: int
+    end_ms: int | None
+    tags: Mapping[str, str]
+    params: Mapping[str, str]
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeView:
+    """One record size of a study, with what is recommended for it.
+
+    Attributes:
+        study: The study's results.
+        size: The record size's.
+        picks: What is recommended, by goal.
+    """
+
+    study: StudyResults
+    size: SizeResults
+    picks: Mapping[Goal, Recommendation]
+
+    @property
+    def key(self) -> str:
+        """Of the parent run."""
+        return f"{self.study.facts['study_id']}/{self.size.record_bytes}"
+
+    def trial_key(self, trial: Trial) -> str:
+        """Of a trial's run."""
+        return f"{self.key}/{trial.number}"
+
+    def parent(self) -> Shown:
+        """The run of the study for this record size."""
+        facts, trials = self.study.facts, self.size.trials
+        host, cluster = facts.get("host") or {}, facts.get("cluster") or {}
+        return Shown(
+            key=self.key,
+            name=f"{self.study.name}/{self.size.record_bytes}B",
+            status=FINISHED if self.study.finished else RUNNING,
+            start_ms=_start_ms(trials[0]),
+            end_ms=max(map(_end_ms, trials)) if self.study.finished else None,
+            tags={
+                **self._shared_tags(),
+                KEY_TAG: self.key,
+                "tuner.kind": PARENT_KIND,
+                "mlflow.note.content": self._note(),
+                **{f"tuner.host.{name}": _cut(value) for name, value in host.items()},
+                **{f"tuner.cluster.{name}": _cut(value) for name, value in cluster.items()},
+            },
+            params={
+                "record_bytes": self.size.record_bytes,
+                "objectives": ", ".join(objective.metric for objective in self.study.objectives),
+                "method": _cut(facts.get("method", "")),
+                "seed": _cut(facts.get("seed", "")),
+                **({"rate_records_per_s": f"{rate:g}"} if (rate := self.size.rate_records_per_s) else {}),
+            },
+            points=(*self._volume(), *self._latest()),
+        )
+
+    def child(self, trial: Trial, parent_run: str) -> Shown:
+        """A trial's run."""
+        baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
+        at_ms = _end_ms(trial)
+        wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *_METRICS))
+        points = [Point(name, trial.metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
+        points.append(Point("duration_s", trial.duration_s, 0, at_ms))
+        for objective in self.study.objectives:
+            gain = self.size.gain(trial, objective.metric)
+            if gain is not None:
+                points.append(Point(f"{objective.metric}_gain", gain, baselines, at_ms))
+        return Shown(
+            key=self.trial_key(trial),
+            name=f"trial-{trial.number:04d}",
+            status=FAILED if trial.state is State.FAILED else FINISHED,
+            start_ms=_start_ms(trial),
+            end_ms=at_ms,
+            tags={**self._shared_tags(), **self._trial_tags(trial), **self.marks(trial, parent_run)},
+            params=_params(trial),
+            points=tuple(points),
+        )
+
+    def marks(self, trial: Trial, parent_run: str) -> dict[str, str]:
+        """The tags of a trial that later trials may change."""
+        recommended = any(pick.trial.number == trial.number for pick in self.picks.values())
+        return {
+            "tuner.pareto": _flag(trial.number in self.size.front),
+            "tuner.recommended": _flag(recommended),
+            PARENT_TAG: parent_run,
+        }
+
+    def _shared_tags(self) -> dict[str, str]:
+        facts = self.study.facts
+        return {
+            STUDY_ID_TAG: str(facts["study_id"]),
+            "tuner.study": self.study.name,
+            "tuner.record_bytes": self.size.record_bytes,
+            "tuner.client_version": _cut(facts.get("client_version", "")),
+            "tuner.broker_version": _cut(facts.get("broker_version", "")),
+        }
+
+    def _trial_tags(self, trial: Trial) -> dict[str, str]:
+        told = {"tuner.verdict": trial.verdict, "tuner.error": trial.error, "tuner.worker": trial.worker}
+        return {
+            KEY_TAG: self.trial_key(trial),
+            "tuner.trial": str(trial.number),
+            "tuner.kind": str(trial.kind),
+            "tuner.feasible": _flag(trial.feasible),
+            "tuner.flagged": _flag(trial.flagged),
+            "tuner.guarantee": trial.guarantee,
+            "tuner.fingerprint": trial.fingerprint,
+            **{name: _cut(text) for name, text in told.items() if text},
+            **({"tuner.round": str(trial.round)} if trial.round is not None else {}),
+        }
+
+    def _volume(self) -> Iterator[Point]:
+        """The hypervolume after each trial, in gains over the baseline as it is known now."""
+        changes, value, at_ms = dict(self.size.hypervolume), None, 0
+        for trial in self.size.trials:
+            value, at_ms = changes.get(trial.number, value), max(at_ms, _end_ms(trial))
+            if value is not None:
+                yield Point(VOLUME, value, trial.number, at_ms)
+
+    def _latest(self) -> Iterator[Point]:
+        last, at_ms = self.size.trials[-1].number, max(map(_end_ms, self.size.trials))
+        values = {"trials": float(len(self.size.trials)), "front_size": float(len(self.size.front))}
+        for position, objective in enumerate(self.study.objectives):
+            seen = [trial.objectives[position] for trial in self.size.front_trials]
+            known = [value for value in seen if value is not None]
+            if known:
+                best = max(known, key=lambda value: objective.gain(value, 1.0))
+                values[f"best_{objective.metric}"] = best
+        for goal, pick in self.picks.items():
+            for metric, gain in pick.gains.items():
+                values[f"{goal}/{metric}_gain"] = gain.value
+                values[f"{goal}/{metric}_gain_low"] = gain.low
+                values[f"{goal}/{metric}_gain_high"] = gain.high
+        for name, value in values.items():
+            yield Point(name, value, last, at_ms)
+
+    def _note(self) -> str:
+        """What MLflow shows as the run's description."""
+        lines = []
+        for goal, pick in self.picks.items():
+            gains = "; ".join(f"{metric} {gain} x baseline" for metric, gain in pick.gains.items())
+            lines.append(f"- **{goal}**: trial {pick.trial.number}{f', {gains}' if gains else ''} ({pick.how})")
+        return _cut("\n".join(lines) or "nothing to recommend yet")
+
+
+def views(study: StudyResults) -> list[SizeView]:
+    """The record sizes that have a trial to show."""
+    return [SizeView(study, size, recommendations(study, size)) for size in study.sizes if size.trials]
+
+
+def _params(trial: Trial) -> dict[str, str]:
+    names = dict.fromkeys((*_COLUMNS, *trial.values))
+    try:
+        config = trial.config()
+        in_force: Sequence[tuple[str, str]] = [(name, config.effective(name)) for name in names]
+    except ConfigError:  # written by another release, with other rules
+        in_force = list(trial.values.items())
+    return {name: _cut(value) for name, value in in_force if value}
+
+
+def _start_ms(trial: Trial) -> int:
+    return int(datetime.fromisoformat(trial.started_at).timestamp() * 1000)
+
+
+def _end_ms(trial: Trial) -> int:
+    return _start_ms(trial) + round(trial.duration_s * 1000)
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _cut(value: Any) -> str:
+    return str(value)[:_MOST_CHARACTERS]

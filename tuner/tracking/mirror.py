@@ -1,0 +1,180 @@
+"""The mirror of a study in MLflow: in the background while it runs, or in the foreground afterwards."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tuner.study.errors import StudyError
+from tuner.study.spec import TrackingSpec
+from tuner.study.store import SqliteStore
+from tuner.tracking.catching_up import CatchingUp
+from tuner.tracking.client import reason
+from tuner.tracking.errors import ReportFailed, TrackingBusy
+from tuner.tracking.place import Place
+from tuner.tracking.session import Report
+
+_LOG: Final = logging.getLogger(__name__)
+_FIRST_RETRY_S: Final = 1.0
+_LAST_RETRY_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOutcome:
+    """How far the mirror is.
+
+    Attributes:
+        runs_written: Runs made or changed.
+        trials_behind: Trials on record that MLflow is not known to show.
+        uri: Of MLflow, without a password.
+        error: Why not everything is shown; None when it is.
+    """
+
+    runs_written: int
+    trials_behind: int
+    uri: str
+    error: str | None
+
+
+def sync(
+    folder: Path,
+    tracking: TrackingSpec,
+    on_progress: Callable[[int, int], None] = lambda _, __: None,
+    *,
+    extra_artifacts: Report | None = None,
+) -> SyncOutcome:
+    """Make MLflow show what a study's record holds, and return when it does, or can't.
+
+    Args:
+        folder: The study's.
+        tracking: Where MLflow is.
+        on_progress: Told how many trials are shown, and of how many.
+        extra_artifacts: Makes the report that is put beside the runs.
+
+    Raises:
+        StudyNotFound: The folder holds no study.
+        RecordDamaged: Its record can't be opened.
+    """
+    place = Place.of(tracking, folder.parent)
+    store = SqliteStore(folder, create=False)
+    work = CatchingUp(store, folder, tracking, extra_artifacts, on_progress)
+    try:
+        error = work.attempt(settle=True)
+    finally:
+        work.close()
+        store.close()
+    return SyncOutcome(
+        len(work.written), _behind(folder, work.shown), place.shown, reason(error, place) if error else None
+    )
+
+
+class Mirror:
+    """Mirrors a study while it runs, in a thread of its own: the study never waits for MLflow, and never fails by it.
+
+    Args:
+        folder: The study's; its record must be there when `start` is called.
+        tracking: Where MLflow is.
+        on_warning: Told once, in one sentence, when MLflow can't be written; called from the mirror's thread.
+        extra_artifacts: Makes the report that is put beside the runs at the end.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        tracking: TrackingSpec,
+        on_warning: Callable[[str], None],
+        *,
+        extra_artifacts: Report | None = None,
+    ) -> None:
+        self._folder, self._tracking, self._report = folder, tracking, extra_artifacts
+        self._on_warning = on_warning
+        self._place = Place.of(tracking, folder.parent)
+        self._news, self._ending, self._given_up = threading.Event(), threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mlflow-mirror", daemon=True)
+        self._runs_written = self._shown = 0
+        self._error: str | None = None
+
+    def start(self) -> None:
+        """Begin, if the study wants a mirror at all."""
+        if self._tracking.enabled:
+            self._news.set()
+            self._thread.start()
+
+    def poke(self) -> None:
+        """Say that the record has grown. Never waits."""
+        self._news.set()
+
+    def finish(self, timeout_s: float) -> SyncOutcome:
+        """Wait until all is shown, at most so long, and end."""
+        if self._thread.ident is None:
+            return SyncOutcome(0, 0, self._place.shown, None)
+        self._ending.set()
+        self._news.set()
+        self._thread.join(timeout_s)
+        self._given_up.set()
+        late = f"it was not up to date within {timeout_s:g} s" if self._thread.is_alive() else None
+        behind = _behind(self._folder, self._shown)
+        return SyncOutcome(self._runs_written, behind, self._place.shown, self._error or late)
+
+    def _run(self) -> None:
+        try:
+            store = SqliteStore(self._folder, create=False)
+        except StudyError as error:
+            self._error = str(error)
+            self._on_warning(f"MLflow will not show the study: {error}")
+            return
+        work = CatchingUp(store, self._folder, self._tracking, self._report, goes_on=self._goes_on)
+        try:
+            self._keep_up(work)
+        finally:
+            work.close()
+            store.close()
+
+    def _keep_up(self, work: CatchingUp) -> None:
+        retry_s, warned = 0.0, False
+        while not self._given_up.is_set():
+            self._wait(retry_s)
+            ending = self._ending.is_set()
+            error = work.attempt(settle=ending)
+            self._runs_written, self._shown = len(work.written), work.shown
+            self._error = reason(error, self._place) if error else None
+            if error is None and retry_s:
+                _LOG.info("MLflow at %s is back, and shows all trials", self._place.shown)
+            if ending and (error is None or isinstance(error, ReportFailed)):
+                return
+            if error is None:
+                retry_s = 0.0
+                continue
+            retry_s = min(max(_FIRST_RETRY_S, 2 * retry_s), _LAST_RETRY_S)
+            if not warned and not isinstance(error, TrackingBusy):
+                warned = True
+                self._warn()
+
+    def _wait(self, retry_s: float) -> None:
+        """For news; or after an error until it is time to try again, which at the end is soon."""
+        if not retry_s:
+            self._news.wait()
+        elif self._ending.is_set():
+            self._given_up.wait(_FIRST_RETRY_S)
+        else:
+            self._ending.wait(retry_s)
+        self._news.clear()
+
+    def _warn(self) -> None:
+        self._on_warning(
+            f"MLflow at {self._place.shown} can't be written ({self._error}): nothing is lost, the study goes on, "
+            f"and `tuner sync {self._folder.name}` brings it up to date"
+        )
+
+    def _goes_on(self) -> bool:
+        return not self._given_up.is_set()
+
+
+def _behind(folder: Path, shown: int) -> int:
+    store = SqliteStore(folder, create=False)
+    try:
+        return max(0, len(store.trials()) - shown)
+    finally:
+        store.close()

@@ -1,0 +1,96 @@
+"""What was recommended, read from MLflow alone: nothing of ours is at hand but the tracking URI."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tuner.study.errors import NoFeasibleConfig, StudyError, StudyNotFound
+from tuner.study.home import studies_root
+from tuner.study.spec import Goal, TrackingSpec
+from tuner.tracking.client import connect, reason
+from tuner.tracking.errors import TrackingError
+from tuner.tracking.files import RECOMMENDED
+from tuner.tracking.layout import PARENT_KIND
+from tuner.tracking.place import Place
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+_PAGE: Final = 1_000
+
+
+def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal: Goal) -> dict[str, Any]:
+    """The recommendation that a study left in MLflow, as `tuner.export.recommendation_record` writes it.
+
+    Args:
+        uri: Of MLflow; None takes MLFLOW_TRACKING_URI, else the file beside the studies.
+        study: Its name; of several studies of that name the newest counts.
+        record_bytes: The size or mix, as it was measured.
+        goal: What the config is best at.
+
+    Raises:
+        StudyNotFound: MLflow holds no such study, or not that record size; the message names those that it holds.
+        NoFeasibleConfig: Nothing was recommended for the goal.
+        TrackingError: MLflow can't be read.
+    """
+    place = Place.of(TrackingSpec(uri=uri), studies_root())
+    if place.sqlite_file is not None and not place.sqlite_file.is_file():
+        raise TrackingError(f"MLflow's store must be there, but {place.shown} is not")
+    try:
+        client = connect(place)
+        run = _newest(_parents(client), study, record_bytes, place)
+        return _recommended(client, run, study, goal)
+    except StudyError:
+        raise
+    except Exception as error:  # MLflow, its database and the network have no common error
+        raise TrackingError(f"MLflow at {place.shown} must be readable, but is not: {reason(error, place)}") from error
+
+
+def _parents(client: "MlflowClient") -> "list[Run]":
+    """The runs of studies, the newest first."""
+    experiments = [each.experiment_id for each in client.search_experiments(max_results=_PAGE)]
+    found: list[Run] = []
+    token = None
+    while experiments:
+        page = client.search_runs(
+            experiments,
+            f"tags.`tuner.kind` = '{PARENT_KIND}'",
+            max_results=_PAGE,
+            order_by=["attributes.start_time DESC"],
+            page_token=token,
+        )
+        found += page
+        token = page.token
+        if not token:
+            break
+    return found
+
+
+def _newest(parents: "list[Run]", study: str, record_bytes: str, place: Place) -> "Run":
+    of_study = [run for run in parents if run.data.tags.get("tuner.study") == study]
+    if not of_study:
+        names = ", ".join(dict.fromkeys(run.data.tags.get("tuner.study", "") for run in parents)) or "none"
+        raise StudyNotFound(
+            f"MLflow at {place.shown} must hold the study, but does not hold {study!r}; there are: {names}"
+        )
+    for run in of_study:
+        if run.data.tags.get("tuner.record_bytes") == record_bytes:
+            return run
+    sizes = ", ".join(dict.fromkeys(run.data.tags.get("tuner.record_bytes", "") for run in of_study))
+    raise StudyNotFound(f"{study} must have measured the record size, but {record_bytes} B was not; there are: {sizes}")
+
+
+def _recommended(client: "MlflowClient", run: "Run", study: str, goal: Goal) -> dict[str, Any]:
+    path = f"{RECOMMENDED}/{goal}.json"
+    there = [file.path for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
+    if path not in there:
+        goals = ", ".join(Path(name).stem for name in there if name.endswith(".json")) or "none"
+        raise NoFeasibleConfig(
+            f"{study} must have left a recommendation for {goal} in MLflow, but has not; there are: {goals}"
+        )
+    with tempfile.TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+        file = client.download_artifacts(run.info.run_id, path, folder)
+        record: dict[str, Any] = json.loads(Path(file).read_text(encoding="utf-8"))
+    return record

@@ -1,0 +1,148 @@
+"""One stretch of work on a study's mirror: connected, with what MLflow holds at hand."""
+
+import fcntl
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tuner.study.results import StudyResults, results_of
+from tuner.study.spec import TrackingSpec
+from tuner.study.store import ResultsStore
+from tuner.study.trial import Kind
+from tuner.tracking.client import connect, experiment_id, reason
+from tuner.tracking.errors import ReportFailed, TrackingBusy
+from tuner.tracking.files import digest, latency_file, parent_files, upload, upload_report
+from tuner.tracking.layout import SizeView, views
+from tuner.tracking.place import Place
+from tuner.tracking.writer import Known, Writer
+
+Report = Callable[[Path, Path], None]
+"""Makes a study's report: takes its folder, and the folder to fill."""
+
+_LOCK_FILE: Final = "mlflow-mirror.lock"
+_FILES_TAG: Final = "tuner.files"
+_LATENCY_TAG: Final = "tuner.histograms"
+
+
+class Stopped(Exception):  # noqa: N818 - names say what happened
+    """Whoever asked for the work no longer waits for it."""
+
+
+class Session:
+    """What it knows of MLflow is good until the first error; then a new one is opened.
+
+    Args:
+        store: The study's record.
+        folder: Where it lies.
+        tracking: Where the mirror is.
+        goes_on: Asked before each run whether to go on.
+
+    Raises:
+        TrackingBusy: Another process is writing the mirror.
+        TrackingError: The experiment was deleted.
+    """
+
+    def __init__(
+        self,
+        store: ResultsStore,
+        folder: Path,
+        tracking: TrackingSpec,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._store, self._folder, self._goes_on = store, folder, goes_on
+        self._place = Place.of(tracking, folder.parent)
+        self._lock = (folder / _LOCK_FILE).open("a")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise TrackingBusy(
+                f"one process at a time may write the mirror of {folder.name}, but its run or another "
+                "`tuner sync` is doing it; it catches up by itself"
+            ) from None
+        try:
+            facts = store.facts()
+            self._client = connect(self._place)
+            name = tracking.experiment or f"kafka-tuner/{facts['target']}"
+            self._writer = Writer(self._client, experiment_id(self._client, self._place, name), str(facts["study_id"]))
+        except BaseException:
+            self._lock.close()
+            raise
+
+    @property
+    def written(self) -> set[str]:
+        """Keys of the runs made or changed."""
+        return self._writer.written
+
+    def close(self) -> None:
+        """Let others write the mirror."""
+        self._lock.close()
+
+    def catch_up(self, *, settle: bool, on_progress: Callable[[int, int], None] = lambda _, __: None) -> None:
+        """Show what the record holds.
+
+        Args:
+            settle: Look at every run, not only at those that are new or have joined or left the front: gains of old
+                trials follow the baseline's median, and are put right then.
+            on_progress: Told how many trials are shown, and of how many.
+
+        Raises:
+            Stopped: `goes_on` said no.
+        """
+        study = results_of(self._store, self._folder)
+        done, total = 0, sum(len(size.trials) for size in study.sizes)
+        for view in views(study):
+            shown = view.parent()
+            parent = self._writer.write(shown)
+            for trial in view.size.trials:
+                if not self._goes_on():
+                    raise Stopped
+                key = view.trial_key(trial)
+                known = self._writer.known(key)
+                if settle or known is None or not known.ended:
+                    child = view.child(trial, parent.run_id)
+                    known = self._writer.write(child)
+                    self._writer.end(child)
+                else:
+                    self._writer.mark(key, view.marks(trial, parent.run_id))
+                self._show_latency(view, known, key, trial.number)
+                done += 1
+                on_progress(done, total)
+            self._show_files(view, parent)
+            self._writer.end(shown)
+
+    def add_report(self, make: Report) -> None:
+        """Put a report beside the runs.
+
+        Raises:
+            ReportFailed: It could not be made.
+        """
+        study = results_of(self._store, self._folder)
+        with tempfile.TemporaryDirectory(prefix="tuner-report-") as folder:
+            try:
+                make(self._folder, Path(folder))
+            except Exception as error:  # the report is another part's work, and may fail in any way
+                raise ReportFailed(f"the report could not be made ({reason(error, self._place)})") from error
+            upload_report(self._client, self._parents(study), Path(folder))
+
+    def _parents(self, study: StudyResults) -> dict[str, str]:
+        found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
+        return {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
+
+    def _show_latency(self, view: SizeView, known: Known, key: str, number: int) -> None:
+        trial = view.size.trial(number)
+        wanted = number in view.size.front or trial.kind is Kind.BASELINE
+        if not wanted or _LATENCY_TAG in known.tags:
+            return
+        files = latency_file(self._store, trial)
+        if files:
+            upload(self._client, known.run_id, files)
+            self._writer.mark(key, {_LATENCY_TAG: "true"})
+
+    def _show_files(self, view: SizeView, parent: Known) -> None:
+        files = parent_files(view)
+        contents = digest(files)
+        if parent.tags.get(_FILES_TAG) != contents:
+            upload(self._client, parent.run_id, files)
+            self._writer.mark(view.key, {_FILES_TAG: contents})
