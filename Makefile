@@ -5,10 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 
-# Measured and warm-up seconds of `make run`.
-RUN_SECONDS ?= 5
-RUN_WARMUP ?= 3
-# What more pytest, or the programs in benchmarks/, are told: make test ARGS="-k pacing".
+# What more `tuner run`, pytest, or the programs in benchmarks/, are told: make test ARGS="-k pacing".
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -19,8 +16,8 @@ ARGS ?=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
-run: $(RUNTIME) ## Measure one producer config on a Kafka broker started for it (RUN_SECONDS=5 RUN_WARMUP=3)
-	$(BIN)/tuner bench --record-bytes 1000 --seconds $(RUN_SECONDS) --warmup $(RUN_WARMUP)
+run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (6 minutes; ARGS="--trials 6")
+	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
 test: $(DEV) ## Run all tests (ARGS="-m 'not broker'" for those without a broker)
 	$(BIN)/pytest -q $(ARGS)

@@ -23,6 +23,9 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_CACHE", str(cache_root()))
         patch.setenv("KAFKA_TUNER_HOME", str(tmp_path_factory.mktemp("kafka-tuner-home")))
+        patch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path_factory.mktemp("studies")))
+        for variable in ("MLFLOW_TRACKING_URI", "RAY_ADDRESS"):  # servers of whoever runs the tests
+            patch.delenv(variable, raising=False)
         yield
 
 

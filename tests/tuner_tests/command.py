@@ -18,6 +18,11 @@ class Ended:
     err: str
 
     @property
+    def complaint(self) -> str:
+        """Standard error in one line, without the box that usage errors stand in."""
+        return " ".join(self.err.replace("│", " ").split())
+
+    @property
     def json(self) -> Any:
         """Standard output, read as one JSON document."""
         return json.loads(self.out)

@@ -8,7 +8,7 @@ import typer
 from tuner.cli import options
 from tuner.cli.console import OUT, warn
 from tuner.export.table import aligned
-from tuner.export.wording import number, title
+from tuner.export.wording import SIMULATED, number, title
 from tuner.report.front_table import SCHEMA_VERSION, TOLD_APART, FrontRow, front_metrics, front_record, front_rows
 from tuner.study.home import find_study
 from tuner.study.results import SizeResults, StudyResults, load_results
@@ -39,6 +39,8 @@ def front(
         return
     for size in sizes:
         _print(results, size)
+    if results.simulated:
+        warn(SIMULATED)
     if not results.finished:
         warn("the study is not finished: its front may still change")
 

@@ -23,7 +23,7 @@ _OVERHEAD_S = 1.0
 
 
 def init(
-    path: Annotated[Path, typer.Argument(metavar="[FILE]", help="Where to write it.")] = Path("study.yaml"),
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")] = Path("study.yaml"),
 ) -> None:
     """Write a study file to begin with: every section with its defaults, explained.
 

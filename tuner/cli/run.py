@@ -11,8 +11,10 @@ import typer
 from tuner.cli import options
 from tuner.cli.console import OUT, say, warn
 from tuner.cli.study_view import StudyView
+from tuner.cli.sync import report
 from tuner.export import Format, export_all
 from tuner.export.record import recommendation_record
+from tuner.quantities import clock_time
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.home import study_folder
 from tuner.study.recommendation import Recommendation, recommend
@@ -20,13 +22,14 @@ from tuner.study.results import StudyResults
 from tuner.study.run import run_study
 from tuner.study.spec import Executor, Goal, Method, SearchSpec, StudySpec
 from tuner.study_file import load_study, parse_study, study_text
+from tuner.tracking import Mirror
 
 _SCHEMA_VERSION = 1
 
 
 def run(
     study_file: Annotated[
-        Path | None, typer.Argument(metavar="[STUDY.YAML]", help="Study file; `tuner init` writes one to begin with.")
+        Path | None, typer.Argument(metavar="STUDY.YAML", help="Study file; `tuner init` writes one to begin with.")
     ] = None,
     record_bytes: Annotated[
         str | None,
@@ -135,14 +138,7 @@ def run(
 
 def _run(spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool) -> StudyResults:
     # Deferred: `tuner --help` needs neither.
-    from tuner.report.bundle import write_artifacts, write_study
-    from tuner.study.results import load_results
-    from tuner.tracking import Mirror
-
-    def report(of: Path, out: Path) -> None:
-        study = load_results(of)
-        for size in study.sizes:
-            write_artifacts(study, size, out / size.record_bytes)
+    from tuner.report.bundle import write_study
 
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = Mirror(folder, tracking, warn, extra_artifacts=report)
@@ -195,6 +191,11 @@ def _adjusted(
 ) -> StudySpec:
     """Limits and places of the command line win over those of the file."""
     changes: dict[str, Any] = {}
+    if until is not None:
+        try:
+            until = clock_time(until)
+        except ValueError as error:
+            raise typer.BadParameter(f"--until: {error}") from None
     if hours is not None or until is not None:
         changes = {"hours": hours, "until": until, "trials": trials}
     elif trials is not None:

@@ -101,7 +101,8 @@ def _line(standing: Standing, trial: Trial) -> str:
 def _remark(standing: Standing, trial: Trial) -> str:
     missed = [name for name, violation in trial.violations.items() if violation > 0]
     if missed:
-        return f"breaks {', '.join(missed)}"
+        # What was not measured for having missed something else is no news beside it.
+        return f"misses {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     on_front = "on the front: " if trial.number in standing.record.front and trial.kind is Kind.SEARCH else ""
     changes = [f"{name}={value}" for name, value in trial.values.items() if trial.kind is Kind.SEARCH]
     more = f" and {len(changes) - _CHANGES_SHOWN} more" if len(changes) > _CHANGES_SHOWN else ""

@@ -1,6 +1,7 @@
 """`tuner sync`: make MLflow show what a study's record holds."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from tuner.cli.console import ERR, OUT
 from tuner.exit_codes import ExitCode
 from tuner.record import SCHEMA_VERSION
 from tuner.study.home import find_study
+from tuner.study.results import load_results
 from tuner.study.store import SqliteStore
 from tuner.tracking import SyncOutcome, sync, tracking_of
 
@@ -45,7 +47,12 @@ def sync_study(
         store.close()
     with Progress(console=ERR, transient=True, disable=quiet or as_json) as bar:
         task = bar.add_task("trials in MLflow", total=None)
-        outcome = sync(folder, tracking, lambda shown, total: bar.update(task, completed=shown, total=total))
+        outcome = sync(
+            folder,
+            tracking,
+            lambda shown, total: bar.update(task, completed=shown, total=total),
+            extra_artifacts=report,
+        )
     if as_json:
         typer.echo(json.dumps(_record(folder.name, outcome), indent=2))
     elif outcome.error is None and not quiet:
@@ -59,6 +66,17 @@ def sync_study(
             soft_wrap=True,
         )
         raise typer.Exit(ExitCode.FAILED)
+
+
+def report(folder: Path, out: Path) -> None:
+    """Fill a folder with what stands beside a study's runs: a folder per record size."""
+    # Deferred: pictures need matplotlib, which takes its time to import.
+    from tuner.report.bundle import write_artifacts
+
+    study = load_results(folder)
+    for size in study.sizes:
+        if size.trials:
+            write_artifacts(study, size, out / size.record_bytes)
 
 
 def _record(study: str, outcome: SyncOutcome) -> dict[str, object]:

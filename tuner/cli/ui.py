@@ -19,7 +19,7 @@ from tuner.tracking.client import QUIET
 
 def ui(
     study: Annotated[
-        str | None, typer.Argument(metavar="[STUDY]", help="Whose MLflow to show; without it, the one of this folder.")
+        str | None, typer.Argument(metavar="STUDY", help="Whose MLflow to show; without it, the one of this folder.")
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on; a free one if it is taken.")] = 5000,
     host: Annotated[str, typer.Option(help="Address to listen on. MLflow asks nobody for a password.")] = "127.0.0.1",

@@ -39,6 +39,9 @@ def confirm(loop: TrialLoop, size: RecordSizes, rate_records_per_s: float | None
         what = "the winner" if winners == 1 else f"{winners} winners"
         loop.show.say(f"{size} B: measuring the baseline and {what} again, in turn, {rounds} rounds")
     for step in missing:
+        if not loop.may_start(None):
+            loop.show.say(f"{size} B: no bytes are left to confirm")
+            return
         proposal = Proposal(0, configs[step.fingerprint], {})
         loop.run_one(size, Kind.CONFIRM, proposal, rate_records_per_s, step.round)
 

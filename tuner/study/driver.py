@@ -1,5 +1,6 @@
 """The study's own course: burn in, search and confirm, record size by record size, until the budget ends."""
 
+import itertools
 import time
 import zlib
 from collections.abc import Callable
@@ -14,9 +15,11 @@ from search_spaces.space import SearchSpace
 from search_spaces.starting_points import starting_points
 from tuner.strategy import Proposal, Strategy
 from tuner.study.confirming import confirm, is_confirming
+from tuner.study.errors import TooManyFailures
 from tuner.study.judging import Ask
 from tuner.study.recommendation import pick
 from tuner.study.schedule import burnt_in, next_kind
+from tuner.study.size_record import SizeRecord
 from tuner.study.spec import Goal, Method, StudySpec
 from tuner.study.trial import Kind, State
 from tuner.study.trial_loop import TrialLoop, utc_now
@@ -75,7 +78,9 @@ class Driver:
             return
         left_s = loop.budget.left_s()
         ends_s = None if left_s is None else time.monotonic() + left_s / sizes_left - loop.confirm_s()
-        if not loop.may_start(ends_s):
+        left_bytes = loop.budget.left_bytes() or 0.0
+        of_others = left_bytes - left_bytes / sizes_left
+        if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=self._spec.search.burn_in_max):
             loop.show.say(f"{size} B: no time or bytes are left to search")
             return
         space = self.space_of(size)
@@ -87,7 +92,7 @@ class Driver:
         seeds = self._seeds(size, space)
         under_way: list[Ask] = []
         while True:
-            while loop.bench.free and loop.may_start(ends_s):
+            while loop.bench.free and loop.may_start(ends_s, of_others + loop.confirm_bytes(), len(under_way)):
                 ask = self._next(size, strategy, seeds, under_way)
                 if ask is None:
                     break
@@ -112,7 +117,7 @@ class Driver:
         if kind is None:
             return None
         asked = False
-        index = record.kinds[Kind.SEARCH] + sum(ask.kind is Kind.SEARCH for ask in under_way)
+        index = _next_index(record, under_way)
         proposal: Proposal | None
         if kind is Kind.BASELINE:
             proposal = Proposal(index, self._spec.baseline, {})
@@ -122,16 +127,26 @@ class Driver:
             proposal, asked = strategy.ask(index), True
         if proposal is None:
             return None
-        return loop.ask(size, kind, proposal, under_way=len(under_way), asked=asked, since_s=since_s)
+        return loop.ask(size, kind, proposal, under_way=under_way, asked=asked, since_s=since_s)
 
     def _burn_in(self, size: RecordSizes) -> float | None:
         """Measure the baseline until the broker is as fast as it gets; gives the fixed rate of the paced phase."""
         self.loop.show.say(f"{size} B: measuring the baseline until two in a row agree")
         capacities: list[float] = []
+        in_vain = 0
         while not burnt_in(capacities, self._spec.search.burn_in_max):
             trial = self.loop.run_one(size, Kind.BURN_IN, Proposal(0, self._spec.baseline, {}), None)
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
                 capacities.append(trial.metrics["records_per_s"])
+                in_vain = 0
+                continue
+            # A config that does not deliver is no failure elsewhere; but nothing can be compared with such a baseline.
+            in_vain += 1
+            if in_vain >= self._spec.safety.max_failures_in_a_row:
+                raise TooManyFailures(
+                    f"the baseline must be measured before anything else, but {in_vain} trials gave no number; the "
+                    f"last one: {trial.error}"
+                )
         if not self._spec.paced:
             return None
         rates = self._rates()
@@ -184,6 +199,13 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
         floor=spec.floor,
         topic_max_message_bytes=topic_max_message_bytes,
     )
+
+
+def _next_index(record: SizeRecord, under_way: list[Ask]) -> int:
+    """The first proposal that was not made, or that was lost under way with an earlier run."""
+    made = {trial.proposal for trial in record.trials}
+    made |= {ask.proposal.index for ask in under_way if ask.kind is Kind.SEARCH}
+    return next(index for index in itertools.count() if index not in made)
 
 
 def _within(space: SearchSpace, config: ProducerConfig) -> bool:

@@ -94,6 +94,7 @@ def trial_of(
         load_s=sum(measured.series[-1].at_s for measured in seen if measured.series),
         value_bytes=sum(_all_bytes(measured) for measured in seen),
         round=ask.round,
+        proposal=ask.proposal.index if ask.kind is Kind.SEARCH else None,
         sampler_state=dict(ask.proposal.sampler_state),
     )
     return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}

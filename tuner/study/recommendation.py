@@ -14,6 +14,8 @@ from tuner.study.results import SizeResults, StudyResults
 from tuner.study.spec import Goal
 from tuner.study.trial import Trial
 
+_ASKS: Final = {Goal.THROUGHPUT: "mb_per_s", Goal.LATENCY: "latency_p99_ms", Goal.BALANCED: None}
+
 TOLERATED_LOSS: Final = 0.9
 """A balanced config keeps this much of the baseline in every number, however much it gains in another."""
 
@@ -125,6 +127,12 @@ def recommend(
     if results.baseline is None:
         raise NoFeasibleConfig(
             f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
+        )
+    asked = _ASKS[goal]
+    if asked is not None and asked not in results.baseline_metrics:
+        raise NoFeasibleConfig(
+            f"goal {goal} needs {asked}, which {study.name} did not measure: it optimises "
+            f"{', '.join(objective.metric for objective in study.objectives)}"
         )
     confirmed = [found for found in results.confirmations if _wins(found, goal, conditions)]
     if confirmed:

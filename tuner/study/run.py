@@ -6,7 +6,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.local_pool import LocalPool
@@ -29,24 +30,13 @@ from tuner.study.spec import Executor, Method, StudySpec
 from tuner.study.store import STUDY_FILE, ResultsStore, SqliteStore, write_atomically
 from tuner.study.surroundings import all_facts
 from tuner.study.trial_loop import Show, TrialLoop, utc_now
+from tuner.tracking import Mirror
 
 SIMULATED_NOISE_RATIO: Final = 0.03
 
 
-class Mirror(Protocol):
-    """Shows the record elsewhere; `tuner.tracking.Mirror` is one."""
-
-    def start(self) -> None:
-        """Begin, in the background."""
-
-    def poke(self) -> None:
-        """The record has changed; never blocks."""
-
-    def finish(self, timeout_s: float) -> object:
-        """Catch up for so long at most, and stop."""
-
-
 MIRROR_PATIENCE_S: Final = 60.0
+_HASTE_S: Final = 5.0
 
 
 def run_study(
@@ -80,21 +70,25 @@ def run_study(
         folder.mkdir(parents=True, exist_ok=True)
         stack.enter_context(TargetLock(str(folder), spec.name, root=folder / "lock", on_wait=_refuse_second(spec.name)))
         store = stack.enter_context(closing(SqliteStore(folder)))
-        _begin(spec, study_text, folder, store)
-        # Spaces first: what can't be searched is said before anything is started.
+        if _is_finished(spec, store):
+            show.say(f"{spec.name} is finished; ask for more trials or time to go on, or give it another name")
+            return load_results(folder)
+        # Spaces first: what can't be searched is said before anything is started, or kept as what the study asks.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
+        _begin(spec, study_text, folder, store)
         poke: Callable[[], None] = lambda: None  # noqa: E731
         if mirror is not None:
             mirror.start()
-            stack.callback(mirror.finish, MIRROR_PATIENCE_S)
+            stack.push(_finishing(mirror, spec.name, show))
             poke = mirror.poke
         places, topic_max, facts = _places(spec, stack, show, simulated)
         for name, value in facts.items():
             store.set_fact(name, value)
-        pool = stack.enter_context(_pool(spec, folder, show))
-        bench = Bench(places, pool)
-        stack.callback(bench.close)
+        # Topics go after the load has ended: brokers that create topics by themselves would make them anew for it.
+        leases = stack.enter_context(ExitStack())
+        bench = Bench(places, stack.enter_context(_pool(spec, folder, show)))
+        leases.callback(bench.close)
         loop = _loop(spec, store, folder, bench, show, poke)
         try:
             Driver(loop, _strategies(spec), topic_max).run()
@@ -105,8 +99,25 @@ def run_study(
         return load_results(folder)
 
 
+def _finishing(mirror: Mirror, name: str, show: Show) -> Callable[..., None]:
+    """What ends the mirror when the study's context is left: patiently at the study's own end, at once otherwise."""
+
+    def leave(kind: type[BaseException] | None, *_: object) -> None:
+        outcome = mirror.finish(MIRROR_PATIENCE_S if kind is None else _HASTE_S)
+        if outcome.trials_behind or outcome.error:
+            show.say(
+                f"MLflow ({outcome.uri}) does not show everything yet: {outcome.error or 'no time was left'}; "
+                f"later: tuner sync {name}"
+            )
+
+    return leave
+
+
 def _begin(spec: StudySpec, study_text: str, folder: Path, store: ResultsStore) -> None:
     facts, question = store.facts(), question_of(spec)
+    if not store.trials():
+        # What has no answers yet may be asked otherwise: the address was mistyped, say.
+        facts = {name: value for name, value in facts.items() if name in ("study_id", "started_at")}
     if "question" in facts:
         check_unchanged(spec.name, question, facts["question"])
     new: dict[str, Any] = {
@@ -119,18 +130,43 @@ def _begin(spec: StudySpec, study_text: str, folder: Path, store: ResultsStore) 
         "seed": spec.search.seed,
         "trials_per_size": spec.search.trials,
         "tracking": {
-            "uri": spec.tracking.uri,
+            "uri": _without_secret(spec.tracking.uri),
             "experiment": spec.tracking.experiment,
             "enabled": spec.tracking.enabled,
         },
         "finished_at": None,
         "question": question,
+        "limits": _limits(spec),
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
     for name, value in new.items():
         store.set_fact(name, value)
     write_atomically(folder / STUDY_FILE, study_text.encode())
+
+
+def _is_finished(spec: StudySpec, store: ResultsStore) -> bool:
+    """Whether this very question, with the same limits, was answered before."""
+    facts = store.facts()
+    asked = {"question": question_of(spec), "limits": _limits(spec)}
+    return bool(facts.get("finished_at")) and all(facts.get(name) == value for name, value in asked.items())
+
+
+def _limits(spec: StudySpec) -> dict[str, Any]:
+    search = spec.search
+    return {
+        "record_sizes": [str(size) for size in spec.workload.record_sizes],
+        "trials": search.trials,
+        "hours": search.hours,
+        "until": search.until,
+        "max_bytes": search.max_bytes,
+        "rounds": spec.confirm.rounds,
+    }
+
+
+def _without_secret(uri: str | None) -> str | None:
+    """The URI as it may be kept: one with a password in it is not; `tuner sync --tracking-uri` names it again."""
+    return None if uri is not None and urlsplit(uri).password else uri
 
 
 def _all_sizes(before: list[str], now: list[str]) -> list[str]:

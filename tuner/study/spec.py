@@ -170,7 +170,7 @@ class TrackingSpec:
         enabled: Whether there is a mirror at all.
     """
 
-    uri: str | None = None
+    uri: str | None = field(default=None, repr=False)
     experiment: str | None = None
     enabled: bool = True
 

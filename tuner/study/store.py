@@ -91,15 +91,16 @@ class SqliteStore:
                 self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         except sqlite3.DatabaseError as error:
             self._db.close()
-            raise RecordDamaged(
-                f"{path} must be a SQLite file of ours, but: {error}; move it away to start anew"
-            ) from None
+            raise _damaged(path, error) from None
         except RecordDamaged:
             self._db.close()
             raise
 
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
         """See `ResultsStore.append`."""
+        # Refused before anything is written: the attachments of the trial that is there stay its own.
+        if self._rows("SELECT 1 FROM trials WHERE record_bytes = ? AND number = ?", trial.record_bytes, trial.number):
+            raise ValueError(f"a trial is kept once, but {trial.key} is there already")
         # Files first: a row never names an attachment that is not there.
         for name, value in (attachments or {}).items():
             write_atomically(self._attachment_path(trial, name), gzip.compress(json.dumps(value).encode(), 5))
@@ -115,10 +116,7 @@ class SqliteStore:
 
     def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
         """See `ResultsStore.trials`."""
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", (after,)
-            ).fetchall()
+        rows = self._rows("SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", after)
         return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
 
     def attachment(self, trial: Trial, name: str) -> Any:
@@ -133,18 +131,29 @@ class SqliteStore:
 
     def facts(self) -> dict[str, Any]:
         """See `ResultsStore.facts`."""
-        with self._lock:
-            rows = self._db.execute("SELECT name, body FROM facts").fetchall()
-        return {name: json.loads(body) for name, body in rows}
+        return {name: json.loads(body) for name, body in self._rows("SELECT name, body FROM facts")}
 
     def close(self) -> None:
         """See `ResultsStore.close`."""
         with self._lock:
             self._db.close()
 
+    def _rows(self, query: str, *values: str | int) -> list[Any]:
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:  # of the connection; of the file there is no kind of its own
+                raise
+            raise _damaged(self.folder / RESULTS_FILE, error) from None
+
     def _attachment_path(self, trial: Trial, name: str) -> Path:
         size = trial.record_bytes.replace(":", "-").replace(",", "_")
         return self.folder / "trials" / size / f"{trial.number:04d}-{name}.json.gz"
+
+
+def _damaged(path: Path, error: sqlite3.DatabaseError) -> RecordDamaged:
+    return RecordDamaged(f"{path} must be a SQLite file of ours, but: {error}; move it away to start anew")
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -54,6 +54,7 @@ class Trial:
         load_s: Seconds of load in it.
         value_bytes: Bytes of values acknowledged, warm-up included.
         round: Of the confirmation; None elsewhere.
+        proposal: Index of the proposal in the search; None elsewhere.
         sampler_state: What the sampler attached, to be given back when a study is resumed.
     """
 
@@ -80,6 +81,7 @@ class Trial:
     load_s: float = 0.0
     value_bytes: float = 0.0
     round: int | None = None
+    proposal: int | None = None
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -4,7 +4,7 @@ import datetime
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -88,6 +88,12 @@ class TrialLoop:
     _failures: int = 0
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
+    def __post_init__(self) -> None:
+        """What trials of earlier runs took is known."""
+        for record in self.records.values():
+            for trial in record.trials:
+                self._note(trial)
+
     def start(self, ask: Ask, rate_records_per_s: float | None) -> None:
         """Start measuring at a free place; without a rate there is no paced phase."""
         size, load = RecordSizes.parse(ask.record_bytes), self.spec.workload
@@ -120,9 +126,7 @@ class TrialLoop:
         self.store.append(trial, attachments)
         record.add(trial)
         self.budget.spend(trial)
-        self._recent_bytes.append(trial.value_bytes)
-        if trial.kind is not Kind.BURN_IN:
-            self._recent_s.append(trial.duration_s)
+        self._note(trial)
         self.poke()
         self.show.trial(self.standing(ask), trial)
         match done.error:
@@ -155,7 +159,7 @@ class TrialLoop:
         kind: Kind,
         proposal: Proposal,
         *,
-        under_way: int = 0,
+        under_way: Sequence[Ask] = (),
         asked: bool = False,
         confirm_round: int | None = None,
         since_s: float | None = None,
@@ -171,16 +175,23 @@ class TrialLoop:
             confirm_round: Of the confirmation.
             since_s: When work on it began, on `time.monotonic`; now by default.
         """
-        number = self.records[size].next_number + under_way
+        # Trials end in any order: one under way may have a higher number than all on record.
+        number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
         return Ask(str(size), number, kind, proposal, utc_now(), started_s, confirm_round, asked)
 
-    def may_start(self, ends_s: float | None) -> bool:
-        """Whether another trial fits before `ends_s` and into the bytes that are left."""
+    def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
+        """Whether another trial fits before `ends_s` and into the bytes that are left.
+
+        Args:
+            ends_s: On `time.monotonic`; None is no limit.
+            kept_bytes: Not to be touched.
+            others: Trials whose bytes are to be spent too: under way, or sure to follow.
+        """
         if ends_s is not None and time.monotonic() + self.mean_s() > ends_s:
             return False
         left = self.budget.left_bytes()
-        return left is None or left > max(self._recent_bytes, default=0.0)
+        return left is None or left - kept_bytes > (1 + others) * self._most_bytes()
 
     def mean_s(self) -> float:
         """Seconds that a trial takes, overhead included."""
@@ -188,7 +199,11 @@ class TrialLoop:
 
     def confirm_s(self) -> float:
         """Seconds that confirming one record size takes, at most."""
-        return self.spec.confirm.rounds * (1 + len(self.spec.confirm.goals)) * self.mean_s()
+        return self._confirm_trials() * self.mean_s()
+
+    def confirm_bytes(self) -> float:
+        """Bytes that confirming one record size writes, at most."""
+        return self._confirm_trials() * self._most_bytes()
 
     def standing(self, ask: Ask) -> Standing:
         """How far the record size of a trial is."""
@@ -217,6 +232,17 @@ class TrialLoop:
                 "ends_at": ends_at,
             },
         )
+
+    def _note(self, trial: Trial) -> None:
+        self._recent_bytes.append(trial.value_bytes)
+        if trial.kind is not Kind.BURN_IN:
+            self._recent_s.append(trial.duration_s)
+
+    def _most_bytes(self) -> float:
+        return max(self._recent_bytes, default=0.0)
+
+    def _confirm_trials(self) -> int:
+        return self.spec.confirm.rounds * (1 + len(self.spec.confirm.goals))
 
     def _trial_bytes(self) -> int:
         left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial

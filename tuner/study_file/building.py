@@ -73,7 +73,7 @@ class Builder:
             floor=DURABILITY[file.durability],
             objectives=asked.objectives,
             constraints=tuple(dict.fromkeys((*asked.constraints, *file.constraints))),
-            search=SearchSpec(**_values(file.search)),
+            search=SearchSpec(**{**_values(file.search), "trials": self._trials()}),
             confirm=ConfirmSpec(file.confirm.rounds, tuple(file.confirm.goals)),
             tracking=TrackingSpec(**_values(file.tracking)),
             safety=SafetySpec(
@@ -85,6 +85,12 @@ class Builder:
             executor=file.executor.kind,
             ray_address=file.executor.ray_address,
         )
+
+    def _trials(self) -> int | None:
+        """As many as asked for; where only another limit was given, as many as that allows."""
+        search = self.file.search
+        limited = search.hours is not None or search.until is not None or search.max_bytes is not None
+        return None if limited and "trials" not in search.model_fields_set else search.trials
 
     def _check_search(self) -> None:
         search = self.file.search

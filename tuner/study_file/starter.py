@@ -63,7 +63,7 @@ objectives: balanced
 # How configs are proposed. Whichever limit comes first ends the study.
 search:
   method: bayesian              # bayesian, gp, nsga2, random, quasi-random or grid
-  trials: 60                    # per record size; null leaves it to hours, until or max_bytes
+  trials: 60                    # per record size; left out or null beside hours, until or max_bytes: as these allow
 #  hours: 8                      # of the whole study
 #  until: "07:00"                # local time at which no new trial starts
 #  max_bytes: 2TB                # of values, in the whole study

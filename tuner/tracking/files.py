@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,24 +61,19 @@ def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> Non
         client.log_artifacts(run_id, folder)
 
 
-def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], report: Path) -> None:
+def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:
     """Put a report's files beside the runs of a study.
 
     Args:
         client: MLflow's.
-        run_ids: Parent runs by record size.
-        report: A folder; what lies in a folder of it that is named after a record size goes to that size's run alone,
-            all else to every one.
+        run_ids: Parent runs by record size, of those that have one.
+        sizes: All record sizes of the study.
+        report: A folder; what lies in a folder of it that is named as a record size goes to that size's run alone, all
+            else to every one.
     """
-    own = {folder_name(record_bytes) for record_bytes in run_ids}
     for record_bytes, run_id in run_ids.items():
         for entry in sorted(report.iterdir()):
-            if entry.name == folder_name(record_bytes):
+            if entry.name == record_bytes:
                 client.log_artifacts(run_id, str(entry))
-            elif entry.name not in own:
+            elif entry.name not in sizes:
                 client.log_artifact(run_id, str(entry))
-
-
-def folder_name(record_bytes: str) -> str:
-    """A record size or mix as the name of a folder, as the results store has it."""
-    return record_bytes.replace(":", "-").replace(",", "_")

@@ -101,6 +101,12 @@ class SizeView:
         """Of the parent run."""
         return f"{self.study.facts['study_id']}/{self.size.record_bytes}"
 
+    @property
+    def findings(self) -> str:
+        """What was found so far, in short: changes when the front or a recommendation does."""
+        picks = {str(goal): (pick.trial.number, pick.confirmed) for goal, pick in self.picks.items()}
+        return f"{self.size.front} {picks}"
+
     def trial_key(self, trial: Trial) -> str:
         """Of a trial's run."""
         return f"{self.key}/{trial.number}"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tuner.study.results import StudyResults, results_of
+from tuner.study.results import results_of
 from tuner.study.spec import TrackingSpec
 from tuner.study.store import ResultsStore
-from tuner.study.trial import Kind
+from tuner.study.trial import Kind, Trial
 from tuner.tracking.client import connect, experiment_id, reason
 from tuner.tracking.errors import ReportFailed, TrackingBusy
 from tuner.tracking.files import digest, latency_file, parent_files, upload, upload_report
@@ -52,6 +52,7 @@ class Session:
     ) -> None:
         self._store, self._folder, self._goes_on = store, folder, goes_on
         self._place = Place.of(tracking, folder.parent)
+        self._told: dict[str, str] = {}
         self._lock = (folder / _LOCK_FILE).open("a")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,8 +84,8 @@ class Session:
         """Show what the record holds.
 
         Args:
-            settle: Look at every run, not only at those that are new or have joined or left the front: gains of old
-                trials follow the baseline's median, and are put right then.
+            settle: Look at every run and file, not only at those that are new or that the front's moving changed:
+                gains of old trials follow the baseline's median, and are put right then.
             on_progress: Told how many trials are shown, and of how many.
 
         Raises:
@@ -106,10 +107,13 @@ class Session:
                     self._writer.end(child)
                 else:
                     self._writer.mark(key, view.marks(trial, parent.run_id))
-                self._show_latency(view, known, key, trial.number)
+                self._show_latency(view, known, trial)
                 done += 1
                 on_progress(done, total)
-            self._show_files(view, parent)
+            # Numbers in them change with every trial; what they say does not.
+            if settle or self._told.get(view.key) != view.findings:
+                self._show_files(view, parent)
+                self._told[view.key] = view.findings
             self._writer.end(shown)
 
     def add_report(self, make: Report) -> None:
@@ -124,21 +128,18 @@ class Session:
                 make(self._folder, Path(folder))
             except Exception as error:  # the report is another part's work, and may fail in any way
                 raise ReportFailed(f"the report could not be made ({reason(error, self._place)})") from error
-            upload_report(self._client, self._parents(study), Path(folder))
+            found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
+            parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
+            upload_report(self._client, parents, [size.record_bytes for size in study.sizes], Path(folder))
 
-    def _parents(self, study: StudyResults) -> dict[str, str]:
-        found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
-        return {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
-
-    def _show_latency(self, view: SizeView, known: Known, key: str, number: int) -> None:
-        trial = view.size.trial(number)
-        wanted = number in view.size.front or trial.kind is Kind.BASELINE
+    def _show_latency(self, view: SizeView, known: Known, trial: Trial) -> None:
+        wanted = trial.number in view.size.front or trial.kind is Kind.BASELINE
         if not wanted or _LATENCY_TAG in known.tags:
             return
         files = latency_file(self._store, trial)
         if files:
             upload(self._client, known.run_id, files)
-            self._writer.mark(key, {_LATENCY_TAG: "true"})
+            self._writer.mark(view.trial_key(trial), {_LATENCY_TAG: "true"})
 
     def _show_files(self, view: SizeView, parent: Known) -> None:
         files = parent_files(view)

@@ -1,0 +1,119 @@
+"""What a trial costs beyond its seconds of load, and how quickly a large study answers.
+
+python -m benchmarks.overhead [--real-trials 12] [--trials 2000] [--large 5000]
+
+1. On a real broker, with Ray, Optuna, MLflow and the results store: each trial's time less its seconds of load.
+2. The same with a runner that computes instead of measuring, so that thousands of trials fit into minutes: Ray,
+   storage, Optuna and MLflow are real, and the whole time of a trial is overhead. It must not grow.
+3. `tuner recommend` and `tuner front` on a study of thousands of trials.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from runners.measurement import Window
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes
+from tuner.study.results import StudyResults
+from tuner.study.run import run_study
+from tuner.study.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.study.trial import Kind, Trial
+from tuner.study.trial_loop import Standing
+from tuner.tracking import Mirror
+
+OVERHEAD_S = 0.7
+GROWTH_S = 0.2
+ANSWER_S = 2.0
+
+
+class _Quiet:
+    """A `Show` that counts aloud."""
+
+    def say(self, sentence: str) -> None:
+        """Nothing is of interest."""
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        """Nor are windows."""
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """A sign of life, now and then."""
+        if trial.number and trial.number % 250 == 0:
+            print(f"  trial {trial.number}: {trial.duration_s:.3f} s", flush=True)
+
+
+def main() -> None:
+    """Run all three; exit code 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--real-trials", type=int, default=12)
+    parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--large", type=int, default=5000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tuner-overhead-") as root:
+        folder = Path(root)
+        goals = [_real(folder, asked.real_trials), _long(folder, asked.trials), _large(folder, asked.large)]
+    sys.exit(0 if all(goals) else 1)
+
+
+def _spec(name: str, trials: int, **changes: object) -> StudySpec:
+    load = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(0.5, 1.0), paced=PhaseSpec(0.5, 1.0))
+    search = SearchSpec(trials=trials, burn_in_max=1)
+    return replace(StudySpec(name, load, search=search, confirm=ConfirmSpec(rounds=0)), **changes)  # type: ignore[arg-type]
+
+
+def _searched(results: StudyResults) -> list[Trial]:
+    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.BURN_IN]
+
+
+def _real(root: Path, trials: int) -> bool:
+    spec = _spec("real", trials)
+    mirror = Mirror(root / spec.name, spec.tracking, print)
+    results = run_study(spec, "", root / spec.name, _Quiet(), mirror)
+    # A config that can't hold the fixed rate is spared its second phase: such trials tell nothing here.
+    over = [trial.duration_s - spec.trial_s for trial in _searched(results) if "mb_per_s" in trial.metrics]
+    late = over[-5:]
+    print(f"real broker, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
+    return _told(f"median of the last {len(late)}", median(late), OVERHEAD_S)
+
+
+def _long(root: Path, trials: int) -> bool:
+    spec = _spec("long", trials)
+    mirror = Mirror(root / spec.name, spec.tracking, print)
+    results = run_study(spec, "", root / spec.name, _Quiet(), mirror, SimulatedRunner(0.03))
+    took = [trial.duration_s for trial in _searched(results)]
+    early, late = median(took[5:15]), median(took[-20:])
+    print(f"simulated load, {len(took)} trials: {early:.3f} s around trial 10, {late:.3f} s at the end")
+    return _told("growth", late - early, GROWTH_S)
+
+
+def _large(root: Path, trials: int) -> bool:
+    search = SearchSpec(method=Method.RANDOM, trials=trials, burn_in_max=1)
+    spec = _spec("large", trials, search=search, executor=Executor.SIMULATED)
+    run_study(spec, "", root / spec.name, _Quiet())
+    kept = []
+    for words in (["recommend", "large", "--record-bytes", "1000"], ["front", "large"]):
+        started = time.perf_counter()
+        subprocess.run(
+            [str(Path(sys.executable).with_name("tuner")), *words],
+            env={**os.environ, "KAFKA_TUNER_STUDIES": str(root)},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        kept.append(_told(f"tuner {words[0]} at {trials} trials", time.perf_counter() - started, ANSWER_S))
+    return all(kept)
+
+
+def _told(what: str, seconds: float, goal_s: float) -> bool:
+    kept = seconds < goal_s
+    print(f"{what}: {seconds:.3f} s (goal: under {goal_s:g} s: {'met' if kept else 'missed'})", flush=True)
+    return kept
+
+
+if __name__ == "__main__":
+    main()

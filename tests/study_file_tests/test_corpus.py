@@ -1,0 +1,131 @@
+"""Study files that load, and study files that don't: each of the latter says at its head what it is told."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from search_spaces.guarantee import DURABILITY
+from search_spaces.knob_change import KnobChange
+from tests.study_file_tests.reading import ENVIRON, EXAMPLES, GOOD, load
+from tuner.exit_codes import ExitCode, exit_code_of
+from tuner.study.spec import Executor, Method, PhaseSpec
+from tuner.study_file import StudyFileError, load_study
+
+BAD = sorted((Path(__file__).parent / "bad").glob("*.yaml"))
+_EXPECTED = re.compile(r"^# expect: line (\d+): (.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_good_files_load(path: Path) -> None:
+    spec, text = load_study(path, ENVIRON)
+    assert spec.name == (path.stem if "study:" not in text or path.stem == "empty_sections" else spec.name)
+    assert text == path.read_text()
+    assert spec.workload.record_sizes
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_bad_files_are_told_what_is_wrong(path: Path) -> None:
+    expected = _EXPECTED.findall(path.read_text())
+    assert expected, "a bad file says what is expected of it"
+    with pytest.raises(StudyFileError) as caught:
+        load_study(path, {})
+    found = [(problem.line, str(problem)) for problem in caught.value.problems]
+    for line, fragment in expected:
+        assert any(number == int(line) and fragment in said for number, said in found), str(caught.value)
+    lines = [line for line, _ in found]
+    assert lines == sorted(lines)
+    assert str(path) in str(caught.value)
+    assert exit_code_of(caught.value) is ExitCode.USAGE
+    assert "pydantic" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_secrets_written_out_are_not_repeated() -> None:
+    for path in BAD:
+        with pytest.raises(StudyFileError) as caught:
+            load_study(path, {})
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_load(path: Path) -> None:
+    spec, _ = load_study(path, {"KAFKA_BOOTSTRAP": "kafka1:9092", "KAFKA_PASSWORD": "hunter2"})
+    assert spec.name.startswith(("quickstart", "orders"))
+
+
+def test_the_quickstart_is_short() -> None:
+    spec, _ = load_study(next(path for path in EXAMPLES if path.stem == "quickstart"), {})
+    assert [str(sizes) for sizes in spec.workload.record_sizes] == ["100", "1000"]
+    assert spec.trial_s == pytest.approx(6.0)
+    assert spec.search.trials == 14
+    assert spec.search.trials * 2 * spec.trial_s < 180
+
+
+def test_everything_a_night_needs() -> None:
+    spec = load("overnight")
+    assert spec.search.method is Method.QUASI_RANDOM
+    assert (spec.search.trials, spec.search.hours, spec.search.until) == (None, 8.5, "07:00")
+    assert spec.search.max_bytes == 1_500_000_000_000
+    assert spec.search.transfer is False
+    assert spec.workload.saturate == PhaseSpec(0.5, 60.0)
+    assert spec.workload.paced == PhaseSpec(0.0, 30.0)
+    assert spec.workload.rate_records_per_s == 5000
+    assert spec.safety.broker_wait_s == 7200
+    assert spec.safety.min_free_disk_bytes == 0
+    assert spec.tracking.enabled is False
+    assert (spec.executor, spec.ray_address) == (Executor.RAY, "ray://head:10001")
+
+
+def test_properties_mean_what_they_say() -> None:
+    values = load("properties").baseline.values
+    assert values["acks"] == "-1"
+    assert values["enable.idempotence"] == "true"
+    assert values["linger.ms"] == "0.5"
+    assert values["batch.size"] == "1000000"
+
+
+def test_knobs_are_told_apart() -> None:
+    space = load("space").space
+    assert space["linger.ms"] == KnobChange(low=0.1, high=50, log=True, steps=5)
+    assert space["acks"] == KnobChange(choices=("1", "all"))
+    assert space["batch.size"] == KnobChange(off=True)
+    assert space["socket.nagle.disable"] == KnobChange()
+    assert space["enable.idempotence"] == KnobChange(value="false")
+    assert space["compression.level.zstd"] == KnobChange(low=1, high=3)
+    assert load("space").floor == DURABILITY["leader"]
+
+
+def test_other_names_of_the_client_become_its_own() -> None:
+    spec = load("other_names")
+    assert spec.baseline.values == {"linger.ms": "5", "retries": "3"}
+    assert spec.space == {"max.in.flight.requests.per.connection": KnobChange(value="5")}
+
+
+def test_a_preset_brings_its_constraints() -> None:
+    spec = load("judging")
+    assert [objective.metric for objective in spec.objectives] == ["latency_p99_ms"]
+    assert [str(constraint) for constraint in spec.constraints] == [
+        "mb_per_s >= 0.9 x baseline",
+        "latency_p99_ms <= 10",
+        "mb_per_s >= 0.5 x baseline",
+        "wire_bytes_per_value_byte <= 1",
+    ]
+
+
+def test_files_are_found_beside_the_study_file() -> None:
+    spec = load("command_config")
+    assert spec.targets[0].connection["security.protocol"] == "sasl_plaintext"
+    assert "bootstrap.servers" not in spec.targets[0].connection
+    assert spec.baseline.values == {"acks": "-1", "linger.ms": "20"}
+    assert "only-in-the-file" not in repr(spec)
+
+
+def test_several_targets() -> None:
+    assert [target.bootstrap for target in load("several_targets").targets] == ["one:9092", "two:9092,three:9092"]
+
+
+def test_an_empty_section_has_its_defaults() -> None:
+    empty, least = load("empty_sections"), load("three_lines")
+    assert (empty.search, empty.confirm, empty.targets) == (least.search, least.confirm, least.targets)

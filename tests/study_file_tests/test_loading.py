@@ -1,0 +1,79 @@
+"""Reading from disk, the least file, and what is too much."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.workload import RecordSizes
+from tests.study_file_tests.reading import LEAST, parse
+from tuner.study.spec import PRESETS, Goal, StudySpec, WorkloadSpec
+from tuner.study_file import StudyFileError, load_study
+
+
+def test_three_lines_are_a_study(tmp_path: Path) -> None:
+    path = tmp_path / "orders.yaml"
+    path.write_text("workload:\n  record_bytes:\n    - 1000\n")
+    spec, _ = load_study(path, {})
+    assert spec == StudySpec(name="orders", workload=WorkloadSpec((RecordSizes.fixed(1000),)))
+    assert spec.objectives == PRESETS[Goal.BALANCED][0]
+
+
+def test_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "orders.yaml"
+    path.write_bytes(b"\xef\xbb\xbfworkload:\r\n  record_bytes: 10\r\n")
+    spec, text = load_study(path, {})
+    assert str(spec.workload.record_sizes[0]) == "10"
+    assert text == "workload:\r\n  record_bytes: 10\r\n"
+
+
+def test_a_file_name_that_is_no_name_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "my orders.yaml"
+    path.write_text(LEAST)
+    with pytest.raises(StudyFileError, match="give the study one"):
+        load_study(path, {})
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"workload:\n  record_bytes: 1\nstudy: \xff\n", "line 3: a study file is UTF-8 text"),
+        (b"#" * 1_000_001, "at most 1000000 bytes"),
+        (b"workload:\n  record_bytes: 1 \x07\n", "line 2: a study file holds printable text"),
+    ],
+)
+def test_files_that_are_no_text(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "orders.yaml"
+    path.write_bytes(data)
+    with pytest.raises(StudyFileError, match=said):
+        load_study(path, {})
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(StudyFileError, match="a study file must be readable: No such file"):
+        load_study(tmp_path / "orders.yaml", {})
+    with pytest.raises(StudyFileError, match="a study file must be readable: Is a directory"):
+        load_study(tmp_path, {})
+
+
+def test_the_message_has_an_end() -> None:
+    with pytest.raises(StudyFileError, match="has 100 problems") as caught:
+        parse(LEAST + "".join(f"key{number}: 1\n" for number in range(100)))
+    assert str(caught.value).endswith("and 60 more")
+    with pytest.raises(StudyFileError, match="at most 2000 values"):
+        parse(LEAST + "".join(f"key{number}: 1\n" for number in range(50_000)))
+
+
+def test_one_problem_reads_as_one_line() -> None:
+    with pytest.raises(StudyFileError) as caught:
+        parse(LEAST + "search: {trials: none}\n")
+    said = "study.yaml, line 2, search.trials: this is a whole number from 1 to 1,000,000, but got 'none'"
+    assert str(caught.value) == said
+
+
+def test_several_problems_read_as_a_list() -> None:
+    with pytest.raises(StudyFileError) as caught:
+        parse("search: {trials: none}\n" + LEAST + "durability: some\n")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "study.yaml has 2 problems:"
+    assert lines[1].startswith("  line 1, search.trials: ")
+    assert lines[2].startswith("  line 3, durability: ")

@@ -1,0 +1,151 @@
+"""What is written reads back: files made of options, the starter, the schema."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.workload import RecordSizes
+from search_spaces.guarantee import DURABILITY
+from search_spaces.knob_change import KnobChange
+from tests.study_file_tests.reading import EXAMPLES, GOOD, LEAST, parse
+from tuner.study.spec import Method, PhaseSpec, StudySpec
+from tuner.study_file import StudyFileError, json_schema, parse_study, starter_text, study_text
+from tuner.study_file.errors import Problems
+from tuner.study_file.reading import read_yaml
+
+
+def _back(text: str) -> StudySpec:
+    return parse_study(text, name="unnamed", folder=Path("/"), origin="options", environ={})
+
+
+def test_options_round_trip(tmp_path: Path) -> None:
+    client, producer = tmp_path / "client ${A} #1.properties", tmp_path / "producer: x.properties"
+    client.write_text("security.protocol=ssl\n")
+    producer.write_text("acks=all\n")
+    text = study_text(
+        ["100", "100:70,1000:30", "64KiB"],
+        "night",
+        bootstrap="one:9092,two:9092",
+        command_config=client,
+        like="orders",
+        current=producer,
+        space={"linger.ms": {"low": 1, "high": 10}, "batch.size": "off", "acks": "all"},
+        durability="all",
+        objectives="latency",
+        constraints=["latency_p99_ms <= 10"],
+        method="random",
+        trials=20,
+        hours=8,
+        until="07:00",
+        max_bytes="50GB",
+        seed=0,
+        rounds=0,
+        warmup="1s",
+        measured=2.5,
+        executor="local",
+    )
+    spec = _back(text)
+    assert spec.name == "night"
+    assert [str(sizes) for sizes in spec.workload.record_sizes] == ["100", "100:0.7,1000:0.3", "65536"]
+    assert spec.targets[0].bootstrap == "one:9092,two:9092"
+    assert spec.targets[0].connection == {"security.protocol": "ssl"}
+    assert spec.baseline.values == {"acks": "-1"}
+    assert spec.space["batch.size"] == KnobChange(off=True)
+    assert spec.floor == DURABILITY["all"]
+    assert [str(constraint) for constraint in spec.constraints] == [
+        "mb_per_s >= 0.9 x baseline",
+        "latency_p99_ms <= 10",
+    ]
+    assert (spec.search.method, spec.search.trials, spec.search.hours) == (Method.RANDOM, 20, 8)
+    assert (spec.search.until, spec.search.max_bytes, spec.search.seed) == ("07:00", 50 * 10**9, 0)
+    assert spec.confirm.rounds == 0
+    assert spec.workload.saturate == spec.workload.paced == PhaseSpec(1.0, 2.5)
+
+
+def test_only_what_is_given_is_written() -> None:
+    assert yaml.safe_load(study_text(["1000"], "x")) == {"study": {"name": "x"}, "workload": {"record_bytes": [1000]}}
+
+
+@pytest.mark.parametrize("name", ["1e6", "true", "null", "12-30", "off", "2026", "0x1F", "1.5"])
+def test_names_that_look_like_something_else(name: str) -> None:
+    assert _back(study_text(["1"], name)).name == name
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=30))
+def test_any_text_round_trips(topic: str) -> None:
+    assert _back(study_text(["1"], "x", bootstrap="a:1", topic=topic)).targets[0].topic == topic
+
+
+def test_wrong_options_are_told_when_read() -> None:
+    with pytest.raises(StudyFileError, match=r"options, line \d+, search.method"):
+        _back(study_text(["1"], "x", method="bayes"))
+
+
+def test_the_starter_states_the_defaults() -> None:
+    sizes = (RecordSizes.fixed(100), RecordSizes.fixed(1000))
+    assert parse(starter_text()) == parse("workload: {record_bytes: [100, 1000]}\n")
+    assert parse(starter_text()).workload.record_sizes == sizes
+
+
+OPTIONS = [line for line in starter_text().splitlines() if re.match(r"#(  )?\w+: ", line)]
+
+
+@pytest.mark.parametrize("line", OPTIONS)
+def test_each_option_of_the_starter_can_be_used(line: str, tmp_path: Path) -> None:
+    (tmp_path / "producer.properties").write_text("acks=all\n")
+    text = starter_text().replace(line, line[1:])
+    if line.startswith(("#target", "#  container")):
+        text = text.replace("  brokers: 1 ", "  #brokers: 1 ")
+    if line.startswith("#target"):
+        text = text.replace("\ntarget:\n", "\n")
+    spec = parse_study(text, name="x", folder=tmp_path, origin="starter", environ={})
+    assert spec != parse(starter_text())
+
+
+def _schema() -> Any:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in (*GOOD, *EXAMPLES) if path.stem != "other_names"], ids=lambda p: p.stem
+)
+def test_the_schema_takes_what_loads(path: Path) -> None:
+    _schema().validate(read_yaml(path.read_text(), Problems("a file")))
+
+
+def test_the_schema_takes_the_starter() -> None:
+    _schema().validate(read_yaml(starter_text(), Problems("a file")))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "search: {trails: 5}",
+        "search: {trials: 0}",
+        "space: {linger_ms: 5}",
+        "space: {linger.ms: {lwo: 5}}",
+        "baseline: {sasl.password: x}",
+        "durability: most",
+        "objectives: [latency]",
+        "confirm: {goals: [speed]}",
+    ],
+)
+def test_the_schema_refuses_what_does_not(line: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        _schema().validate(read_yaml(LEAST + line, Problems("a file")))
+
+
+def test_the_schema_describes_every_key() -> None:
+    schema = json_schema()
+    assert schema["$schema"].endswith("2020-12/schema")
+    for section in (schema, *schema["$defs"].values()):
+        for name, key in section["properties"].items():
+            assert "description" in key or "$ref" in key, name

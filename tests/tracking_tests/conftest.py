@@ -1,0 +1,93 @@
+"""MLflow stores of the tests: made once, as that takes seconds, and copied."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tuner.study.spec import TrackingSpec
+from tuner.tracking import Place
+from tuner.tracking.client import connect
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let pass what MLflow and its database do that will be an error in later releases of what they stand on."""
+    for item in items:
+        if _HERE in item.path.parents:
+            for category in ("sqlalchemy.exc.SADeprecationWarning", "DeprecationWarning", "FutureWarning"):
+                item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))
+
+
+@pytest.fixture(autouse=True)
+def no_place_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test writes to the MLflow of whoever runs it."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+_CREATE = """
+import sys
+from pathlib import Path
+from tuner.study.spec import TrackingSpec
+from tuner.tracking import Place
+from tuner.tracking.client import connect
+
+connect(Place.of(TrackingSpec(), Path(sys.argv[1])))
+"""
+
+
+@pytest.fixture(scope="session")
+def created(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A SQLite file with MLflow's tables, made in a process of its own, and what that printed."""
+    folder = tmp_path_factory.mktemp("empty-store")
+    words = [sys.executable, "-c", _CREATE, str(folder)]
+    ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    return folder / "mlflow.db", ran.stdout
+
+
+@pytest.fixture(scope="session")
+def empty_store(created: tuple[Path, str]) -> Path:
+    """A SQLite file with MLflow's tables."""
+    return created[0]
+
+
+@pytest.fixture(scope="session")
+def told_at_creation(created: tuple[Path, str]) -> str:
+    """What was printed when the file was made."""
+    return created[1]
+
+
+@pytest.fixture
+def root(tmp_path: Path, empty_store: Path) -> Path:
+    """A folder of studies beside an empty MLflow; what people call folders is part of it."""
+    folder = tmp_path / "my studies, 100%"
+    folder.mkdir()
+    shutil.copy(empty_store, folder)
+    return folder
+
+
+@pytest.fixture
+def client(root: Path) -> "MlflowClient":
+    """Looks at what the mirror left in the MLflow beside the studies."""
+    return connect(Place.of(TrackingSpec(), root))
+
+
+@pytest.fixture
+def new_store(tmp_path: Path, empty_store: Path) -> Callable[[str], str]:
+    """Makes further empty MLflow stores; returns their URIs."""
+
+    def make(name: str) -> str:
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(empty_store, folder)
+        return Place.of(TrackingSpec(), folder).uri
+
+    return make

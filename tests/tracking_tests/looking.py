@@ -1,0 +1,29 @@
+"""Looks at what stands in MLflow."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+
+def runs(client: "MlflowClient", condition: str = "") -> "dict[str, Run]":
+    """All runs that keep a condition, by name; two of one name are an error."""
+    experiments = [each.experiment_id for each in client.search_experiments()]
+    found = list(client.search_runs(experiments, condition, max_results=1_000))
+    by_name = {run.info.run_name: run for run in found}
+    assert len(by_name) == len(found), sorted(run.info.run_name for run in found)
+    return by_name
+
+
+def numbers(client: "MlflowClient", condition: str) -> list[int]:
+    """Numbers of the trials that keep a condition."""
+    return sorted(int(run.data.tags["tuner.trial"]) for run in runs(client, condition).values())
+
+
+def files(client: "MlflowClient", run: "Run", path: str | None = None) -> set[str]:
+    """Paths of the artifacts of a run."""
+    found: set[str] = set()
+    for each in client.list_artifacts(run.info.run_id, path):
+        found |= files(client, run, each.path) if each.is_dir else {each.path}
+    return found

@@ -1,0 +1,104 @@
+"""Studies on record that nobody ran."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from search_spaces.producer_config import ProducerConfig
+from tuner.study.store import STUDY_FILE, SqliteStore
+from tuner.study.trial import Kind, State, Trial, guarantee_of
+
+BEGAN = datetime(2025, 3, 1, 22, 0, tzinfo=UTC)
+OBJECTIVES = ["mb_per_s", "latency_p99_ms"]
+BASELINE = (10.0, 20.0)
+
+
+def trial(
+    number: int,
+    mb_per_s: float = BASELINE[0],
+    p99_ms: float = BASELINE[1],
+    *,
+    size: str = "1000",
+    kind: Kind = Kind.SEARCH,
+    **changes: Any,
+) -> Trial:
+    """A trial that kept every constraint; searched ones have a linger that is their number."""
+    config = ProducerConfig.parse({"linger.ms": number} if kind is Kind.SEARCH else {})
+    good: dict[str, Any] = {
+        "record_bytes": size,
+        "number": number,
+        "kind": kind,
+        "state": State.COMPLETE,
+        "values": config.values,
+        "fingerprint": config.fingerprint,
+        "guarantee": guarantee_of(config),
+        "metrics": {
+            "mb_per_s": mb_per_s,
+            "records_per_s": mb_per_s * 1_000,
+            "latency_p99_ms": p99_ms,
+            "delivered_ratio": 1.0,
+        },
+        "objectives": (mb_per_s, p99_ms),
+        "violations": {"delivered_ratio >= 1": 0.0},
+        "verdict": "broker",
+        "worker": "local",
+        "started_at": (BEGAN + timedelta(seconds=30 * number)).isoformat(),
+        "duration_s": 25.0,
+    }
+    return Trial(**{**good, **changes})
+
+
+def baseline(number: int = 0, size: str = "1000") -> Trial:
+    """The baseline."""
+    return trial(number, size=size, kind=Kind.BASELINE)
+
+
+def failed(number: int) -> Trial:
+    """A trial of which nothing was learnt."""
+    return trial(number, state=State.FAILED, metrics={}, objectives=(), violations={}, error="a worker was lost")
+
+
+def confirming(found: Trial, first: int, rounds: int = 3) -> Iterator[Trial]:
+    """Rounds in which a config is measured in turn with the baseline, a little apart each time."""
+    for each in range(rounds):
+        ours, theirs = first + 2 * each, first + 2 * each + 1
+        wobble = 1 + each / 100
+        mb_per_s, p99_ms = found.metrics["mb_per_s"] * wobble, found.metrics["latency_p99_ms"]
+        same: dict[str, Any] = {"values": found.values, "fingerprint": found.fingerprint}
+        yield trial(ours, mb_per_s, p99_ms, kind=Kind.CONFIRM, round=each, **same)
+        yield trial(theirs, kind=Kind.CONFIRM, round=each)
+
+
+def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
+    """A study on record with these trials; the caller closes the store.
+
+    Args:
+        folder: Its own; its name is the study's.
+        trials: In the order they ended.
+        facts: Instead of the usual ones.
+    """
+    store = SqliteStore(folder)
+    (folder / STUDY_FILE).write_text("study: night\nworkload:\n  record_sizes: [1000]\n", encoding="utf-8")
+    usual: dict[str, Any] = {
+        "study_id": f"id-of-{folder.name}",
+        "name": folder.name,
+        "target": "embedded",
+        "record_sizes": ["1000"],
+        "objectives": OBJECTIVES,
+        "rates": {"1000": 3_000.0},
+        "method": "bayesian",
+        "seed": 7,
+        "started_at": BEGAN.isoformat(),
+        "finished_at": None,
+        "client_version": "2.16.0",
+        "broker_version": "4.3.1",
+        "host": {"cpus": 2, "fingerprint": "host-1"},
+        "cluster": {"brokers": 1, "fingerprint": "cluster-1"},
+        "tracking": {"uri": None, "experiment": None, "enabled": True},
+    }
+    for name, value in {**usual, **facts}.items():
+        store.set_fact(name, value)
+    for each in trials:
+        store.append(each)
+    return store

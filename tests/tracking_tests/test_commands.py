@@ -1,0 +1,135 @@
+"""`tuner sync` and `tuner ui`."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from runners.clusters.ports import free_ports
+from tests.tracking_tests.looking import files, runs
+from tests.tracking_tests.studies import baseline, study, trial
+from tuner.cli.sync import report, sync_study
+from tuner.cli.ui import ui
+from tuner.study.errors import StudyNotFound
+from tuner.study.spec import Goal
+from tuner.tracking import TrackingError, recommend_from_tracking, sync, tracking_of
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+app = typer.Typer()
+app.command("sync")(sync_study)
+app.command("ui")(ui)
+
+Served = list[tuple[list[str], dict[str, str]]]
+
+
+@pytest.fixture(autouse=True)
+def studies(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One study, where the commands look for studies."""
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    study(root / "night", baseline(), trial(1)).close()
+
+
+@pytest.fixture(autouse=True)
+def short_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take their time, and are somebody else's."""
+    monkeypatch.setattr("tuner.cli.sync.report", lambda _, out: (out / "the-report.html").write_text("short"))
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Served:
+    """What would have been run instead of us."""
+    found: Served = []
+
+    def execve(_: str, words: list[str], environment: dict[str, str]) -> None:
+        found.append((words, environment))
+
+    monkeypatch.setattr(os, "execve", execve)
+    return found
+
+
+def tuner(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def test_sync_says_what_it_wrote(client: "MlflowClient") -> None:
+    ended = tuner("sync", "night", "--json")
+    assert ended.exit_code == 0
+    told = json.loads(ended.stdout)
+    assert (told["study"], told["runs_written"], told["trials_behind"], told["error"]) == ("night", 3, 0, None)
+    assert "shows night: 0 runs written" in tuner("sync", "night").stdout
+    assert "the-report.html" in files(client, runs(client)["night/1000B"])
+
+
+def test_the_report_has_a_folder_per_record_size_that_was_measured(root: Path, tmp_path: Path) -> None:
+    study(root / "two", baseline(), trial(1), record_sizes=["1000", "100"]).close()
+    report(root / "two", tmp_path / "out")
+    assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["1000"]
+    assert (tmp_path / "out" / "1000" / "front.png").is_file()
+
+
+def test_sync_says_so_when_the_server_is_away() -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    ended = tuner("sync", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
+    assert ended.exit_code == 1
+    assert f"error: MLflow at http://me:***@127.0.0.1:{port} must show night" in ended.stderr
+    assert "it does not answer" in ended.stderr
+
+
+def test_sync_goes_where_the_study_went(new_store: Callable[[str], str], root: Path) -> None:
+    uri = new_store("elsewhere")
+    study(root / "other", baseline(), tracking={"uri": uri, "experiment": "mine", "enabled": True}).close()
+    assert json.loads(tuner("sync", "other", "--json").stdout)["uri"] == uri
+
+
+def test_ui_serves_the_store_beside_the_studies(served: Served, root: Path) -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    assert tuner("ui", "--port", str(port)).exit_code == 0
+    ((words, environment),) = served
+    assert words[words.index("--host") + 1] == "127.0.0.1"
+    assert words[words.index("--port") + 1] == str(port)
+    assert words[words.index("--artifacts-destination") + 1] == str(root / "mlartifacts")
+    assert environment["MLFLOW_BACKEND_STORE_URI"].startswith("sqlite:///")
+    assert environment["MLFLOW_DISABLE_TELEMETRY"] == "true"
+
+
+def test_ui_takes_another_port_when_one_is_taken(served: Served) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = tuner("ui", "--port", str(port))
+    assert f"port {port} is taken" in ended.stderr
+    assert served[0][0][served[0][0].index("--port") + 1] != str(port)
+
+
+def test_ui_names_a_server_that_is_there_already(served: Served) -> None:
+    ended = tuner("ui", "--tracking-uri", "https://me:secretword@mlflow.example:5000")
+    assert ended.stdout == "https://me:***@mlflow.example:5000\n"
+    assert not served
+
+
+def test_ui_says_so_when_there_is_nothing_to_show(served: Served, root: Path) -> None:
+    (root / "mlflow.db").unlink()
+    ended = tuner("ui")
+    assert isinstance(ended.exception, StudyNotFound)
+    assert "`tuner run` or `tuner sync` makes it" in str(ended.exception)
+    assert not served
+
+
+def test_a_recommendation_that_is_not_there_is_answered_with_those_that_are(root: Path) -> None:
+    sync(root / "night", tracking_of({}))
+    cases: list[tuple[str | None, str, str, type[Exception], str]] = [
+        (None, "day", "1000", StudyNotFound, "there are: night"),
+        (None, "night", "10", StudyNotFound, "there are: 1000"),
+        ("sqlite:////nowhere/mlflow.db", "night", "1000", TrackingError, "must be there"),
+        ("http://127.0.0.1:9", "night", "1000", TrackingError, "it does not answer"),
+    ]
+    for uri, name, record_bytes, error, message in cases:
+        with pytest.raises(error, match=message):
+            recommend_from_tracking(uri, name, record_bytes, Goal.BALANCED)

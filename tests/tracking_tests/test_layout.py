@@ -1,0 +1,179 @@
+"""What MLflow shows of a study."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.tracking_tests.looking import files, numbers, runs
+from tests.tracking_tests.studies import BEGAN, baseline, confirming, failed, study, trial
+from tuner.study.spec import TrackingSpec
+from tuner.tracking import sync
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+HERE = TrackingSpec()
+
+
+def test_a_study_is_one_run_per_record_size_with_one_below_it_per_trial(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline(), trial(1), baseline(size="100"), record_sizes=["1000", "100"]).close()
+    outcome = sync(root / "night", HERE)
+    assert (outcome.runs_written, outcome.trials_behind, outcome.error) == (5, 0, None)
+    experiment = client.get_experiment_by_name("kafka-tuner/embedded")
+    assert experiment is not None
+    found = list(client.search_runs([experiment.experiment_id]))
+    parents = {run.data.tags["tuner.record_bytes"]: run for run in found if run.data.tags["tuner.kind"] == "study"}
+    assert {run.info.run_name for run in parents.values()} == {"night/1000B", "night/100B"}
+    for run in found:
+        if run.data.tags["tuner.kind"] != "study":
+            parent = parents[run.data.tags["tuner.record_bytes"]]
+            assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+            assert run.info.run_name.startswith("trial-000")
+
+
+def test_a_trial_has_its_own_times_numbers_and_tags(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline(), trial(1, 20.0, 10.0)).close()
+    sync(root / "night", HERE)
+    run = runs(client)["trial-0001"]
+    began_ms = int(BEGAN.timestamp() * 1000)
+    assert (run.info.start_time, run.info.end_time) == (began_ms + 30_000, began_ms + 55_000)
+    assert run.data.metrics == {
+        "mb_per_s": 20.0,
+        "records_per_s": 20_000.0,
+        "latency_p99_ms": 10.0,
+        "delivered_ratio": 1.0,
+        "duration_s": 25.0,
+        "mb_per_s_gain": 2.0,
+        "latency_p99_ms_gain": 2.0,
+    }
+    for name, text in {
+        "tuner.study": "night",
+        "tuner.record_bytes": "1000",
+        "tuner.trial": "1",
+        "tuner.kind": "search",
+        "tuner.feasible": "true",
+        "tuner.verdict": "broker",
+        "tuner.client_version": "2.16.0",
+        "tuner.broker_version": "4.3.1",
+        "tuner.key": "id-of-night/1000/1",
+    }.items():
+        assert run.data.tags[name] == text
+
+
+def test_baseline_and_trials_stand_in_the_same_columns(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline(), trial(1)).close()
+    sync(root / "night", HERE)
+    found = runs(client)
+    assert found["trial-0000"].data.params.keys() == found["trial-0001"].data.params.keys()
+    assert found["trial-0000"].data.params["linger.ms"] == "5"
+    assert found["trial-0001"].data.params["linger.ms"] == "1"
+
+
+def test_only_a_trial_without_measurement_has_failed(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline(), failed(1), trial(2, violations={"latency_p99_ms <= 10": 0.5})).close()
+    sync(root / "night", HERE)
+    found = runs(client)
+    assert found["trial-0001"].info.status == "FAILED"
+    assert found["trial-0002"].info.status == "FINISHED"
+    assert numbers(client, "tags.`tuner.feasible` = 'false' and tags.`tuner.kind` = 'search'") == [1, 2]
+
+
+def test_the_front_can_be_searched_for_also_after_it_has_moved(root: Path, client: "MlflowClient") -> None:
+    store = study(root / "night", baseline(), trial(1, 12.0, 15.0), trial(2, 9.0, 5.0))
+    sync(root / "night", HERE)
+    assert numbers(client, "tags.`tuner.pareto` = 'true'") == [1, 2]
+    store.append(trial(3, 20.0, 14.0))
+    store.close()
+    sync(root / "night", HERE)
+    assert numbers(client, "tags.`tuner.pareto` = 'true'") == [2, 3]
+    assert numbers(client, "tags.`tuner.pareto` = 'false'") == [0, 1]
+
+
+def test_the_parent_shows_what_was_reached_and_when(root: Path, client: "MlflowClient") -> None:
+    best = trial(2, 20.0, 10.0)
+    facts = {"finished_at": BEGAN.isoformat()}
+    study(root / "night", baseline(), trial(1, 15.0, 20.0), best, *confirming(best, 3), **facts).close()
+    sync(root / "night", HERE)
+    parent = runs(client)["night/1000B"]
+    assert parent.info.status == "FINISHED"
+    assert parent.info.end_time == int(BEGAN.timestamp() * 1000) + 30_000 * 8 + 25_000
+    volume = {each.step: each.value for each in client.get_metric_history(parent.info.run_id, "hypervolume")}
+    assert volume == {0: 1.0, 1: 1.5, **dict.fromkeys(range(2, 9), 4.0)}
+    metrics = parent.data.metrics
+    assert (metrics["trials"], metrics["front_size"], metrics["best_mb_per_s"]) == (9.0, 1.0, 20.0)
+    low, gain, high = (metrics[f"throughput/mb_per_s_gain{end}"] for end in ("_low", "", "_high"))
+    assert 2.0 <= low <= gain <= high < 2.1
+    assert numbers(client, "tags.`tuner.recommended` = 'true'") == [2]
+
+
+def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
+    store = study(root / "night", baseline(), trial(1, 20.0, 10.0))
+    sync(root / "night", HERE)
+    slower = trial(2, 5.0, 20.0)
+    store.append(trial(2, 5.0, 20.0, kind=baseline().kind, values={}, fingerprint=slower.fingerprint))
+    store.close()
+    sync(root / "night", HERE)
+    found = runs(client)
+    assert found["trial-0001"].data.metrics["mb_per_s_gain"] == 20.0 / 7.5
+    assert found["night/1000B"].data.metrics["hypervolume"] == 20.0 / 7.5 * 2.0
+
+
+def test_the_files_beside_the_parent_are_enough_to_use_the_result(root: Path, client: "MlflowClient") -> None:
+    best = trial(1, 20.0, 10.0)
+    study(root / "night", baseline(), best, *confirming(best, 2)).close()
+    sync(root / "night", HERE)
+    parent = runs(client)["night/1000B"]
+    recommended = {f"recommended/{goal}.{end}" for goal in ("throughput", "latency", "balanced") for end in _ENDS}
+    assert files(client, parent) == {"front.json", "front.csv", "study.yaml"} | recommended
+    text = Path(client.download_artifacts(parent.info.run_id, "recommended/latency.properties")).read_text()
+    assert "linger.ms=1\n" in text
+
+
+_ENDS = ("json", "properties")
+
+
+def test_histograms_are_kept_of_the_front_and_the_baseline(root: Path, client: "MlflowClient") -> None:
+    kept = {"paced": {"latency": {"hdr": "abc"}, "series": [1, 2]}}
+    store = study(root / "night")
+    for each in (baseline(), trial(1, 20.0, 10.0), trial(2, 9.0, 30.0)):
+        store.append(each, kept)
+    store.close()
+    sync(root / "night", HERE)
+    found = runs(client)
+    assert files(client, found["trial-0000"]) == files(client, found["trial-0001"]) == {"latency.hgrm.json"}
+    assert files(client, found["trial-0002"]) == set()
+    path = client.download_artifacts(found["trial-0001"].info.run_id, "latency.hgrm.json")
+    assert json.loads(Path(path).read_text())["paced"]["latency"] == {"hdr": "abc"}
+
+
+def _report(folder: Path, out: Path) -> None:
+    (out / "report.html").write_text(folder.name)
+    (out / "1000").mkdir()
+    (out / "1000" / "front.png").write_text("a picture")
+    (out / "100").mkdir()
+    (out / "100" / "front.svg").write_text("another")
+    (out / "10").mkdir()
+    (out / "10" / "nothing.txt").write_text("no trial of this size was run")
+
+
+def test_a_report_stands_beside_every_parent_and_each_size_has_its_own_part(root: Path, client: "MlflowClient") -> None:
+    study(root / "night", baseline(), trial(1), trial(0, size="100"), record_sizes=["1000", "100", "10"]).close()
+    assert sync(root / "night", HERE, extra_artifacts=_report).error is None
+    parents = runs(client, "tags.`tuner.kind` = 'study'")
+    large, small = (files(client, parents[f"night/{size}B"]) for size in ("1000", "100"))
+    assert {"report.html", "front.png"} <= large
+    assert "front.svg" not in large
+    assert {"report.html", "front.svg"} <= small
+    assert not [path for path in large | small if "nothing" in path]
+    assert "front.png" not in small
+
+
+def test_a_report_that_fails_is_told_when_all_else_is_shown(root: Path, client: "MlflowClient") -> None:
+    def fails(_: Path, __: Path) -> None:
+        raise ZeroDivisionError("no picture")
+
+    study(root / "night", baseline()).close()
+    outcome = sync(root / "night", HERE, extra_artifacts=fails)
+    assert outcome.trials_behind == 0
+    assert outcome.error == "the report could not be made (ZeroDivisionError: no picture)"
+    assert len(runs(client)) == 2

@@ -1,0 +1,174 @@
+"""The mirror in the background: it never holds anybody up, and catches up with whatever happened."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from runners.clusters.ports import free_ports
+from tests.tracking_tests.looking import numbers, runs
+from tests.tracking_tests.server import kill, server
+from tests.tracking_tests.studies import baseline, confirming, study, trial
+from tuner.study.spec import Goal, TrackingSpec
+from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
+from tuner.tracking.session import Session
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+PATIENCE_S = 60.0
+HERE = TrackingSpec()
+
+
+def ignore(_: str) -> None:
+    """Nobody reads the warnings."""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another thread does."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient") -> None:
+    warnings: list[str] = []
+    store = study(root / "night", baseline())
+    mirror = Mirror(root / "night", HERE, warnings.append)
+    mirror.start()
+    for number in (1, 2):
+        store.append(trial(number, 12.0 + number))
+        mirror.poke()
+        until(lambda number=number: number in numbers(client, "attributes.status = 'FINISHED'"))  # type: ignore[misc]
+    assert runs(client)["night/1000B"].info.status == "RUNNING"
+    store.set_fact("finished_at", "2025-03-01T23:00:00+00:00")
+    outcome = mirror.finish(PATIENCE_S)
+    store.close()
+    assert (outcome.trials_behind, outcome.error) == (0, None)
+    assert outcome.runs_written == 4
+    assert runs(client)["night/1000B"].info.status == "FINISHED"
+    assert not warnings
+
+
+def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck, free = threading.Event(), threading.Event()
+
+    def catch_up(self: Session, **_: object) -> None:
+        stuck.set()
+        assert free.wait(PATIENCE_S)
+
+    monkeypatch.setattr(Session, "catch_up", catch_up)
+    store = study(root / "night", baseline())
+    mirror = Mirror(root / "night", HERE, ignore)
+    mirror.start()
+    assert stuck.wait(PATIENCE_S)
+    for number in (1, 2, 3):  # nobody lets the mirror go before this is done
+        store.append(trial(number))
+        mirror.poke()
+    outcome = mirror.finish(0.05)
+    free.set()
+    store.close()
+    assert outcome == SyncOutcome(0, 4, outcome.uri, "it was not up to date within 0.05 s")
+    until(lambda: not any(thread.name == "mlflow-mirror" for thread in threading.enumerate()))
+
+
+def test_a_study_that_wants_no_mirror_has_none(root: Path) -> None:
+    study(root / "night", baseline()).close()
+    mirror = Mirror(root / "night", TrackingSpec(enabled=False), ignore)
+    mirror.start()
+    mirror.poke()
+    assert mirror.finish(PATIENCE_S).error is None
+    assert not any(thread.name == "mlflow-mirror" for thread in threading.enumerate())
+
+
+def test_a_record_that_cannot_be_read_is_told_of(root: Path) -> None:
+    warnings: list[str] = []
+    mirror = Mirror(root / "nothing", HERE, warnings.append)
+    mirror.start()
+    until(lambda: bool(warnings))
+    assert len(warnings) == 1
+
+
+def test_a_server_that_comes_and_goes_is_caught_up_with(
+    root: Path, client: "MlflowClient", caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, "tuner.tracking")
+    monkeypatch.setattr("tuner.tracking.mirror._LAST_RETRY_S", 1.0)
+    (port,) = free_ports("127.0.0.1", 1)
+    uri = f"http://someone:hunter2secret@127.0.0.1:{port}"
+    best = trial(2, 20.0, 10.0)
+    warnings: list[str] = []
+    store = study(root / "night", baseline())
+    mirror = Mirror(root / "night", TrackingSpec(uri=uri), warnings.append)
+    mirror.start()
+    until(lambda: bool(warnings))
+    store.append(trial(1, 12.0))
+    mirror.poke()
+    with server(root, port) as process:
+        until(lambda: "is back" in caplog.text)
+        assert numbers(client, "attributes.status = 'FINISHED'") == [0, 1]
+        kill(process)
+        store.append(best)
+        mirror.poke()
+    behind = sync(root / "night", TrackingSpec(uri=uri))
+    assert behind.error is not None
+    assert "hunter2secret" not in f"{behind}"
+    for each in confirming(best, 3):
+        store.append(each)
+    with server(root, port):
+        outcome = mirror.finish(PATIENCE_S)
+        assert (outcome.trials_behind, outcome.error) == (0, None)
+        assert recommend_from_tracking(uri, "night", "1000", Goal.BALANCED)["trial"]["number"] == 2
+    store.close()
+
+    assert len(runs(client)) == 10
+    assert warnings == [
+        f"MLflow at http://someone:***@127.0.0.1:{port} can't be written (it does not answer): nothing is lost, the "
+        "study goes on, and `tuner sync night` brings it up to date"
+    ]
+    assert "hunter2secret" not in caplog.text
+    written = [path for path in root.rglob("*") if path.is_file()]
+    assert any(path.name == "balanced.json" for path in written)
+    assert not [path for path in written if b"hunter2secret" in path.read_bytes()]
+
+
+def test_what_is_recommended_can_be_read_from_mlflow_alone(
+    root: Path, new_store: Callable[[str], str], tmp_path: Path
+) -> None:
+    best = trial(1, 20.0, 10.0)
+    store = study(root / "night", baseline(), best, *confirming(best, 2))
+    uri = new_store("shared")
+    assert sync(root / "night", TrackingSpec(uri=uri)).error is None
+    store.close()
+    for path in sorted((root / "night").rglob("*"), reverse=True):
+        path.unlink()
+    record = recommend_from_tracking(uri, "night", "1000", Goal.THROUGHPUT)
+    assert record["config"]["values"] == {"linger.ms": "1"}
+    assert record["confirmed"]
+    assert record["gains"]["mb_per_s"]["low"] >= 2.0
+    json.dumps(record)
+
+
+def test_importing_the_mirror_does_not_import_mlflow() -> None:
+    code = (
+        "import sys, tuner.tracking, tuner.cli.ui, tuner.cli.sync\n"
+        "print([name for name in ('mlflow', 'pandas', 'sqlalchemy', 'plotly', 'optuna', 'ray') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_nothing_is_printed(root: Path, told_at_creation: str, capfd: pytest.CaptureFixture[str]) -> None:
+    study(root / "night", baseline()).close()
+    assert sync(root / "night", HERE).error is None
+    assert tuple(capfd.readouterr()) == ("", "")
+    assert told_at_creation == ""

@@ -1,0 +1,175 @@
+"""However often and however rudely the mirror is written, each run is there once."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.tracking_tests.looking import numbers, runs
+from tests.tracking_tests.studies import baseline, study, trial
+from tuner.study.spec import TrackingSpec
+from tuner.study.store import SqliteStore
+from tuner.tracking import Place, sync
+from tuner.tracking.catching_up import CatchingUp
+from tuner.tracking.client import connect
+from tuner.tracking.layout import Point, Shown
+from tuner.tracking.session import Session
+from tuner.tracking.writer import Writer
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+HERE = TrackingSpec()
+
+
+@pytest.fixture
+def night(root: Path) -> Path:
+    """A study with three trials."""
+    study(root / "night", baseline(), trial(1, 12.0, 15.0), trial(2, 9.0, 5.0)).close()
+    return root / "night"
+
+
+def test_a_second_time_nothing_is_written(night: Path, client: "MlflowClient") -> None:
+    assert sync(night, HERE).runs_written == 4
+    assert sync(night, HERE).runs_written == 0
+    assert len(runs(client)) == 4
+
+
+def test_a_new_trial_costs_itself_its_parent_and_those_that_left_the_front(night: Path, client: "MlflowClient") -> None:
+    store = SqliteStore(night, create=False)
+    work = CatchingUp(store, night, HERE, None)
+    assert work.attempt(settle=False) is None
+    work.written.clear()
+    assert work._session is not None
+    work._session.written.clear()
+    store.append(trial(3, 20.0, 14.0))
+    assert work.attempt(settle=False) is None
+    assert work.written == {f"id-of-night/1000{run}" for run in ("", "/1", "/3")}
+    assert numbers(client, "tags.`tuner.pareto` = 'true'") == [2, 3]
+    work.close()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("step", "call"),
+    [("log_batch", 1), ("log_batch", 2), ("set_terminated", 1), ("set_terminated", 2), ("log_artifacts", 1)],
+)
+def test_killed_at_any_step_it_is_completed_later(
+    night: Path, client: "MlflowClient", monkeypatch: pytest.MonkeyPatch, step: str, call: int
+) -> None:
+    whole = getattr(type(client), step)
+    calls = 0
+
+    def dies(*args: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls >= call:
+            raise KeyboardInterrupt
+        return whole(*args, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(client), step, dies)
+        with pytest.raises(KeyboardInterrupt):
+            sync(night, HERE)
+    sync(night, HERE)
+    assert len(runs(client)) == 4
+    assert numbers(client, "attributes.status = 'FINISHED'") == [0, 1, 2]
+    assert numbers(client, "tags.`tuner.pareto` = 'true'") == [1, 2]
+    assert sync(night, HERE).runs_written == 0
+
+
+def test_a_run_that_was_doubled_is_one_again(night: Path, client: "MlflowClient") -> None:
+    sync(night, HERE)
+    twin = runs(client)["trial-0001"]
+    tags = {name: text for name, text in twin.data.tags.items() if name.startswith("tuner.")}
+    client.create_run(twin.info.experiment_id, tags=tags, run_name="trial-0001")
+    sync(night, HERE)
+    assert runs(client)["trial-0001"].info.run_id == twin.info.run_id
+
+
+def test_what_was_deleted_in_mlflow_is_made_again(night: Path, client: "MlflowClient") -> None:
+    sync(night, HERE)
+    for name in ("trial-0001", "night/1000B"):
+        client.delete_run(runs(client)[name].info.run_id)
+    assert sync(night, HERE).error is None
+    found = runs(client)
+    assert len(found) == 4
+    assert found["trial-0002"].data.tags["mlflow.parentRunId"] == found["night/1000B"].info.run_id
+
+
+def test_a_run_deleted_while_the_mirror_is_open_is_made_again(night: Path, client: "MlflowClient") -> None:
+    store = SqliteStore(night, create=False)
+    work = CatchingUp(store, night, HERE, None)
+    assert work.attempt(settle=False) is None
+    client.delete_run(runs(client)["night/1000B"].info.run_id)
+    store.append(trial(3, 20.0, 14.0))
+    assert work.attempt(settle=False) is not None
+    assert work.attempt(settle=False) is None
+    assert len(runs(client)) == 5
+    work.close()
+    store.close()
+
+
+def test_a_deleted_experiment_is_told_of(night: Path, client: "MlflowClient") -> None:
+    sync(night, HERE)
+    experiment = client.get_experiment_by_name("kafka-tuner/embedded")
+    assert experiment is not None
+    client.delete_experiment(experiment.experiment_id)
+    error = sync(night, HERE).error
+    assert error is not None
+    assert f"mlflow experiments restore --experiment-id {experiment.experiment_id}" in error
+
+
+def test_another_uri_or_experiment_gets_everything_anew(
+    night: Path, client: "MlflowClient", new_store: Callable[[str], str]
+) -> None:
+    sync(night, HERE)
+    other = new_store("other")
+    assert sync(night, TrackingSpec(uri=other)).runs_written == 4
+    assert len(runs(connect(Place(other, night)))) == 4
+    assert sync(night, TrackingSpec(experiment="mine")).runs_written == 4
+    assert client.get_experiment_by_name("mine") is not None
+
+
+def test_a_copy_of_the_record_knows_its_runs(night: Path, root: Path, client: "MlflowClient") -> None:
+    sync(night, HERE)
+    shutil.copytree(night, root / "copy", ignore=shutil.ignore_patterns("mlflow*"))
+    sync(root / "copy", HERE)
+    assert len(runs(client)) == 4
+
+
+def test_two_processes_do_not_write_at_once(night: Path) -> None:
+    store = SqliteStore(night, create=False)
+    session = Session(store, night, HERE)
+    outcome = sync(night, HERE)
+    assert outcome.error is not None
+    assert "it catches up by itself" in outcome.error
+    assert outcome.trials_behind == 3
+    session.close()
+    store.close()
+    assert sync(night, HERE).error is None
+
+
+def test_mlflows_limits_of_one_call_are_kept(root: Path, client: "MlflowClient") -> None:
+    experiment = client.create_experiment("large", artifact_location=(root / "artifacts").as_uri())
+    many = {f"name-{number}": "x" for number in range(150)}
+    shown = Shown(
+        key="id/1000",
+        name="large",
+        status="FINISHED",
+        start_ms=1,
+        end_ms=2,
+        tags={"tuner.key": "id/1000", "tuner.study_id": "id", "tuner.kind": "study", **many},
+        params=many,
+        points=tuple(Point("hypervolume", 1.0, step, step) for step in range(1_200)),
+    )
+    Writer(client, experiment, "id").write(shown)
+    run = runs(client)["large"]
+    assert many.items() <= run.data.params.items()
+    assert many.items() <= run.data.tags.items()
+    assert len(client.get_metric_history(run.info.run_id, "hypervolume")) == 1_200
+    again = Writer(client, experiment, "id")
+    again.write(shown)
+    assert not again.written

@@ -1,0 +1,129 @@
+"""`tuner init`, `plan`, `schema` and `run` as a user types them; nothing here needs a broker."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.tuner_tests.command import tuner
+
+_STUDY = """\
+study: small
+workload:
+  record_bytes: [100, 1000]
+  saturate: {warmup: 1s, measured: 1s}
+  paced: {warmup: 1s, measured: 1s}
+search: {trials: 6, startup_trials: 3, burn_in_max: 1}
+confirm: {rounds: 2}
+executor: {kind: simulated}
+"""
+
+
+@pytest.fixture
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "studies"
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    return root
+
+
+def test_init_writes_a_file_that_plan_reads_and_the_schema_accepts(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    assert tuner("init", str(path)).code == 0
+    plan = tuner("plan", str(path), "--json")
+    assert plan.code == 0, plan.err
+    planned = json.loads(plan.out)
+    assert planned["study"] == "mine"
+    schema = json.loads(tuner("schema").out)
+    jsonschema.validate(yaml.safe_load(path.read_text()), schema)
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("precious")
+    refused = tuner("init", str(path))
+    assert refused.code == 2
+    assert "is there already" in refused.complaint
+    assert path.read_text() == "precious"
+
+
+def test_plan_says_what_a_study_would_do_and_touches_nothing(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    plan = tuner("plan", str(path))
+    assert plan.code == 0, plan.err
+    for expected in ("100 B: 6", "about", "GB", "linger.ms", "combinations", "rule:", "one topic at a time"):
+        assert expected in plan.out
+    assert not studies.exists()
+
+
+def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    few = json.loads(tuner("plan", str(path), "--json").out)
+    path.write_text(_STUDY.replace("trials: 6", "trials: 60"))
+    many = json.loads(tuner("plan", str(path), "--json").out)
+    assert [size["trials"] for size in few["sizes"]] == [6, 6]
+    assert many["seconds"] > 2 * few["seconds"]
+    assert many["bytes_at_most"] > 2 * few["bytes_at_most"]
+    path.write_text(_STUDY.replace("trials: 6", "max_bytes: 1GB, trials: 60"))
+    assert json.loads(tuner("plan", str(path), "--json").out)["bytes_at_most"] == 10**9
+
+
+def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    ran = tuner("run", str(path), "--no-mlflow", "--json")
+    assert ran.code == 0, ran.err
+    record = json.loads(ran.out)
+    assert [each["record_bytes"] for each in record["recommendations"]] == ["100", "1000"]
+    folder = studies / "small"
+    assert (folder / "study.yaml").read_text() == _STUDY
+    assert (folder / "report.html").stat().st_size > 100_000
+    assert (folder / "recommended" / "1000" / "balanced.properties").is_file()
+    again = tuner("run", str(path), "--no-mlflow")
+    assert again.code == 0, again.err
+    assert "small is finished" in again.err
+    assert "simulated: nothing of this study was measured on Kafka" in tuner("recommend", "small").err
+
+
+def test_options_write_the_study_file_that_they_stand_for(tmp_path: Path, studies: Path) -> None:
+    current = tmp_path / "producer.properties"
+    current.write_text("linger.ms=20\nacks=1\n")
+    ran = tuner(
+        "run", "--record-bytes", "100,1000", "--current", str(current), "--name", "mine", "--trials", "3",
+        "--executor", "simulated", "--no-mlflow", "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    written = yaml.safe_load((studies / "mine" / "study.yaml").read_text())
+    assert written["workload"]["record_bytes"] == [100, 1000]
+    assert written["baseline"] == str(current)
+    baseline = json.loads(ran.out)["recommendations"][0]["baseline"]
+    assert "acks=1" in baseline["guarantee"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["missing.yaml"], "missing.yaml"),
+        (["--record-bytes", "none"], "record"),
+        (["--bootstrap", "here:9092", "--container", "apache/kafka"], "container"),
+        (["--record-bytes", "100", "--durability", "most"], "durability"),
+        (["--record-bytes", "100", "--until", "25:00"], "until"),
+    ],
+)
+def test_wrong_input_is_one_clear_error(words: list[str], expected: str, studies: Path) -> None:
+    refused = tuner("run", *words)
+    assert refused.code == 2, refused.err
+    assert expected in refused.complaint
+    assert "Traceback" not in refused.err
+    assert not studies.exists()
+
+
+def test_a_study_file_and_what_is_written_in_one_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    refused = tuner("run", str(path), "--record-bytes", "100")
+    assert refused.code == 2
+    assert "--record-bytes is written in the study file" in refused.complaint
