@@ -8,6 +8,9 @@ DEV := $(VENV)/.dev-installed
 # What more `tuner run`, pytest, or the programs in benchmarks/, are told: make test ARGS="-k pacing".
 ARGS ?=
 
+# setup-env leaves compiling to the first import of each module: most are never imported. That must be allowed then.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:

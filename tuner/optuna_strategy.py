@@ -124,11 +124,23 @@ class OptunaStrategy:
         seed = int(rng_of(self._seed, index).integers(2**31))
         match self._method:
             case Method.NSGA2:
-                return NSGAIISampler(population_size=_POPULATION, seed=seed)
+                return NSGA2Sampler(population_size=_POPULATION, seed=seed)
             case Method.GP:
                 return GPSampler(n_startup_trials=self._startup, seed=seed, warn_independent_sampling=False)
             case _:
                 return TPESampler(n_startup_trials=self._startup, multivariate=True, seed=seed)
+
+
+class NSGA2Sampler(NSGAIISampler):
+    """Optuna's, with a generation's parents always in the order of their numbers.
+
+    Optuna gives them to the first that asks as they were selected and to all later ones by number: a rebuilt study,
+    in which the next to ask is the first again, would draw other parents.
+    """
+
+    def select_parent(self, study: optuna.Study, generation: int) -> list[optuna.trial.FrozenTrial]:
+        """The parents of a generation."""
+        return sorted(super().select_parent(study, generation), key=lambda parent: parent.number)
 
 
 def _violation(trial: Trial) -> float:

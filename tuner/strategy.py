@@ -89,11 +89,12 @@ class QuasiRandomStrategy:
 
     def ask(self, index: int) -> Proposal:
         """See `Strategy.ask`; indices are asked for in rising order."""
-        if index > self._next:
-            self._sobol.fast_forward(index - self._next)
+        # Those of earlier runs are drawn too: which parameter has which coordinate follows from all before.
+        for number in range(self._next, index + 1):
+            point = self._sobol.random(1)[0]
+            proposal = _proposal(self._space, number, _Uniform(None, point, self._coordinates))
         self._next = index + 1
-        point = self._sobol.random(1)[0]
-        return _proposal(self._space, index, _Uniform(None, point, self._coordinates))
+        return proposal
 
     def tell(self, trial: Trial, index: int | None = None) -> None:
         """The sequence learns nothing."""

@@ -1,30 +1,16 @@
 """The root of the command line: its verbs, and how errors end it."""
 
+import importlib
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
-from tuner.cli import (
-    bench,
-    broker,
-    cleanup,
-    compare,
-    compare_tools,
-    doctor,
-    front,
-    plan,
-    recommend,
-    report,
-    run,
-    status,
-    sync,
-    ui,
-)
 from tuner.cli.console import ERR
 from tuner.exit_codes import ExitCode, exit_code_of
 from tuner.study.errors import StudyError
@@ -37,22 +23,37 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("run")(run.run)
-app.command("init")(plan.init)
-app.command("plan")(plan.plan)
-app.command("schema")(plan.schema)
-app.command("status")(status.status)
-app.command("front")(front.front)
-app.command("recommend")(recommend.recommend)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("ui")(ui.ui)
-app.command("sync")(sync.sync_study)
-app.command("bench")(bench.bench)
-app.add_typer(broker.app, name="broker")
-app.command("doctor")(doctor.doctor)
-app.command("cleanup")(cleanup.cleanup)
-app.command("compare-tools")(compare_tools.compare_tools)
+_VERBS: Final = {
+    "run": "run:run",
+    "init": "plan:init",
+    "plan": "plan:plan",
+    "schema": "plan:schema",
+    "status": "status:status",
+    "front": "front:front",
+    "recommend": "recommend:recommend",
+    "compare": "compare:compare",
+    "report": "report:report",
+    "ui": "ui:ui",
+    "sync": "sync:sync_study",
+    "bench": "bench:bench",
+    "broker": "broker:app",
+    "doctor": "doctor:doctor",
+    "cleanup": "cleanup:cleanup",
+    "compare-tools": "compare_tools:compare_tools",
+}
+"""Each verb with its module here and what it is called there."""
+
+
+def _register(words: Sequence[str]) -> None:
+    """Register the verb that is called, or all where none is: importing all of them takes half a second."""
+    called = next((word for word in words if word in _VERBS), None)
+    for verb in [called] if called else _VERBS:
+        module, _, name = _VERBS[verb].partition(":")
+        found = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=verb)
+        else:
+            app.command(verb)(found)
 
 
 def _print_version(wanted: bool) -> None:
@@ -85,6 +86,7 @@ def start() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
     try:
+        _register(sys.argv[1:])
         app()
     except _Interrupted:
         _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")

@@ -8,6 +8,7 @@ from tuner.study.recommendation import Recommendation
 
 NO_GAIN: Final = "not measured again: no gain is claimed"
 KEEP: Final = "keep what you have: nothing better than the baseline was found"
+SIMULATED: Final = "simulated: nothing of this study was measured on Kafka"
 
 _TITLES: Final[Mapping[str, str]] = {
     "mb_per_s": "throughput, MB/s",

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import Any, Final
 
-import yaml
-
 from objectives.front import hypervolume
 from objectives.scoring import Objective
 from tuner.report.picked import recommendations
@@ -25,6 +23,8 @@ _FACTS: Final = (
     ("rates", "fixed rates"),
 )
 _FINGERPRINTS: Final = ("host", "cluster")
+_ASKED: Final = ("baseline", "constraints", "durability")
+_UNKNOWN: Final = "not known"
 _GOAL_METRICS: Final[Mapping[Goal, tuple[str, ...]]] = {
     Goal.THROUGHPUT: ("mb_per_s",),
     Goal.LATENCY: ("latency_p99_ms",),
@@ -173,34 +173,25 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
         if ours.facts.get(name) != theirs.facts.get(name)
     ]
     for name in _FINGERPRINTS:
-        one, other = ours.facts.get(name) or {}, theirs.facts.get(name) or {}
-        found += [
-            f"the {name} differs in {key}: {one.get(key, 'not known')} and {other.get(key, 'not known')}"
-            for key in sorted({*one, *other})
-            if one.get(key) != other.get(key)
-        ]
-    one, other = _workload(ours), _workload(theirs)
-    found += [
-        f"the workload differs in {key}: {one.get(key, 'as by default')} and {other.get(key, 'as by default')}"
-        for key in sorted({*one, *other} - {"record_sizes"})
-        if one.get(key) != other.get(key)
-    ]
+        found += _between(name, ours.facts.get(name), theirs.facts.get(name))
+    one, other = (study.facts.get("question") or {} for study in (ours, theirs))
+    found += _between("workload", one.get("workload"), other.get("workload"))
+    found += _between("question", *({name: asked.get(name) for name in _ASKED} for asked in (one, other)))
     only = [size.record_bytes for size in (*ours.sizes, *theirs.sizes) if not (_both(ours, theirs, size.record_bytes))]
     return found + ([f"only one of them searched {', '.join(only)} B records"] if only else [])
 
 
+def _between(what: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+    one, other = ours or {}, theirs or {}
+    return [
+        f"the {what} differs in {key}: {one.get(key, _UNKNOWN)} and {other.get(key, _UNKNOWN)}"
+        for key in sorted({*one, *other})
+        if one.get(key) != other.get(key)
+    ]
+
+
 def _both(ours: StudyResults, theirs: StudyResults, record_bytes: str) -> bool:
     return ours.size(record_bytes) is not None and theirs.size(record_bytes) is not None
-
-
-def _workload(study: StudyResults) -> dict[str, Any]:
-    """What the study file says of it; empty where that can't be read."""
-    try:
-        read = yaml.safe_load(study.study_file)
-    except yaml.YAMLError:
-        return {}
-    section = read.get("workload") if isinstance(read, dict) else None
-    return {str(name): value for name, value in section.items()} if isinstance(section, dict) else {}
 
 
 def _brief(found: Recommendation | None) -> dict[str, Any] | None:

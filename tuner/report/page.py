@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from tuner.export.wording import SIMULATED
 from tuner.report.importance import knob_importance
 from tuner.report.interactive import (
     drift_figure,
@@ -27,7 +28,6 @@ _FACTS = (
     ("seed", "seed"),
     ("started_at", "started"),
     ("finished_at", "finished"),
-    ("tracking", "MLflow"),
 )
 
 
@@ -37,14 +37,14 @@ def report_page(study: StudyResults) -> str:
     body = [
         f"<h1>{name}</h1>",
         f'<p class="dim">{escape(_subtitle(study))}</p>',
+        *([f'<p class="warn">{SIMULATED}</p>'] if study.simulated else []),
         *(_size_section(study, size, place) for place, size in enumerate(study.sizes)),
+        *([] if study.sizes else ["<p>The study has no results yet.</p>"]),
         "<h2>What was measured, and where</h2>",
         _facts(study),
         "<h3>Study file</h3>",
         f"<pre>{escape(study.study_file) or 'it was not kept'}</pre>",
     ]
-    if not study.sizes:
-        body.insert(2, "<p>The study has no results yet.</p>")
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{name}: kafka-tuner</title>\n'
         f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style>\n{inlined_plotly()}\n</head>\n'
@@ -128,6 +128,9 @@ def _facts(study: StudyResults) -> str:
         if size.rate_records_per_s
     ]
     rows += [("objectives", ", ".join(objective.metric for objective in study.objectives))]
+    question = study.facts.get("question") or {}
+    rows += [(name, str(question[name])) for name in ("constraints", "durability", "baseline") if question.get(name)]
+    rows += _prefixed("workload", question.get("workload") or {})
     for name in ("host", "cluster"):
         rows += _prefixed(name, study.facts.get(name) or {})
     return table([], rows)

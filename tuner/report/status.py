@@ -150,11 +150,9 @@ def _is_alive(progress: Mapping[str, Any]) -> bool:
 
 
 def _doing(progress: Mapping[str, Any]) -> str:
-    trials = progress.get("trials")
-    of = f" of {trials}" if trials else ""
-    phase, message = progress.get("phase"), progress.get("message")
-    where = f"{progress.get('record_bytes', '?')} B, trial {progress.get('trial', '?')}{of}"
-    return where + (f", {phase}" if phase else "") + (f": {message}" if message else "")
+    at = f"{progress.get('record_bytes')} B, trial {progress['trial']}" if progress.get("trial") is not None else ""
+    told = (at, *(str(progress.get(name) or "") for name in ("kind", "phase", "message")))
+    return ", ".join(text for text in told if text)
 
 
 def _size(size: SizeResults, total: int | None) -> SizeStatus:

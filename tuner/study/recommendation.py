@@ -12,7 +12,7 @@ from tuner.study.confirmation import Confirmation
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.results import SizeResults, StudyResults
 from tuner.study.spec import Goal
-from tuner.study.trial import Trial
+from tuner.study.trial import Kind, Trial
 
 _ASKS: Final = {Goal.THROUGHPUT: "mb_per_s", Goal.LATENCY: "latency_p99_ms", Goal.BALANCED: None}
 
@@ -82,9 +82,11 @@ class Recommendation:
 def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()) -> Trial | None:
     """The front's best trial for a goal, by its own numbers; None if none keeps the conditions.
 
+    A config that was measured again must have kept them in these rounds.
+
     Balanced is the largest product of gains over the baseline among configs that lose little, if there are any.
     """
-    fit = [trial for trial in results.front_trials if conditions.kept_by(trial.metrics)]
+    fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
     if not fit:
         return None
     match goal:
@@ -94,6 +96,17 @@ def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()
             return min(fit, key=lambda trial: trial.metrics.get("latency_p99_ms", inf))
         case Goal.BALANCED:
             return max(fit, key=lambda trial: _balance(results, trial))
+
+
+def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
+    found = results.confirmation(trial.fingerprint)
+    return conditions.kept_by(found.values if found else trial.metrics) and not _lost(results, trial.fingerprint)
+
+
+def _lost(results: SizeResults, fingerprint: str) -> bool:
+    """Whether a config lost records when it was measured again."""
+    again = [trial for trial in results.trials if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint]
+    return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
 
 
 def _balance(results: SizeResults, trial: Trial) -> tuple[bool, float]:
@@ -134,7 +147,11 @@ def recommend(
             f"goal {goal} needs {asked}, which {study.name} did not measure: it optimises "
             f"{', '.join(objective.metric for objective in study.objectives)}"
         )
-    confirmed = [found for found in results.confirmations if _wins(found, goal, conditions)]
+    confirmed = [
+        found
+        for found in results.confirmations
+        if _wins(found, goal, conditions) and not _lost(results, found.fingerprint)
+    ]
     if confirmed:
         found = max(confirmed, key=lambda found: _rank(found, goal))
         chosen = _trial_of(results, found.fingerprint)
@@ -142,11 +159,18 @@ def recommend(
         how = f"measured again in turn with the baseline, {rounds} rounds; 95 % intervals over the rounds"
         return _recommendation(study, results, goal, chosen, found, how, warnings)
     chosen_by_trial = pick(results, goal, conditions)
-    if results.confirmations and conditions.kept_by(results.baseline_metrics):
+    if results.confirmations and results.baseline.feasible and conditions.kept_by(results.baseline_metrics):
         how = "winners were measured again in turn with the baseline, and none was better with its whole interval"
         return _recommendation(study, results, goal, results.baseline, None, how, warnings)
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
+    again = results.confirmation(chosen_by_trial.fingerprint)
+    if again is not None:
+        how = (
+            f"measured again in turn with the baseline, {again.balance.rounds} rounds, and not better with its whole "
+            "interval; but the baseline does not keep what is asked"
+        )
+        return _recommendation(study, results, goal, chosen_by_trial, again, how, warnings)
     how = (
         "nothing measured was better than the baseline"
         if chosen_by_trial.fingerprint == results.baseline.fingerprint

@@ -1,0 +1,1 @@
+"""Reports, exports and the verbs that show what a study found."""
