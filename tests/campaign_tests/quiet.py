@@ -1,0 +1,18 @@
+"""A `Show` that says nothing."""
+
+from runners.measurement import Window
+from tuner.study.trial import Trial
+from tuner.study.trial_loop import Standing
+
+
+class Quiet:
+    """For studies whose record is what the test looks at."""
+
+    def say(self, sentence: str) -> None:
+        """Nothing."""
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        """Nothing."""
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """Nothing."""

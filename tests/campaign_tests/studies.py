@@ -1,0 +1,118 @@
+"""Small studies, runners for them, and a `Show` that remembers."""
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from objectives.scoring import Objective
+from runners.measurement import Measurement, Window
+from runners.runner import Answer, Watch, go_on
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.session import Target
+from tuner.study.spec import (
+    ConfirmSpec,
+    Executor,
+    Goal,
+    PhaseSpec,
+    SafetySpec,
+    SearchSpec,
+    StudySpec,
+    TrackingSpec,
+    WorkloadSpec,
+)
+from tuner.study.store import SqliteStore
+from tuner.study.trial import Kind, Trial
+from tuner.study.trial_loop import Standing
+
+BASELINE: Final = ProducerConfig.parse({})
+THROUGHPUT: Final = (Objective("mb_per_s"),)
+
+
+def simulated_study(sizes: tuple[int, ...] = (100, 1000), *, rounds: int = 2, **search: Any) -> StudySpec:
+    """A study that nothing is measured for; further arguments are `SearchSpec`'s."""
+    wanted = {"trials": 12, "seed": 7, "startup_trials": 4, "baseline_every": 5, **search}
+    return StudySpec(
+        name="small",
+        workload=WorkloadSpec(
+            record_sizes=tuple(RecordSizes.fixed(size) for size in sizes),
+            saturate=PhaseSpec(1.0, 2.0),
+            paced=PhaseSpec(1.0, 2.0),
+        ),
+        search=SearchSpec(**wanted),
+        confirm=ConfirmSpec(rounds=rounds),
+        tracking=TrackingSpec(enabled=False),
+        executor=Executor.SIMULATED,
+    )
+
+
+def real_study(bootstrap: str, *, trials: int, rounds: int = 0, **safety: Any) -> StudySpec:
+    """A study of one record size and one phase, as short as a real broker allows; further arguments: `SafetySpec`'s."""
+    return StudySpec(
+        name="real",
+        targets=(Target(bootstrap=bootstrap),),
+        workload=WorkloadSpec(record_sizes=(RecordSizes.fixed(1000),), saturate=PhaseSpec(0.3, 1.0), partitions=1),
+        objectives=THROUGHPUT,
+        search=SearchSpec(trials=trials, burn_in_max=1),
+        confirm=ConfirmSpec(rounds=rounds, goals=(Goal.THROUGHPUT,)),
+        tracking=TrackingSpec(enabled=False),
+        safety=SafetySpec(**{"min_free_disk_bytes": 10**8, **safety}),
+        executor=Executor.LOCAL,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """Simulates; a config has the same numbers in each of its trials.
+
+    Attributes:
+        step_s: Seconds between windows.
+    """
+
+    step_s: float = 0.0
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Simulate a payload that is the same for all trials."""
+
+        def later(window: Window) -> Answer:
+            time.sleep(self.step_s)
+            return watch(window)
+
+        return SimulatedRunner().run(config, replace(workload, seed=0), later)
+
+
+@dataclass(slots=True)
+class Told:
+    """Keeps what a study told."""
+
+    sentences: list[str] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+
+    def say(self, sentence: str) -> None:
+        """See `Show.say`."""
+        self.sentences.append(sentence)
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        """See `Show.window`."""
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """See `Show.trial`."""
+        self.trials.append(trial)
+
+
+def on_record(folder: Path) -> list[Trial]:
+    """All trials of a study, in the order they were kept; each number is there once."""
+    store = SqliteStore(folder, create=False)
+    try:
+        trials = [trial for _, trial in store.trials()]
+    finally:
+        store.close()
+    assert len({trial.key for trial in trials}) == len(trials), [trial.key for trial in trials]
+    return trials
+
+
+def of_kind(trials: list[Trial], *kinds: Kind) -> list[Trial]:
+    """Those of some kinds."""
+    return [trial for trial in trials if trial.kind in kinds]

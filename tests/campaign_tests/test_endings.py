@@ -1,0 +1,206 @@
+"""How studies end that can't go on, and that they can be gone on with."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from runners.errors import DeliveryFailed, DiskTooFull, GeneratorError, RunnerError
+from runners.measurement import Measurement
+from runners.runner import Watch, go_on
+from runners.workload import Workload
+from search_spaces.errors import ConfigError
+from search_spaces.knob_change import KnobChange
+from search_spaces.producer_config import ProducerConfig
+from tests.campaign_tests.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tuner.exit_codes import ExitCode, exit_code_of
+from tuner.study.errors import StudyChanged, TooManyFailures
+from tuner.study.results import load_results
+from tuner.study.run import run_study
+from tuner.study.spec import SafetySpec
+from tuner.study.store import read_progress
+from tuner.study.trial import Kind, State, Trial
+from tuner.study.trial_loop import Standing
+
+
+@dataclass(slots=True)
+class Failing:
+    """Raises for some configs, so many times; simulates else.
+
+    Attributes:
+        error: What is raised.
+        times: How often, at most.
+        on_baseline: Whether the baseline fails too.
+        only: Property that a config must set to fail; every one does by default.
+    """
+
+    error: RunnerError
+    times: int = 1_000
+    on_baseline: bool = False
+    only: str | None = None
+    failed: int = field(default=0, init=False)
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Fail, or simulate."""
+        meant = self.on_baseline or config.fingerprint != BASELINE.fingerprint
+        if meant and self.failed < self.times and (self.only is None or self.only in config.values):
+            self.failed += 1
+            raise self.error
+        return Steady().run(config, workload, watch)
+
+
+class Patient(Told):
+    """Bears with a study for so many trials."""
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        super().trial(standing, trial)
+        if len(self.trials) > 100:
+            raise AssertionError("it never ends")
+
+
+def test_too_many_failures_in_a_row_end_it_and_it_can_be_gone_on_with(tmp_path: Path) -> None:
+    spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=3))
+    with pytest.raises(TooManyFailures, match=r"fewer than 3 trials in a row .* out of order") as raised:
+        run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("out of order")))
+    assert exit_code_of(raised.value) is ExitCode.FAILED
+    failed = of_kind(on_record(tmp_path), Kind.SEARCH)
+    assert [(trial.state, trial.error) for trial in failed] == [(State.FAILED, "out of order")] * 3
+    assert read_progress(tmp_path)["state"] == "failed"
+    results = run_study(spec, "", tmp_path, Told(), simulated=Steady())
+    assert results.finished
+    assert len(of_kind(on_record(tmp_path), Kind.BASELINE, Kind.SEARCH)) == 12
+    assert results.progress["state"] == "finished"
+
+
+def test_failures_that_are_not_in_a_row_end_nothing(tmp_path: Path) -> None:
+    spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=2))
+    results = run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("once"), times=1))
+    assert results.finished
+    assert [trial.error for trial in on_record(tmp_path) if trial.state is State.FAILED] == ["once"]
+
+
+def test_a_baseline_that_fails_is_measured_again_before_anything_is_searched(tmp_path: Path) -> None:
+    spec = simulated_study((100,), burn_in_max=1)
+    run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("no"), times=3, on_baseline=True))
+    kinds = [(trial.kind, trial.state) for trial in on_record(tmp_path)]
+    burn_ins = [(Kind.BURN_IN, State.FAILED)] * 3 + [(Kind.BURN_IN, State.COMPLETE)]
+    assert kinds[:6] == [*burn_ins, (Kind.BASELINE, State.COMPLETE), (Kind.SEARCH, State.COMPLETE)]
+
+
+def test_a_config_that_does_not_deliver_is_complete_and_infeasible(tmp_path: Path) -> None:
+    runner = Failing(DeliveryFailed("4 records were given up"), only="compression.type")
+    results = run_study(simulated_study((100,)), "", tmp_path, Patient(), simulated=runner)
+    assert results.finished
+    broken = [trial for trial in on_record(tmp_path) if trial.error]
+    assert len(broken) >= 2
+    (size,) = results.sizes
+    for trial in broken:
+        assert trial.state is State.COMPLETE
+        assert not trial.feasible
+        assert trial.metrics["delivered_ratio"] == 0.0
+        assert trial.number not in size.front
+    assert not {trial.fingerprint for trial in broken} & {each.fingerprint for each in size.confirmations}
+
+
+def test_a_baseline_that_never_delivers_ends_the_study(tmp_path: Path) -> None:
+    spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=3))
+    runner = Failing(DeliveryFailed("all records were given up"), on_baseline=True)
+    with pytest.raises(TooManyFailures, match="given up"):
+        run_study(spec, "", tmp_path, Patient(), simulated=runner)
+    assert [trial.kind for trial in on_record(tmp_path)] == [Kind.BURN_IN] * 3
+
+
+@pytest.mark.parametrize("under_way", [Kind.SEARCH, Kind.CONFIRM])
+def test_a_stop_to_protect_the_target_can_be_gone_on_from(tmp_path: Path, under_way: Kind) -> None:
+    full, spec = DiskTooFull("the disk is full"), simulated_study((100,))
+
+    class FullAt(Told):
+        def trial(self, standing: Standing, trial: Trial) -> None:
+            super().trial(standing, trial)
+            if trial.kind is under_way:
+                runner.times = 1
+
+    runner = Failing(full, times=0, on_baseline=True)
+    with pytest.raises(DiskTooFull) as raised:
+        run_study(spec, "", tmp_path, FullAt(), simulated=runner)
+    assert exit_code_of(raised.value) is ExitCode.SAFETY
+    before = on_record(tmp_path)
+    assert (before[-1].kind, before[-1].state, before[-1].error) == (under_way, State.FAILED, str(full))
+    assert read_progress(tmp_path)["state"] == "failed"
+    assert run_study(spec, "", tmp_path, Told(), simulated=Steady()).finished
+    after = on_record(tmp_path)
+    assert after[: len(before)] == before
+    assert len(of_kind(after, Kind.BASELINE, Kind.SEARCH)) == 12
+
+
+def trial_bytes(tmp_path: Path) -> float:
+    """Of the largest trial of the same study without a limit."""
+    spec = replace(simulated_study((100,), trials=12), objectives=THROUGHPUT)
+    run_study(spec, "", tmp_path / "unlimited", Told(), simulated=Steady())
+    return max(trial.value_bytes for trial in on_record(tmp_path / "unlimited"))
+
+
+def test_bytes_end_the_search_and_leave_enough_to_confirm(tmp_path: Path) -> None:
+    limit = int(12.5 * trial_bytes(tmp_path))
+    spec = replace(simulated_study((100,), trials=1_000, max_bytes=limit), objectives=THROUGHPUT)
+    told = Patient()
+    results = run_study(spec, "", tmp_path / "limited", told, simulated=Steady())
+    assert results.finished
+    trials = on_record(tmp_path / "limited")
+    assert len(of_kind(trials, Kind.SEARCH)) >= 2
+    assert sum(trial.value_bytes for trial in trials) <= limit
+    confirmed = of_kind(trials, Kind.CONFIRM)
+    assert len(confirmed) == 2 * len({trial.fingerprint for trial in confirmed}) >= 4
+
+
+def test_bytes_are_shared_among_record_sizes(tmp_path: Path) -> None:
+    limit = int(30 * trial_bytes(tmp_path))
+    spec = replace(simulated_study((100, 200), trials=1_000, max_bytes=limit), objectives=THROUGHPUT)
+    assert run_study(spec, "", tmp_path / "limited", Patient(), simulated=Steady()).finished
+    trials = on_record(tmp_path / "limited")
+    assert sum(trial.value_bytes for trial in trials) <= limit
+    for size in ("100", "200"):
+        assert len(of_kind([trial for trial in trials if trial.record_bytes == size], Kind.SEARCH)) >= 2
+
+
+def test_a_study_without_bytes_left_starts_nothing_when_it_is_gone_on_with(tmp_path: Path) -> None:
+    class StopInSearch(Told):
+        def trial(self, standing: Standing, trial: Trial) -> None:
+            super().trial(standing, trial)
+            if trial.kind is Kind.SEARCH:
+                raise KeyboardInterrupt
+
+    spec = replace(simulated_study((100,)), objectives=THROUGHPUT)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(spec, "", tmp_path, StopInSearch(), simulated=Steady())
+    before = on_record(tmp_path)
+    spent = sum(trial.value_bytes for trial in before)
+    spec = replace(spec, search=replace(spec.search, max_bytes=int(spent) + 1_000))
+    told = Told()
+    assert run_study(spec, "", tmp_path, told, simulated=Steady()).finished
+    assert on_record(tmp_path) == before
+    assert any("no time or bytes are left to search" in sentence for sentence in told.sentences)
+
+
+def test_a_space_that_cannot_be_searched_is_no_question_that_the_study_is_bound_to(tmp_path: Path) -> None:
+    spec = replace(simulated_study((100,), trials=4), space={"linger.ms": KnobChange(low=5.0, high=1.0)})
+    with pytest.raises(ConfigError):
+        run_study(spec, "", tmp_path, Told(), simulated=Steady())
+    assert run_study(replace(spec, space={}), "", tmp_path, Told(), simulated=Steady()).finished
+
+
+def test_a_question_without_answers_may_be_asked_otherwise(tmp_path: Path) -> None:
+    class StopAtOnce(Told):
+        def say(self, sentence: str) -> None:
+            raise KeyboardInterrupt
+
+    spec = simulated_study((100,), trials=4)
+    other = replace(simulated_study((200,), trials=4), objectives=THROUGHPUT)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(spec, "", tmp_path, StopAtOnce(), simulated=Steady())
+    assert on_record(tmp_path) == []
+    results = run_study(other, "", tmp_path, Told(), simulated=Steady())
+    assert [size.record_bytes for size in results.sizes] == ["200"]
+    with pytest.raises(StudyChanged, match="objectives is"):
+        run_study(replace(spec, workload=other.workload), "", tmp_path, Told(), simulated=Steady())
+    assert load_results(tmp_path).finished

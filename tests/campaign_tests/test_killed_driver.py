@@ -1,0 +1,146 @@
+"""A study whose driver is stopped anywhere goes on as if it had not been."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.campaign_tests.child import running_study, told
+from tests.campaign_tests.studies import THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tuner.study.bench import PACED, SATURATED
+from tuner.study.run import run_study
+from tuner.study.spec import Method, StudySpec
+from tuner.study.store import SqliteStore
+from tuner.study.trial import Kind, Trial
+from tuner.study.trial_loop import Standing
+
+LONG = os.environ.get("KAFKA_TUNER_CAMPAIGN") == "long"
+KILLS = 25 if LONG else 6
+TRIALS = 30 if LONG else 12
+STEP_S = 0.003
+SEED = 20261121
+TOLD_BEFORE_A_KILL = 6 if LONG else 9
+TRIAL_S = 0.03
+
+
+def searched(trials: list[Trial]) -> list[dict[str, Any]]:
+    """What the search did, number and time aside: burn-ins shift the numbers, as every start has its own."""
+    kept = ("record_bytes", "kind", "state", "values", "params", "metrics", "objectives", "violations")
+    return [{name: trial.as_json()[name] for name in kept} for trial in of_kind(trials, Kind.BASELINE, Kind.SEARCH)]
+
+
+def confirmed(trials: list[Trial]) -> list[tuple[str, int | None, str]]:
+    return [(trial.record_bytes, trial.round, trial.fingerprint) for trial in of_kind(trials, Kind.CONFIRM)]
+
+
+@pytest.mark.parametrize("seed", [SEED])
+def test_a_driver_killed_again_and_again_loses_doubles_and_changes_nothing(tmp_path: Path, seed: int) -> None:
+    spec = simulated_study(trials=TRIALS)
+    straight = tmp_path / "straight"
+    run_study(spec, "", straight, Told(), simulated=Steady())
+
+    killed = tmp_path / "killed"
+    chance = Random(seed)
+    reported: list[dict[str, Any]] = []
+    kills = 0
+    while True:
+        with running_study(killed, spec, STEP_S) as child:
+            facts = told(child)
+            if kills < KILLS:
+                reported += kill_after(chance.randrange(TOLD_BEFORE_A_KILL), chance.uniform(0, TRIAL_S), child, facts)
+            reported += [fact["trial"] for fact in facts if "trial" in fact]
+            child.wait()
+        if child.returncode == 0:
+            break
+        assert child.returncode == -signal.SIGKILL
+        kills += 1
+        assert kills <= KILLS
+
+    trials = on_record(killed)
+    there = {trial.key: trial.as_json() for trial in trials}
+    for trial in reported:
+        assert there[f"{trial['record_bytes']}/{trial['number']:04d}"] == trial
+    assert len(reported) <= len(trials) <= len(reported) + kills, "at most what was kept but not yet told"
+    assert searched(trials) == searched(on_record(straight))
+    assert confirmed(trials) == confirmed(on_record(straight))
+    assert set(Counter(confirmed(trials)).values()) == {1}
+    assert kills >= KILLS // 2, "the study must last for the kills to mean something"
+    assert_attachments(killed, trials)
+
+
+def kill_after(
+    trials: int, delay_s: float, child: "subprocess.Popen[str]", facts: Iterator[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Kill a child some time after it has told of so many trials; what it told of."""
+    seen: list[dict[str, Any]] = []
+    for fact in facts:
+        if "trial" in fact:
+            seen.append(fact["trial"])
+        if len(seen) >= trials:
+            time.sleep(delay_s)
+            child.kill()
+            break
+    return seen
+
+
+def assert_attachments(folder: Path, trials: list[Trial]) -> None:
+    store = SqliteStore(folder, create=False)
+    try:
+        for trial in trials:
+            # A config that can't hold the fixed rate has no saturating phase.
+            assert store.attachment(trial, SATURATED) or store.attachment(trial, PACED)
+    finally:
+        store.close()
+
+
+class Stopped(BaseException):
+    """As Ctrl-C and the like."""
+
+
+class Stopping(Told):
+    """Stops the study after the third trial of the search; it is on record by then."""
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        super().trial(standing, trial)
+        if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
+            raise Stopped
+
+
+@pytest.mark.parametrize("method", [Method.BAYESIAN, Method.NSGA2, Method.RANDOM, Method.QUASI_RANDOM, Method.GRID])
+def test_a_driver_stopped_again_and_again_searches_as_one_that_is_not(tmp_path: Path, method: Method) -> None:
+    # More than a generation of NSGA-II's, which is 16.
+    spec = simulated_study((100,), trials=22, method=method, burn_in_max=1, rounds=0)
+    run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
+    stops = run_with_stops(spec, tmp_path / "stopped")
+    assert stops == 7
+    assert searched(on_record(tmp_path / "stopped")) == searched(on_record(tmp_path / "straight"))
+
+
+def run_with_stops(spec: StudySpec, folder: Path) -> int:
+    stops = 0
+    while True:
+        try:
+            run_study(spec, "", folder, Stopping(), simulated=Steady())
+        except Stopped:
+            stops += 1
+            assert stops < 1_000
+        else:
+            return stops
+
+
+def test_a_finished_study_measures_nothing_more_until_it_is_asked_for_more(tmp_path: Path) -> None:
+    spec = replace(simulated_study((100,), trials=6), objectives=THROUGHPUT)
+    run_study(spec, "", tmp_path, Told(), simulated=Steady())
+    before = on_record(tmp_path)
+    again = Told()
+    run_study(spec, "", tmp_path, again, simulated=Steady())
+    assert again.trials == []
+    assert on_record(tmp_path) == before

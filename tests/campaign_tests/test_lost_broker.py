@@ -1,0 +1,101 @@
+"""A broker that dies in the middle of a trial costs that trial at most."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from runners.errors import TargetError
+from runners.measurement import Phase, Window
+from tests.campaign_tests.brokers import MortalBroker
+from tests.campaign_tests.studies import Told, of_kind, on_record, real_study
+from tests.clusters_tests.waiting import PATIENCE_S, eventually
+from tuner.exit_codes import ExitCode, exit_code_of
+from tuner.study.run import run_study
+from tuner.study.store import read_progress
+from tuner.study.trial import Kind, State
+from tuner.study.trial_loop import Standing
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[MortalBroker]:
+    broker = MortalBroker()
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+
+
+@dataclass(slots=True)
+class Killing(Told):
+    """Kills the broker in the middle of the first trial of the search, once.
+
+    Attributes:
+        broker: Whom.
+        waiting: Set when the study says that it waits for the broker.
+        number: Of the trial that was under way.
+    """
+
+    broker: MortalBroker = field(default_factory=MortalBroker)
+    waiting: threading.Event = field(default_factory=threading.Event)
+    number: int | None = None
+
+    def say(self, sentence: str) -> None:
+        super(Killing, self).say(sentence)
+        if "waiting for it to come back" in sentence:
+            self.waiting.set()
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        # After the warm-up's only window: the measured one is under way.
+        if self.number is None and standing.kind is Kind.SEARCH and window.phase is Phase.WARMUP:
+            self.number = standing.number
+            self.broker.kill()
+
+
+def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: Path, mortal: MortalBroker) -> None:
+    show = Killing(broker=mortal)
+    spec = real_study(mortal.bootstrap, trials=3)
+    with ThreadPoolExecutor(1) as driver:
+        study = driver.submit(run_study, spec, "", tmp_path, show)
+        came = show.waiting.wait(PATIENCE_S)
+        mortal.restart()
+        results = study.result()
+    assert came, show.sentences
+    assert results.finished
+    trials = on_record(tmp_path)
+    assert [trial.kind for trial in trials] == [Kind.BURN_IN, Kind.BASELINE, Kind.SEARCH, Kind.SEARCH]
+    assert [trial.state for trial in trials] == [State.COMPLETE] * 4
+    assert [(trial.number, trial.attempts) for trial in trials if trial.attempts > 1] == [(show.number, 2)]
+    assert "the broker is back" in show.sentences
+
+
+def test_a_broker_that_stays_away_ends_the_study_which_can_be_gone_on_with(
+    tmp_path: Path, mortal: MortalBroker
+) -> None:
+    show = Killing(broker=mortal)
+    spec = real_study(mortal.bootstrap, trials=3, broker_wait_s=0.1)
+    with ThreadPoolExecutor(1) as driver:
+        study = driver.submit(run_study, spec, "", tmp_path, show)
+        # Too late for the study, in time for what it has to tidy up.
+        gave_up = eventually(lambda: read_progress(tmp_path).get("state") == "failed" or study.done())
+        mortal.restart()
+        with pytest.raises(TargetError) as raised:
+            study.result()
+    assert gave_up
+    assert exit_code_of(raised.value) is ExitCode.TARGET
+    assert read_progress(tmp_path)["state"] == "failed"
+    assert show.waiting.is_set()
+    before = on_record(tmp_path)
+    assert before == show.trials
+    assert [trial.kind for trial in before] == [Kind.BURN_IN, Kind.BASELINE]
+    again = Told()
+    assert run_study(spec, "", tmp_path, again).finished
+    after = on_record(tmp_path)
+    assert after == before + again.trials
+    assert [trial.kind for trial in of_kind(after, Kind.BASELINE, Kind.SEARCH)] == [Kind.BASELINE, *[Kind.SEARCH] * 2]

@@ -1,0 +1,142 @@
+"""MLflow's own pages in a real browser: what a user sees of two studies. Needs Chromium (Debian: apt install chromium)."""
+
+import contextlib
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+import pytest
+
+from runners.clusters.ports import free_ports
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes
+from tests.campaign_tests.quiet import Quiet
+from tests.tuner_tests.command import arguments
+from tuner.study.results import StudyResults
+from tuner.study.run import run_study
+from tuner.study.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.tracking import Mirror
+
+_BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_PAGE_TIMEOUT_S = 120.0
+_START_TIMEOUT_S = 120.0
+
+pytestmark = [
+    pytest.mark.skipif(_BROWSER is None, reason="no Chromium is installed (Debian: apt install chromium)"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyResults]]:
+    root = tmp_path_factory.mktemp("studies")
+    small = WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(1.0, 1.0), paced=PhaseSpec(1.0, 1.0))
+    spec = StudySpec(
+        "first",
+        small,
+        search=SearchSpec(trials=10, startup_trials=5, burn_in_max=1),
+        confirm=ConfirmSpec(rounds=2),
+        executor=Executor.SIMULATED,
+    )
+    found = []
+    for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7))):
+        mirror = Mirror(root / asked.name, asked.tracking, lambda _: None)
+        found.append(run_study(asked, "", root / asked.name, Quiet(), mirror, SimulatedRunner(0.03)))
+    return root, found
+
+
+@pytest.fixture(scope="module")
+def address(studies: tuple[Path, list[StudyResults]]) -> Iterator[str]:
+    (port,) = free_ports("127.0.0.1", 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_STUDIES", str(studies[0]))
+        server = subprocess.Popen(
+            arguments("ui", "--port", str(port)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _await(server, address)
+        yield address
+    finally:
+        for process in [*psutil.Process(server.pid).children(recursive=True), server]:
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                process.terminate()
+        server.wait()
+
+
+def test_each_record_size_is_a_parent_run(address: str, tmp_path: Path) -> None:
+    page = _page(f"{address}/#/experiments/1/runs", tmp_path)
+    assert set(re.findall(r"(?:first|second)/1000B", page)) == {"first/1000B", "second/1000B"}
+
+
+def test_the_pareto_filter_shows_exactly_the_front(
+    address: str, studies: tuple[Path, list[StudyResults]], tmp_path: Path
+) -> None:
+    wanted = quote("""tags."tuner.pareto" = 'true' and tags."tuner.study" = 'first'""")
+    # Sorted by a metric, MLflow shows child runs in a plain list.
+    page = _page(f"{address}/#/experiments/1/runs?searchFilter={wanted}&orderByKey=metrics.%60mb_per_s%60", tmp_path)
+    shown = {int(number) for number in re.findall(r">trial-(\d{4})<", page)}
+    assert shown == set(studies[1][0].sizes[0].front)
+
+
+def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyResults]], tmp_path: Path) -> None:
+    runs = _parent_runs(studies[0])
+    assert len(runs) == 2
+    of = quote("[" + ",".join(f'"{run}"' for run in runs) + "]")
+    page = _page(f"{address}/#/compare-runs?runs={of}&experiments=%5B%221%22%5D", tmp_path)
+    assert "Comparing 2 Runs" in page
+    assert set(re.findall(r"(?:first|second)/1000B", page)) == {"first/1000B", "second/1000B"}
+    assert "hypervolume" in page
+
+
+def _page(url: str, scratch: Path) -> str:
+    """The page as it stands once its scripts have run."""
+    assert _BROWSER is not None
+    ran = subprocess.run(
+        [
+            _BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1900,1200",
+            f"--user-data-dir={scratch / 'profile'}", "--virtual-time-budget=60000", "--dump-dom", url,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=_PAGE_TIMEOUT_S,
+        check=True,
+    )  # fmt: skip
+    return ran.stdout
+
+
+def _await(server: "subprocess.Popen[bytes]", address: str) -> None:
+    waited_s, pause = 0.0, 0.5
+    while True:
+        assert server.poll() is None, "tuner ui has ended"
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{address}/health", timeout=5).close()
+            return
+        assert waited_s < _START_TIMEOUT_S, "tuner ui does not answer"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(pause)
+        waited_s += pause
+
+
+def _parent_runs(root: Path) -> list[str]:
+    """Asked in a process of its own, as MLflow's client keeps its files open."""
+    asked = (
+        "import sys; from mlflow import MlflowClient;"
+        "found = MlflowClient(sys.argv[1]).search_runs(['1'], 'attributes.run_name LIKE \\'%1000B\\'');"
+        "print(*[run.info.run_id for run in found])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", asked, f"sqlite:///{root / 'mlflow.db'}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.split()

@@ -1,0 +1,114 @@
+"""Several targets measure one trial each at a time, and the record stays right."""
+
+import threading
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from runners.measurement import Measurement
+from runners.runner import Watch, go_on
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.campaign_tests.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tests.clusters_tests.waiting import eventually
+from tuner.session import Target
+from tuner.study.run import run_study
+from tuner.study.spec import Method, StudySpec
+from tuner.study.trial import Kind, State, Trial
+from tuner.study.trial_loop import Standing
+
+
+@dataclass(slots=True)
+class Overtaken:
+    """Its first config that is not the baseline is held until some others have been measured.
+
+    Attributes:
+        others: How many.
+        events: `begin` and `end` of each run, with the config's fingerprint.
+    """
+
+    others: int
+    events: list[tuple[str, str]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    held: str | None = None
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Be overtaken, or simulate."""
+        with self.lock:
+            self.events.append(("begin", config.fingerprint))
+            first = self.held is None and config.fingerprint != BASELINE.fingerprint
+            if first:
+                self.held = config.fingerprint
+        if first and not eventually(lambda: self.ended_meanwhile() >= self.others):
+            raise AssertionError("nobody overtook it")
+        measured = Steady().run(config, workload, watch)
+        with self.lock:
+            self.events.append(("end", config.fingerprint))
+        return measured
+
+    def ended_meanwhile(self) -> int:
+        """Runs that have ended since the first was held."""
+        with self.lock:
+            since = self.events.index(("begin", self.held or ""))
+            return sum(what == "end" for what, _ in self.events[since:])
+
+
+def two_places(**search: object) -> StudySpec:
+    return replace(simulated_study((100,), **search), targets=(Target(), Target()), objectives=THROUGHPUT)
+
+
+def test_a_slow_trial_is_overtaken_and_every_number_is_given_once(tmp_path: Path) -> None:
+    runner = Overtaken(others=5)
+    run_study(two_places(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
+    trials = on_record(tmp_path)
+    assert [trial.number for trial in trials] != sorted(trial.number for trial in trials), "one was overtaken"
+    assert {trial.state for trial in trials} == {State.COMPLETE}
+    assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 12
+    # Baselines 0, 4 and 8 of those counted.
+    assert len(of_kind(trials, Kind.BASELINE)) == 3
+    searched = [trial.fingerprint for trial in of_kind(trials, Kind.SEARCH)]
+    assert len(set(searched)) == len(searched)
+
+
+def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> None:
+    runner = Overtaken(others=1)
+    run_study(two_places(trials=6), "", tmp_path, Told(), simulated=runner)
+    first_search = next(n for n, (_, config) in enumerate(runner.events) if config != BASELINE.fingerprint)
+    alone = [what for what, _ in runner.events[:first_search]]
+    assert alone == ["begin", "end"] * (len(alone) // 2)
+    burn_ins = len(of_kind(on_record(tmp_path), Kind.BURN_IN))
+    assert len(alone) == 2 * (burn_ins + 1)
+
+
+class Stopped(BaseException):
+    """As Ctrl-C and the like."""
+
+
+class StoppingAt(Told):
+    """Stops the study as its third trial of the search ends, with another under way."""
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        super().trial(standing, trial)
+        if len(of_kind(self.trials, Kind.BASELINE, Kind.SEARCH)) == 3:
+            raise Stopped
+
+
+@pytest.mark.parametrize("method", [Method.RANDOM, Method.QUASI_RANDOM, Method.GRID, Method.BAYESIAN])
+def test_stopped_with_a_trial_overtaken_it_is_proposed_again_and_no_other_twice(tmp_path: Path, method: Method) -> None:
+    spec = two_places(trials=14, baseline_every=100, method=method, rounds=0)
+    run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
+    runner = Overtaken(others=3)
+    with pytest.raises(Stopped):
+        run_study(spec, "", tmp_path / "stopped", StoppingAt(), simulated=runner)
+    held = runner.held
+    assert held not in {trial.fingerprint for trial in on_record(tmp_path / "stopped")}
+    run_study(spec, "", tmp_path / "stopped", Told(), simulated=Steady())
+    stopped = of_kind(on_record(tmp_path / "stopped"), Kind.SEARCH)
+    assert len(of_kind(on_record(tmp_path / "stopped"), Kind.BASELINE, Kind.SEARCH)) == 14
+    found = [trial.fingerprint for trial in stopped]
+    assert len(set(found)) == len(found)
+    assert held in found
+    if method is not Method.BAYESIAN:  # which learns, in the order in which trials end
+        straight = of_kind(on_record(tmp_path / "straight"), Kind.SEARCH)
+        assert set(found) == {trial.fingerprint for trial in straight}

@@ -1,0 +1,45 @@
+"""Two studies on one target: the second waits until the first has ended."""
+
+import datetime
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from tests.campaign_tests.child import running_study, told
+from tests.campaign_tests.studies import on_record, real_study
+
+
+@pytest.mark.broker
+def test_the_second_study_on_a_target_waits_for_the_first(tmp_path: Path, broker: RunningCluster) -> None:
+    spec = real_study(broker.bootstrap, trials=2)
+    first, second = tmp_path / "first", tmp_path / "second"
+    with running_study(first, replace(spec, name="first")) as one:
+        facts = told(one)
+        next(fact for fact in facts if "trial" in fact)
+        with running_study(second, replace(spec, name="second")) as two:
+            told_second = list(told(two))
+            two.wait()
+        rest = list(facts)
+        one.wait()
+    assert (one.returncode, two.returncode) == (0, 0)
+    assert {"said": "end"} in rest
+    waited = [fact["said"] for fact in before_first_trial(told_second) if "in use" in fact.get("said", "")]
+    assert waited == [
+        f"the target is in use by first (process {one.pid}); waiting until it is free, so that neither disturbs "
+        "the other"
+    ]
+    assert len(on_record(first)) == len(on_record(second)) == 3
+    last_began = max(datetime.datetime.fromisoformat(trial.started_at) for trial in on_record(first))
+    load_ended = max(
+        datetime.datetime.fromisoformat(trial.started_at) + datetime.timedelta(seconds=trial.load_s)
+        for trial in on_record(first)
+    )
+    begun = min(datetime.datetime.fromisoformat(trial.started_at) for trial in on_record(second))
+    assert last_began < load_ended <= begun
+
+
+def before_first_trial(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return facts[: next(n for n, fact in enumerate(facts) if "trial" in fact)]

@@ -1,0 +1,103 @@
+"""Each number of a trial comes from the phase that can answer for it, and is left out where none can."""
+
+from typing import Any
+
+import pytest
+
+from objectives.metrics import METRICS
+from objectives.outcome import OUTCOME_METRICS, SATURATED, delivered_ratio, metrics_of
+from runners.histogram import Histogram
+from runners.measurement import Measurement, Resources
+from runners.workload import RecordSizes, Workload
+from tests.runners_tests.builders import activity, counts, measurement
+
+PACED_RATE = 400.0
+LATENCIES = [name for name in METRICS if name.startswith("latency_")]
+CAPACITY = [name for name in METRICS if name not in LATENCIES]
+
+
+def saturated(**changes: Any) -> Measurement:
+    """Ten times as many records as the paced phase of these tests, after 100 ms each."""
+    good: dict[str, Any] = {
+        "records": 8_000,
+        "value_bytes": 800_000.0,
+        "latency": Histogram.of([100_000] * 100),
+        "resources": Resources(broker_cpu_cores=0.8),
+    }
+    return measurement(**{**good, **changes})
+
+
+def paced(**changes: Any) -> Measurement:
+    """The fixed rate held, after 2 ms each."""
+    good: dict[str, Any] = {
+        "workload": Workload(RecordSizes.fixed(100), rate_records_per_s=PACED_RATE),
+        "records": 800,
+        "value_bytes": 80_000.0,
+        "latency": Histogram.of([2_000] * 100),
+    }
+    return measurement(**{**good, **changes})
+
+
+def test_capacity_comes_from_the_saturating_phase() -> None:
+    found = metrics_of(saturated(), paced(resources=Resources(broker_cpu_cores=0.1)))
+    assert (found["records_per_s"], found["mb_per_s"]) == (4_000, 0.4)
+    assert found["wire_bytes_per_value_byte"] == pytest.approx(50_000 / 800_000)
+    assert found["broker_cpu_ms_per_mb"] == pytest.approx(2_000)
+
+
+@pytest.mark.parametrize("name", LATENCIES)
+def test_latency_comes_from_the_paced_phase_and_that_of_the_full_queue_has_a_name_of_its_own(name: str) -> None:
+    found = metrics_of(saturated(), paced())
+    assert found[name] == pytest.approx(2, rel=0.01)
+    assert found[SATURATED + name] == pytest.approx(100, rel=0.01)
+
+
+def test_without_a_paced_phase_nothing_is_said_of_latency_at_a_rate() -> None:
+    found = metrics_of(saturated(), None)
+    assert set(found) == {*CAPACITY, *(SATURATED + name for name in LATENCIES), "delivered_ratio"}
+
+
+def test_without_a_saturating_phase_nothing_is_said_of_capacity() -> None:
+    assert set(metrics_of(None, paced())) == {*LATENCIES, "delivered_ratio", "held_rate_ratio"}
+
+
+def test_without_any_phase_there_are_no_numbers() -> None:
+    assert metrics_of(None, None) == {}
+
+
+def test_latencies_that_nobody_acknowledged_are_left_out_of_both_phases() -> None:
+    unanswered = counts(acks=0)
+    found = metrics_of(saturated(counts=unanswered), paced(counts=unanswered))
+    assert set(found) == {*CAPACITY, "delivered_ratio", "held_rate_ratio"}
+
+
+def test_what_was_not_read_is_left_out() -> None:
+    found = metrics_of(saturated(activity=activity(wire_bytes=None), resources=Resources()), paced())
+    assert not found.keys() & {"wire_bytes_per_value_byte", "broker_cpu_ms_per_mb"}
+
+
+def test_the_delivered_share_is_that_of_the_worse_phase() -> None:
+    lossy = counts(acknowledged=900, failed={"_MSG_TIMED_OUT": 60, "_QUEUE": 40})
+    assert metrics_of(saturated(counts=lossy), paced())["delivered_ratio"] == 0.9
+    assert metrics_of(saturated(), paced(counts=lossy))["delivered_ratio"] == 0.9
+    assert metrics_of(saturated(), paced())["delivered_ratio"] == 1.0
+
+
+def test_of_no_records_none_is_lost() -> None:
+    assert delivered_ratio(measurement(counts=counts(handed_over=0, acknowledged=0))) == 1.0
+
+
+@pytest.mark.parametrize(("records", "ratio"), [(800, 1.0), (600, 0.75), (820, 1.025)])
+def test_the_held_share_is_what_was_delivered_of_the_fixed_rate(records: int, ratio: float) -> None:
+    assert metrics_of(saturated(), paced(records=records))["held_rate_ratio"] == pytest.approx(ratio)
+
+
+def test_every_number_that_a_trial_may_have_is_described_by_its_name() -> None:
+    everything = metrics_of(saturated(), paced())
+    assert set(everything) == set(OUTCOME_METRICS)
+    assert all(metric.name == name and metric.meaning for name, metric in OUTCOME_METRICS.items())
+
+
+def test_only_what_the_paced_phase_gives_asks_for_one() -> None:
+    without = metrics_of(saturated(), None)
+    assert {name for name, metric in OUTCOME_METRICS.items() if metric.paced} == set(OUTCOME_METRICS) - set(without)

@@ -1,0 +1,122 @@
+"""What every `ResultsStore` keeps to, as a class of tests that each implementation's tests inherit."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.study_tests.trials import failed, trial
+from tuner.study.store import ResultsStore
+
+Open = Callable[[], ResultsStore]
+"""Opens the same study's store once more; all are closed after the test."""
+
+LONG = {"series": [[second / 10, second * 3.5, None] for second in range(1_000)], "text": "größer \u2028 🦄"}
+
+
+class ResultsStoreContract:
+    """Subclasses name the implementation in `covers`, and open stores of one study."""
+
+    covers: ClassVar[type]
+
+    @pytest.fixture
+    def reopen(self) -> Open:
+        """Give the means to open the test's store, again and again."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def store(self, reopen: Open) -> ResultsStore:
+        return reopen()
+
+    def test_a_new_store_is_empty(self, store: ResultsStore) -> None:
+        assert isinstance(store, self.covers)
+        assert store.trials() == []
+        assert store.facts() == {}
+        assert store.attachment(trial(0), "saturated") is None
+
+    def test_a_trial_is_there_for_every_other_connection_when_append_returns(
+        self, store: ResultsStore, reopen: Open
+    ) -> None:
+        reader = reopen()
+        for number in range(3):
+            store.append(trial(number))
+            assert [kept for _, kept in reader.trials()] == [trial(n) for n in range(number + 1)]
+        assert [kept for _, kept in reopen().trials()] == [trial(n) for n in range(3)]
+
+    def test_trials_come_back_whole(self, store: ResultsStore, reopen: Open) -> None:
+        odd = replace(
+            trial(7, config={"linger.ms": "0.5"}),
+            record_bytes="100:70,1000:30",
+            params={"linger.ms": 0.5, "batch.size": 4096, "compression.type": "lz4"},
+            warnings=("größer als erlaubt", "🦄"),
+            error='"quoted"\nlines',
+            sampler_state={"NSGAIISampler:generation": 3, "parents": [1, 2]},
+        )
+        store.append(odd)
+        store.append(failed(8))
+        assert [kept for _, kept in reopen().trials()] == [odd, failed(8)]
+
+    def test_trials_keep_the_order_in_which_they_came(self, store: ResultsStore) -> None:
+        sizes = {9: "1000", 2: "100", 5: "1000", 0: "10000"}
+        for number, size in sizes.items():
+            store.append(replace(trial(number), record_bytes=size))
+        assert [kept.key for _, kept in store.trials()] == ["1000/0009", "100/0002", "1000/0005", "10000/0000"]
+
+    def test_later_trials_alone_can_be_asked_for(self, store: ResultsStore) -> None:
+        for number in (4, 1, 3):
+            store.append(trial(number))
+        sequences = [sequence for sequence, _ in store.trials()]
+        assert sequences == sorted(set(sequences))
+        assert min(sequences) > 0, "0 asks for all"
+        for place, sequence in enumerate(sequences):
+            assert store.trials(after=sequence) == store.trials()[place + 1 :]
+
+    def test_a_second_trial_of_the_same_key_is_refused_and_changes_nothing(
+        self, store: ResultsStore, reopen: Open
+    ) -> None:
+        store.append(trial(7), {"saturated": {"run": 1}})
+        with pytest.raises(ValueError, match="1000/0007 is there already"):
+            store.append(trial(7, 999.0), {"saturated": {"run": 2}, "paced": {"run": 2}})
+        for each in (store, reopen()):
+            assert [kept for _, kept in each.trials()] == [trial(7)]
+            assert each.attachment(trial(7), "saturated") == {"run": 1}
+            assert each.attachment(trial(7), "paced") is None
+        store.append(trial(8))
+        assert [kept.number for _, kept in store.trials()] == [7, 8]
+
+    def test_the_same_number_of_another_size_is_another_trial(self, store: ResultsStore) -> None:
+        sizes = ("1000", "100", "100:70,1000:30", "100:7,1000:3", "100,1000")
+        for size in sizes:
+            store.append(replace(trial(0), record_bytes=size), {"saturated": size})
+        assert [kept.record_bytes for _, kept in store.trials()] == list(sizes)
+        assert [store.attachment(kept, "saturated") for _, kept in store.trials()] == list(sizes)
+
+    def test_attachments_are_kept_by_their_names(self, store: ResultsStore, reopen: Open) -> None:
+        store.append(trial(0), {"saturated": LONG, "paced": [1, None, "two"]})
+        store.append(trial(1))
+        for each in (store, reopen()):
+            assert each.attachment(trial(0), "saturated") == LONG
+            assert each.attachment(trial(0), "paced") == [1, None, "two"]
+            assert each.attachment(trial(0), "other") is None
+            assert each.attachment(trial(1), "saturated") is None
+
+    @pytest.mark.parametrize(
+        "value", [None, True, 0, 0.1, "ü 🦄", ["a", None], {"rates": {"1000": 20_000.5}, "größe": []}]
+    )
+    def test_a_fact_is_there_for_every_other_connection(self, store: ResultsStore, reopen: Open, value: Any) -> None:
+        reader = reopen()
+        store.set_fact("größe", value)
+        assert store.facts() == reader.facts() == {"größe": value}
+
+    def test_a_fact_takes_the_place_of_what_stood_there(self, store: ResultsStore, reopen: Open) -> None:
+        store.set_fact("finished_at", None)
+        store.set_fact("name", "overnight")
+        store.set_fact("finished_at", "2026-03-02")
+        assert reopen().facts() == {"name": "overnight", "finished_at": "2026-03-02"}
+
+    def test_it_may_be_closed_twice(self, store: ResultsStore, reopen: Open) -> None:
+        store.append(trial(0))
+        store.close()
+        store.close()
+        assert [kept for _, kept in reopen().trials()] == [trial(0)]

@@ -1,0 +1,266 @@
+"""A recommendation is the best that was shown, and claims no more than was shown."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from objectives.scoring import Constraint, Objective
+from tests.study_tests.trials import OBJECTIVES, baseline, confirming, failed, results, trial
+from tuner.study.errors import NoFeasibleConfig
+from tuner.study.recommendation import Conditions, Recommendation, pick, recommend
+from tuner.study.results import StudyResults, size_results
+from tuner.study.spec import Goal
+from tuner.study.trial import Kind, Trial
+
+# Front of a search: the fastest, the quickest, and one that is a little of both.
+FASTEST, QUICKEST, BOTH = {"linger.ms": "50"}, {"linger.ms": "0.5"}, {"linger.ms": "5"}
+SEARCH = [
+    baseline(0, 100, 10),
+    trial(1, 300, 40, config=FASTEST),
+    trial(2, 60, 2, config=QUICKEST),
+    trial(3, 150, 5, config=BOTH),
+    trial(4, 149, 6, config={"linger.ms": "6"}),
+    failed(5),
+]
+ANY = Conditions()
+BASE_ROUNDS = [(100.0, 10.0)] * 3
+
+
+def study(trials: Sequence[Trial] = SEARCH, **changes: Any) -> StudyResults:
+    """A study of one record size with these trials."""
+    good: dict[str, Any] = {
+        "name": "overnight",
+        "folder": Path("overnight"),
+        "study_file": "",
+        "facts": {"client_version": "2.16.0"},
+        "objectives": OBJECTIVES,
+        "sizes": (results(trials),),
+        "progress": {},
+    }
+    return StudyResults(**{**good, **changes})
+
+
+def confirmed(config: dict[str, str], *rounds: tuple[float, float], first: int = 10) -> list[Trial]:
+    return confirming(first, rounds, BASE_ROUNDS[: len(rounds)], config)
+
+
+@pytest.mark.parametrize(("goal", "number"), [(Goal.THROUGHPUT, 1), (Goal.LATENCY, 2), (Goal.BALANCED, 3)])
+def test_each_goal_picks_its_best_of_the_front(goal: Goal, number: int) -> None:
+    picked = pick(results(SEARCH), goal)
+    assert picked is not None
+    assert picked.number == number
+    found = recommend(study(), "1000", goal)
+    assert (found.trial.number, found.goal, found.is_baseline) == (number, goal, False)
+    assert found.config == picked.config()
+
+
+def test_balanced_prefers_what_loses_little_to_a_larger_product_of_gains() -> None:
+    """Trial 1 is six times as fast and half as quick: a larger product, but a loss that was not asked for."""
+    found = recommend(study([baseline(0, 100, 10), trial(1, 600, 20), trial(2, 120, 9.5)]), "1000")
+    assert found.trial.number == 2
+
+
+def test_where_everything_loses_much_balanced_is_the_largest_product() -> None:
+    trials = [trial(1, 600, 20), trial(2, 400, 20, config={"linger.ms": "1"}), trial(3, 20, 8), baseline(9, 100, 10)]
+    assert pick(results(trials[:3]), Goal.BALANCED) is not None
+    constraints = (Constraint("mb_per_s", at_most=False, limit=110),)
+    trials[3] = baseline(9, 100, 10, constraints=constraints)
+    found = recommend(study(trials), "1000")
+    assert found.trial.number == 1
+
+
+@pytest.mark.parametrize(
+    ("goal", "conditions", "number"),
+    [
+        (Goal.THROUGHPUT, Conditions(max_p99_ms=10), 3),
+        (Goal.THROUGHPUT, Conditions(max_p99_ms=40), 1),
+        (Goal.LATENCY, Conditions(min_mb_per_s=100), 3),
+        (Goal.LATENCY, Conditions(min_mb_per_s=60), 2),
+        (Goal.BALANCED, Conditions(max_p99_ms=4), 2),
+        (Goal.LATENCY, Conditions(max_p99_ms=50, min_mb_per_s=200), 1),
+    ],
+)
+def test_conditions_narrow_what_is_picked(goal: Goal, conditions: Conditions, number: int) -> None:
+    assert recommend(study(), "1000", goal, conditions).trial.number == number
+
+
+def test_a_number_that_is_not_there_keeps_no_condition() -> None:
+    assert Conditions().kept_by({})
+    assert not Conditions(max_p99_ms=10).kept_by({"mb_per_s": 1.0})
+    assert not Conditions(min_mb_per_s=1).kept_by({"latency_p99_ms": 1.0})
+
+
+def test_one_trial_is_no_gain() -> None:
+    found = recommend(study(), "1000", Goal.THROUGHPUT)
+    assert found.gains == {}
+    assert not found.confirmed
+    assert found.metrics == SEARCH[1].metrics
+    assert found.baseline == SEARCH[0]
+    assert found.baseline_metrics["mb_per_s"] == 100
+    assert "luck may have helped" in found.how
+    assert found.warnings == ()
+
+
+def test_a_confirmed_winner_beats_a_better_one_that_was_not_measured_again() -> None:
+    found = recommend(study([*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]), "1000", Goal.THROUGHPUT)
+    assert found.config.values == BOTH
+    assert found.trial.number == 3, "the trial that found it, not one that confirmed it"
+    assert found.confirmed
+    assert found.gains["mb_per_s"].value == pytest.approx((1.4 * 1.6 * 1.5) ** (1 / 3))
+    assert (found.metrics["mb_per_s"], found.metrics["latency_p99_ms"]) == (150, 6), "means over the rounds"
+    assert (found.baseline_metrics["mb_per_s"], found.is_baseline) == (100, False)
+    assert "measured again in turn with the baseline, 3 rounds" in found.how
+
+
+@pytest.mark.parametrize(
+    ("goal", "config"), [(Goal.THROUGHPUT, FASTEST), (Goal.LATENCY, QUICKEST), (Goal.BALANCED, BOTH)]
+)
+def test_of_several_confirmed_each_goal_takes_its_own(goal: Goal, config: dict[str, str]) -> None:
+    trials = [*SEARCH, *confirmed(FASTEST, (280, 38), (290, 39))]
+    for place, (values, numbers) in enumerate(((QUICKEST, (62, 2.5)), (BOTH, (140, 6)))):
+        trials += [
+            trial(20 + 2 * place + turn, *numbers, kind=Kind.CONFIRM, config=values, round=turn) for turn in range(2)
+        ]
+    found = recommend(study(trials), "1000", goal)
+    assert found.config.values == config
+    assert found.confirmed
+
+
+def test_a_winner_whose_interval_reaches_down_to_the_baseline_is_none() -> None:
+    trials = [*SEARCH, *confirmed(FASTEST, (130, 40), (90, 40), (120, 40))]
+    found = recommend(study(trials), "1000", Goal.THROUGHPUT)
+    assert found.is_baseline
+    assert found.trial == found.baseline == SEARCH[0]
+    assert found.gains == {}
+    assert found.metrics == found.baseline_metrics
+    assert "none was better with its whole interval" in found.how
+
+
+def test_a_balanced_winner_may_lose_little_in_any_number() -> None:
+    lossy = [*SEARCH, *confirmed(FASTEST, (500, 20), (500, 20))]
+    assert recommend(study(lossy), "1000").is_baseline, "half as quick is no balance, however fast"
+    slight = [*SEARCH, *confirmed(FASTEST, (500, 11), (500, 11))]
+    assert recommend(study(slight), "1000").config.values == FASTEST
+
+
+def test_conditions_are_held_against_the_confirming_rounds_not_the_lucky_trial() -> None:
+    trials = [*SEARCH, *confirmed(BOTH, (150, 9), (150, 9))]
+    conditions = Conditions(max_p99_ms=10)
+    assert recommend(study(trials), "1000", Goal.THROUGHPUT, conditions).confirmed
+    trials = [*SEARCH, *confirmed(BOTH, (150, 12), (150, 12))]
+    assert recommend(study(trials), "1000", Goal.THROUGHPUT, conditions).is_baseline
+
+
+def test_where_the_baseline_breaks_the_conditions_a_config_seen_to_break_them_too_is_not_named_instead() -> None:
+    """In its one trial it kept 6 ms, in three rounds it did not; the baseline with its 10 ms does not either."""
+    trials = [*SEARCH[:1], SEARCH[3], *confirmed(BOTH, (150, 7), (150, 7), (150, 7))]
+    with pytest.raises(NoFeasibleConfig, match="p99 <= 6 ms"):
+        recommend(study(trials), "1000", Goal.LATENCY, Conditions(max_p99_ms=6))
+
+
+def test_a_config_that_was_measured_again_is_never_said_not_to_have_been() -> None:
+    """It is no faster than the baseline, but keeps a latency that the baseline does not."""
+    trials = [*SEARCH[:1], SEARCH[3], *confirmed(BOTH, (100, 5), (100, 5), (100, 5))]
+    found = recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(max_p99_ms=6))
+    assert found.config.values == BOTH
+    assert found.how == (
+        "measured again in turn with the baseline, 3 rounds, and not better with its whole interval; "
+        "but the baseline does not keep what is asked"
+    )
+    assert found.gains["mb_per_s"].value == pytest.approx(1.0)
+    assert found.metrics["mb_per_s"] == 100, "the mean of the rounds, not the lucky trial's 150"
+
+
+def test_a_baseline_that_breaks_the_studys_own_constraints_is_not_recommended() -> None:
+    constraints = (Constraint("latency_p99_ms", at_most=True, limit=8),)
+    trials = [
+        baseline(0, 100, 10, constraints=constraints),
+        trial(3, 150, 5, config=BOTH, constraints=constraints),
+        *confirmed(BOTH, (100, 5), (100, 5)),
+    ]
+    found = recommend(study(trials), "1000", Goal.THROUGHPUT)
+    assert found.config.values == BOTH
+
+
+def test_a_winner_that_lost_records_when_it_was_measured_again_is_none() -> None:
+    """It gave records up in the saturating phase, after a paced phase that was quick."""
+    rounds = confirmed(QUICKEST, (60, 2), (60, 2), (60, 2))
+    lossy = trial(15, None, 2, kind=Kind.CONFIRM, config=QUICKEST, round=2, metrics={"delivered_ratio": 0.0})
+    found = recommend(study([*SEARCH, *rounds[:5], lossy]), "1000", Goal.LATENCY)
+    assert found.config.values != QUICKEST
+
+
+def test_where_nothing_on_the_front_is_better_the_baseline_is_kept() -> None:
+    found = recommend(study([baseline(0, 100, 10), trial(1, 90, 20)]), "1000")
+    assert found.is_baseline
+    assert found.how == "nothing measured was better than the baseline"
+    assert found.gains == {}
+
+
+def test_a_size_that_was_not_measured_is_answered_from_the_nearest_by_ratio_with_a_warning() -> None:
+    sizes = tuple(size_results(size, OBJECTIVES, SEARCH, None) for size in ("100", "1000", "100000"))
+    found = recommend(study(sizes=sizes), "20000")
+    assert found.record_bytes == "100000", "5 times as large, and 20 times as large as 1000"
+    assert found.warnings == (
+        "records of 20000 B were not measured; the nearest that were are 100000 and 1000 B, and this is for 100000 B",
+    )
+    assert recommend(study(sizes=sizes), "1000").warnings == ()
+    assert recommend(study(sizes=sizes), "1").record_bytes == "100"
+
+
+def test_a_mix_is_as_near_as_its_mean() -> None:
+    sizes = tuple(size_results(size, OBJECTIVES, SEARCH, None) for size in ("100", "100:0.5,10000:0.5"))
+    assert recommend(study(sizes=sizes), "5000").record_bytes == "100:0.5,10000:0.5"
+
+
+def test_a_simulated_study_says_so() -> None:
+    found = recommend(study(facts={"client_version": "simulated"}), "1000")
+    assert found.warnings == ("simulated: nothing of this study was measured on Kafka",)
+
+
+def test_a_config_that_our_own_load_held_back_is_said_to_be_so() -> None:
+    trials = [SEARCH[0], trial(1, 300, 5, flagged=True), trial(2, 90, 4)]
+    assert "trial 1 was bound by our load generator" in recommend(study(trials), "1000", Goal.THROUGHPUT).warnings[0]
+    assert recommend(study(trials), "1000", Goal.LATENCY).warnings == ()
+
+
+def no_config(asked: Conditions = ANY, goal: Goal = Goal.BALANCED, **changes: Any) -> str:
+    with pytest.raises(NoFeasibleConfig) as caught:
+        recommend(study(**changes), "1000", goal, asked)
+    return str(caught.value)
+
+
+def test_a_study_without_results_says_so() -> None:
+    assert no_config(sizes=()) == "overnight has no results yet: its first trial has not ended"
+
+
+def test_a_study_without_a_baseline_says_so() -> None:
+    assert "needs a measured baseline, but overnight has none yet for 1000 B" in no_config(trials=[trial(1)])
+
+
+def test_conditions_that_nothing_keeps_are_answered_with_the_best_there_is() -> None:
+    assert no_config(Conditions(max_p99_ms=1.5, min_mb_per_s=400)) == (
+        "a config of overnight for 1000 B must keep p99 <= 1.5 ms and capacity >= 400 MB/s, but none does "
+        "(best latency_p99_ms 2, best mb_per_s 300); ask for less, or run a longer study"
+    )
+
+
+def test_where_nothing_keeps_the_studys_own_constraints_that_is_said() -> None:
+    constraints = (Constraint("mb_per_s", at_most=False, limit=1_000),)
+    trials = [baseline(0, constraints=constraints), trial(1, constraints=constraints)]
+    assert no_config(trials=trials) == (
+        "a config of overnight for 1000 B must keep the study's constraints, but none does; "
+        "ask for less, or run a longer study"
+    )
+
+
+def test_a_goal_that_was_not_measured_is_refused_rather_than_guessed() -> None:
+    only = (Objective("mb_per_s"),)
+    trials = [baseline(0, 100, None, objectives=only), trial(1, 120, None, objectives=only)]
+    sizes = (results(trials, only),)
+    told = no_config(goal=Goal.LATENCY, sizes=sizes, objectives=only)
+    assert "latency_p99_ms, which overnight did not measure" in told
+    found: Recommendation = recommend(study(sizes=sizes, objectives=only), "1000", Goal.BALANCED)
+    assert found.trial.number == 1

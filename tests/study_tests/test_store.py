@@ -1,0 +1,178 @@
+"""The SQLite store keeps to the contract, says what is wrong with a file, and never leaves half a file behind."""
+
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.study_tests.store_contract import Open, ResultsStoreContract
+from tests.study_tests.trials import trial
+from tuner.study.errors import RecordDamaged, StudyNotFound
+from tuner.study.home import RESULTS_FILE
+from tuner.study.results import load_results
+from tuner.study.store import SCHEMA_VERSION, SqliteStore, read_progress, write_atomically, write_progress
+
+
+class TestSqliteStore(ResultsStoreContract):
+    covers = SqliteStore
+
+    @pytest.fixture
+    def reopen(self, tmp_path: Path) -> Iterator[Open]:
+        opened: list[SqliteStore] = []
+
+        def another() -> SqliteStore:
+            opened.append(SqliteStore(tmp_path / "größe 1"))
+            return opened[-1]
+
+        yield another
+        for store in opened:
+            store.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path)
+    yield store
+    store.close()
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking_for_it(tmp_path: Path) -> None:
+    with pytest.raises(StudyNotFound, match=RESULTS_FILE):
+        SqliteStore(tmp_path / "missing", create=False)
+    with pytest.raises(StudyNotFound):
+        load_results(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_said_to_be_damaged_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / RESULTS_FILE
+    path.write_bytes(b"not a database " * 100)
+    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of ours.*move it away"):
+        SqliteStore(tmp_path)
+    assert path.read_bytes() == b"not a database " * 100
+
+
+def test_a_file_whose_end_is_lost_is_said_to_be_damaged(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    for number in range(50):
+        store.append(trial(number))
+    store.set_fact("objectives", ["mb_per_s"])
+    store.close()
+    path = tmp_path / RESULTS_FILE
+    path.write_bytes(path.read_bytes()[: 3 * 4096])
+    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of ours"):
+        load_results(tmp_path)
+
+
+def test_a_file_whose_pages_were_overwritten_is_said_to_be_damaged_when_they_are_read(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    for number in range(50):
+        store.append(trial(number))
+    store.close()
+    path = tmp_path / RESULTS_FILE
+    pages = bytearray(path.read_bytes())
+    pages[5 * 4096 : 8 * 4096] = b"\xa5" * 3 * 4096
+    path.write_bytes(pages)
+    store = SqliteStore(tmp_path, create=False)
+    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of ours"):
+        store.trials()
+    store.close()
+
+
+def test_a_store_of_a_newer_release_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    SqliteStore(tmp_path).close()
+    with sqlite3.connect(tmp_path / RESULTS_FILE) as db:
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    db.close()
+    with pytest.raises(RecordDamaged, match="but has 2: a newer release wrote it; upgrade kafka-tuner"):
+        SqliteStore(tmp_path)
+
+
+def test_a_store_without_what_was_optimised_has_no_results(store: SqliteStore, tmp_path: Path) -> None:
+    store.append(trial(0))
+    with pytest.raises(RecordDamaged, match="must say what was optimised"):
+        load_results(tmp_path)
+
+
+def test_a_reader_sees_what_is_kept_while_the_writer_is_in_the_midst_of_writing(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    store.append(trial(0))
+    store._db.execute("BEGIN IMMEDIATE")
+    try:
+        store.set_fact("half", "done")
+        reader = SqliteStore(tmp_path, create=False)
+        assert [kept for _, kept in reader.trials()] == [trial(0)]
+        assert reader.facts() == {}
+        reader.close()
+    finally:
+        store._db.execute("COMMIT")
+    assert store.facts() == {"half": "done"}
+
+
+def test_a_kept_trial_is_on_disk_and_not_only_in_the_systems_memory(store: SqliteStore) -> None:
+    (synchronous,) = store._db.execute("PRAGMA synchronous").fetchone()
+    (journal,) = store._db.execute("PRAGMA journal_mode").fetchone()
+    assert (synchronous, journal) == (2, "wal"), "FULL: the log is synced at each commit"
+
+
+def test_another_process_reads_at_once_and_what_it_keeps_is_read_here(store: SqliteStore, tmp_path: Path) -> None:
+    store.append(trial(0), {"saturated": [0.5]})
+    program = """
+        import sys
+        from pathlib import Path
+        from tests.study_tests.trials import trial
+        from tuner.study.store import SqliteStore
+
+        store = SqliteStore(Path(sys.argv[1]), create=False)
+        assert [kept for _, kept in store.trials()] == [trial(0)]
+        assert store.attachment(trial(0), "saturated") == [0.5]
+        store.append(trial(1), {"saturated": [1.5]})
+        try:
+            store.append(trial(0))
+        except ValueError:
+            store.set_fact("refused", True)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(tmp_path)], check=True, timeout=120)
+    assert [kept for _, kept in store.trials()] == [trial(0), trial(1)]
+    assert store.attachment(trial(1), "saturated") == [1.5]
+    assert store.facts() == {"refused": True}
+
+
+def test_a_file_is_written_whole_and_others_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "study.yaml"
+    for text in (b"first", b"second"):
+        write_atomically(path, text)
+        assert path.read_bytes() == text
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_scratch_file(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    write_atomically(path, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "not bytes")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_write_that_can_not_take_its_place_leaves_no_scratch_file(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.mkdir()
+    with pytest.raises(OSError, match=r"study\.yaml"):
+        write_atomically(path, b"new")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_progress_is_what_was_told_last_and_nothing_where_nothing_was(tmp_path: Path) -> None:
+    assert read_progress(tmp_path) == {}
+    write_progress(tmp_path, {"trial": 1})
+    write_progress(tmp_path, {"trial": 2, "state": "running"})
+    assert read_progress(tmp_path) == {"trial": 2, "state": "running"}
+    (tmp_path / "progress.json").write_text('{"trial": 3', encoding="utf-8")
+    assert read_progress(tmp_path) == {}

@@ -1,0 +1,79 @@
+"""Trials that nobody ran, each complete and feasible until a test says otherwise."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from objectives.scoring import Constraint, Objective, score
+from search_spaces.producer_config import ProducerConfig
+from tuner.study.results import SizeResults, size_results
+from tuner.study.spec import PRESETS, Goal
+from tuner.study.trial import Kind, State, Trial, guarantee_of
+
+SIZE = "1000"
+OBJECTIVES = PRESETS[Goal.BALANCED][0]
+THROUGHPUT, P99 = OBJECTIVES
+
+
+def trial(
+    number: int,
+    mb_per_s: float | None = 100.0,
+    p99_ms: float | None = 10.0,
+    *,
+    kind: Kind = Kind.SEARCH,
+    config: Mapping[str, str] | None = None,
+    objectives: Sequence[Objective] = OBJECTIVES,
+    constraints: Sequence[Constraint] = (),
+    metrics: Mapping[str, float] | None = None,
+    **changes: Any,
+) -> Trial:
+    """A trial with these numbers, scored as a study would; a baseline has the client's defaults."""
+    if config is None:
+        config = {} if kind in (Kind.BASELINE, Kind.BURN_IN) else {"linger.ms": str(number)}
+    parsed = ProducerConfig.parse(config)
+    found = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
+    if mb_per_s is not None:
+        found["mb_per_s"] = mb_per_s
+    if p99_ms is not None:
+        found["latency_p99_ms"] = p99_ms
+    found.update(metrics or {})
+    judged = score(found, objectives, constraints)
+    good: dict[str, Any] = {
+        "record_bytes": SIZE,
+        "number": number,
+        "kind": kind,
+        "state": State.COMPLETE,
+        "values": parsed.values,
+        "fingerprint": parsed.fingerprint,
+        "guarantee": guarantee_of(parsed),
+        "metrics": found,
+        "objectives": () if kind is Kind.BURN_IN else judged.values,
+        "violations": {} if kind is Kind.BURN_IN else judged.violations,
+    }
+    return Trial(**{**good, **changes})
+
+
+def baseline(number: int = 0, mb_per_s: float | None = 100.0, p99_ms: float | None = 10.0, **changes: Any) -> Trial:
+    """The baseline, measured in the search."""
+    return trial(number, mb_per_s, p99_ms, kind=Kind.BASELINE, **changes)
+
+
+def failed(number: int, **changes: Any) -> Trial:
+    """A trial of which nothing was learnt."""
+    gone: dict[str, Any] = {"metrics": {}, "objectives": (), "violations": {}, "error": "the worker was lost"}
+    return trial(number, state=State.FAILED, **{**gone, **changes})
+
+
+def confirming(
+    first: int, ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]], config: Mapping[str, str]
+) -> list[Trial]:
+    """Rounds of a config and of the baseline in turn, with these capacities and latencies."""
+    made: list[Trial] = []
+    for turn, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        for numbers, values in ((other, {}), (mine, config)):
+            made.append(trial(first + len(made), *numbers, kind=Kind.CONFIRM, config=values, round=turn))
+    return made
+
+
+def results(trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES) -> SizeResults:
+    """What these trials of one record size amount to."""
+    return size_results(SIZE, objectives, trials, 20_000.0)
