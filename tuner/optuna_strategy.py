@@ -76,15 +76,17 @@ class OptunaStrategy:
             asked.set_constraint("violation", violation)
             self._study.tell(asked, values)
         elif (params := self._params(trial)) is not None:
-            self._study.add_trial(
-                optuna.trial.create_trial(
+            try:
+                told = optuna.trial.create_trial(
                     values=values,
                     params=dict(params),
                     distributions=self._distributions(params),
                     system_attrs=dict(trial.sampler_state),
                     constraints={"violation": violation},
                 )
-            )
+            except (KeyError, ValueError):
+                return  # a config of a space that was another then, with a larger topic limit, say
+            self._study.add_trial(told)
 
     def _sampler_state(self, asked: optuna.Trial) -> dict[str, Any]:
         """What NSGA-II notes at a trial: its generation, without which a rebuilt study would begin at the first."""
@@ -102,6 +104,11 @@ class OptunaStrategy:
             return None  # of an older client, say
 
     def _distributions(self, params: Mapping[str, ParamValue]) -> dict[str, BaseDistribution]:
+        """What the parameters were drawn from.
+
+        Raises:
+            KeyError: The space asks for a parameter that they do not have; it was another one then.
+        """
         recorder = _Recorder(params)
         self._space.draw(recorder)
         return recorder.distributions

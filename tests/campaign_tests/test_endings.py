@@ -141,7 +141,7 @@ def trial_bytes(tmp_path: Path) -> float:
 
 
 def test_bytes_end_the_search_and_leave_enough_to_confirm(tmp_path: Path) -> None:
-    limit = int(12.5 * trial_bytes(tmp_path))
+    limit = int(16.5 * trial_bytes(tmp_path))
     spec = replace(simulated_study((100,), trials=1_000, max_bytes=limit), objectives=THROUGHPUT)
     told = Patient()
     results = run_study(spec, "", tmp_path / "limited", told, simulated=Steady())

@@ -29,7 +29,7 @@ objectives: throughput
 search: {{trials: {trials}}}
 confirm: {{rounds: 1}}
 safety: {{min_free_disk: {free}}}
-executor: local
+executor: {{kind: local}}
 """
 
 
@@ -62,6 +62,8 @@ def interrupted(
                 lines.append(line)
                 if after in line:
                     break
+            else:
+                raise AssertionError("".join(lines))
             # The next trial's load has a process of its own.
             me = psutil.Process(run.pid)
             assert eventually(lambda: any("spawn_main" in " ".join(p.cmdline()) for p in me.children(recursive=True)))

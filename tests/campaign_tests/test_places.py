@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ class Overtaken:
             return sum(what == "end" for what, _ in self.events[since:])
 
 
-def two_places(**search: object) -> StudySpec:
+def two_places(**search: Any) -> StudySpec:
     return replace(simulated_study((100,), **search), targets=(Target(), Target()), objectives=THROUGHPUT)
 
 

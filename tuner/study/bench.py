@@ -4,21 +4,20 @@ A trial has up to two phases on one topic. The paced one comes first: it writes 
 the broker as the paced one did.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
-from runners.clusters.cluster import Progress
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachable
 from runners.librdkafka.bench import Limits
 from runners.measurement import Measurement, Phase, Window
 from runners.pool import Done, Job, Pool
-from runners.runner import Answer, Runner, Watch
+from runners.runner import Answer, Watch
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import Session
+from tuner.study.seats import Place, Seat
 
 PACED: Final = "paced"
 SATURATED: Final = "saturated"
@@ -66,25 +65,12 @@ class TrialDone:
     worker: str
 
 
-class Place(Protocol):
-    """A target as a bench sees it."""
-
-    def lease(self, workload: Workload, limits: Limits) -> AbstractContextManager[tuple[Runner, ...]]:
-        """Runners, one per producer, on a topic that is theirs until the context is left."""
-
-    def mend(self) -> None:
-        """Make the target usable again after a broker was lost.
-
-        Raises:
-            TargetError: It did not come back in time.
-        """
-
-
 @dataclass(slots=True)
 class _UnderWay:
     job: TrialJob
     lease: ExitStack
-    runners: tuple[Runner, ...]
+    seat: Seat
+    stored_before: int | None = None
     done: dict[str, Measurement] = field(default_factory=dict)
     attempts: int = 1
 
@@ -125,21 +111,20 @@ class Bench:
 
     def close(self) -> None:
         """Give the topics of trials under way back."""
-        for trial in self._under_way.values():
-            trial.lease.close()
-        self._under_way.clear()
+        for place in list(self._under_way):
+            self._leave(place)
 
     def _begin(self, place: int, job: TrialJob, attempts: int) -> None:
         stack = ExitStack()
         try:
-            runners = stack.enter_context(self._places[place].lease(job.phases[0][1], job.limits))
+            seat = stack.enter_context(self._places[place].lease(job.phases[0][1], job.limits))
         except (BrokerLost, TargetUnreachable):
             if attempts > 1:
                 raise
             self._places[place].mend()
             self._begin(place, job, attempts + 1)
             return
-        self._under_way[place] = _UnderWay(job, stack, runners, attempts=attempts)
+        self._under_way[place] = _UnderWay(job, stack, seat, attempts=attempts)
         self._run_phase(place)
 
     def _run_phase(self, place: int) -> None:
@@ -148,7 +133,8 @@ class Bench:
         assert phase is not None
         name, workload = phase
         watch = _watch(trial.job, name, workload)
-        self._pool.submit(Job(str(place), trial.runners, trial.job.config, workload), watch)
+        trial.stored_before = trial.seat.stored() if len(trial.seat.runners) > 1 else None
+        self._pool.submit(Job(str(place), trial.seat.runners, trial.job.config, workload), watch)
 
     def _advance(self, place: int, done: Done) -> TrialDone | None:
         trial = self._under_way[place]
@@ -157,14 +143,15 @@ class Bench:
         trial.attempts = max(trial.attempts, done.attempts)
         match done.outcome:
             case Measurement() as seen:
-                trial.done[phase[0]] = seen
+                trial.done[phase[0]] = _with_stored(seen, trial)
                 if not _hopeless(phase[0], seen) and trial.next_phase() is not None:
                     self._run_phase(place)
                     return None
                 error = None
             case BrokerLost() | TargetUnreachable() if trial.attempts < 2:
-                self._leave(place)
+                # Mended first: while the broker is away, giving back would wait long and in vain.
                 self._places[place].mend()
+                self._leave(place)
                 self._begin(place, trial.job, attempts=2)
                 return None
             case other:
@@ -179,6 +166,15 @@ class Bench:
         except TargetError:
             # Its broker is gone: the session deletes what is left when it ends, or the next run does.
             return
+
+
+def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
+    """The measurement of several producers with what their topic holds, which none of them could count alone."""
+    after = trial.seat.stored() if trial.stored_before is not None else None
+    if after is None or trial.stored_before is None:
+        return seen
+    counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.seat.owned)
+    return replace(seen, counts=counts)
 
 
 def _hopeless(phase: str, seen: Measurement) -> bool:
@@ -204,80 +200,3 @@ def _watch(job: TrialJob, phase: str, workload: Workload) -> Watch:
         return Answer.STOP if hopeless else Answer.GO_ON
 
     return watch
-
-
-class ClusterPlace:
-    """A Kafka cluster, reopened when its broker was lost.
-
-    Args:
-        open_session: Starts or contacts the cluster.
-        producers: Of one trial.
-        broker_wait_s: How long a lost broker is waited for.
-        tell: Told what is being done.
-        sleep: Waits so many seconds; given so that tests need not.
-    """
-
-    def __init__(
-        self,
-        open_session: Callable[[], AbstractContextManager[Session]],
-        producers: int,
-        broker_wait_s: float,
-        tell: Progress,
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._open, self._producers, self._wait_s = open_session, producers, broker_wait_s
-        self._tell, self._sleep = tell, sleep
-        self._stack = ExitStack()
-        self.session = self._stack.enter_context(open_session())
-
-    @contextmanager
-    def lease(self, workload: Workload, limits: Limits) -> Iterator[tuple[Runner, ...]]:
-        """See `Place.lease`."""
-        with self.session.lease()(workload) as topic:
-            # Several producers share the topic: none of them can count what is stored by its own end offsets.
-            ours = topic if self._producers == 1 else replace(topic, owned=False)
-            share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
-            yield tuple(self.session.on_topic(ours, limits=share_of) for _ in range(self._producers))
-
-    def mend(self) -> None:
-        """See `Place.mend`."""
-        self._tell("the broker was lost; waiting for it to come back")
-        self._close_quietly()
-        waited_s, pause_s = 0.0, 1.0
-        while True:
-            self._stack = ExitStack()
-            try:
-                self.session = self._stack.enter_context(self._open())
-            except TargetError:
-                if waited_s >= self._wait_s:
-                    raise
-            else:
-                self._tell("the broker is back")
-                return
-            self._sleep(pause_s)
-            waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, 15.0)
-
-    def close(self) -> None:
-        """Delete our topics and stop what we started."""
-        self._stack.close()
-
-    def _close_quietly(self) -> None:
-        try:
-            self._stack.close()
-        except RunnerError:
-            return  # it is gone; what is left there is found by the next start
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedPlace:
-    """No cluster: runners that compute."""
-
-    runners: tuple[Runner, ...]
-
-    @contextmanager
-    def lease(self, workload: Workload, limits: Limits) -> Iterator[tuple[Runner, ...]]:
-        """See `Place.lease`."""
-        yield self.runners
-
-    def mend(self) -> None:
-        """Nothing can be lost."""

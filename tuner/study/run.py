@@ -19,12 +19,13 @@ from runners.target_lock import TargetLock
 from search_spaces.space import SearchSpace
 from tuner.session import Session, Target, open_session
 from tuner.strategy import GridStrategy, QuasiRandomStrategy, RandomStrategy, Strategy
-from tuner.study.bench import Bench, ClusterPlace, Place, SimulatedPlace
+from tuner.study.bench import Bench
 from tuner.study.budget import Budget
 from tuner.study.driver import Driver, space_of
 from tuner.study.errors import StudyBusy
 from tuner.study.question import check_unchanged, lock_key, question_of, target_label
 from tuner.study.results import StudyResults, load_results
+from tuner.study.seats import ClusterPlace, Place, SimulatedPlace
 from tuner.study.size_record import SizeRecord
 from tuner.study.spec import Executor, Method, StudySpec
 from tuner.study.store import STUDY_FILE, ResultsStore, SqliteStore, write_atomically

@@ -89,6 +89,9 @@ class SqliteStore:
             if version == 0:
                 self._db.executescript(_TABLES)
                 self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        except sqlite3.OperationalError as error:  # locked, or read-only: the file itself may be sound
+            self._db.close()
+            raise RecordDamaged(f"{path} must open for reading and writing, but: {error}") from None
         except sqlite3.DatabaseError as error:
             self._db.close()
             raise _damaged(path, error) from None
