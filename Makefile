@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help run test check format bench ci image lock clean
+.PHONY: help run test campaign check format bench ci image lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -22,8 +22,11 @@ help: ## List the targets
 run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (6 minutes; ARGS="--trials 6")
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
-test: $(DEV) ## Run all tests (ARGS="-m 'not broker'" for those without a broker)
-	$(BIN)/pytest -q $(ARGS)
+test: $(DEV) ## Run the tests (ARGS="-m 'not broker'" for those without a broker)
+	$(BIN)/pytest -q --ignore=tests/campaign_tests $(ARGS)
+
+campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
+	$(BIN)/pytest -q tests/campaign_tests $(ARGS)
 
 check: $(DEV) ## Lint, formatting, types, import rules, pins, page of the architecture, tracked files
 	$(BIN)/ruff check .

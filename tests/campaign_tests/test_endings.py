@@ -135,14 +135,13 @@ def test_a_stop_to_protect_the_target_can_be_gone_on_from(tmp_path: Path, under_
 
 def trial_bytes(tmp_path: Path) -> float:
     """Of the largest trial of the same study without a limit."""
-    spec = replace(simulated_study((100,), trials=12), objectives=THROUGHPUT)
-    run_study(spec, "", tmp_path / "unlimited", Told(), simulated=Steady())
+    run_study(simulated_study((100,), trials=12), "", tmp_path / "unlimited", Told(), simulated=Steady())
     return max(trial.value_bytes for trial in on_record(tmp_path / "unlimited"))
 
 
 def test_bytes_end_the_search_and_leave_enough_to_confirm(tmp_path: Path) -> None:
-    limit = int(16.5 * trial_bytes(tmp_path))
-    spec = replace(simulated_study((100,), trials=1_000, max_bytes=limit), objectives=THROUGHPUT)
+    limit = int(20.5 * trial_bytes(tmp_path))
+    spec = simulated_study((100,), trials=1_000, max_bytes=limit)
     told = Patient()
     results = run_study(spec, "", tmp_path / "limited", told, simulated=Steady())
     assert results.finished
