@@ -1,4 +1,4 @@
-"""MLflow's own pages in a real browser: what a user sees of two studies. Needs Chromium (Debian: apt install chromium)."""
+"""MLflow's own pages in a real browser: what a user sees of two studies. Needs Chromium (Debian: chromium)."""
 
 import contextlib
 import re

@@ -3,6 +3,8 @@
 import gc
 import importlib.util
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +25,8 @@ BASE = "python:3.11-slim-bookworm"
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Any]:
     docker = pytest.importorskip("docker", reason="the extra `containers` is not installed")
-    # Asked in a process of its own: docker's client leaves a socket open when it finds no engine, and whichever test the
-    # collector runs in would fail for it.
+    # Asked in a process of its own: docker's client leaves a socket open when it finds no engine, and whichever test
+    # the collector runs in would fail for it.
     if subprocess.run([sys.executable, "-c", "import docker; docker.from_env()"], capture_output=True).returncode:
         pytest.skip("no Docker engine answers")
     client = docker.from_env()

@@ -94,3 +94,9 @@ def test_a_step_is_missing_until_it_is_on_record_failed_or_not() -> None:
         step for step in steps if step not in (ConfirmStep(0, other.fingerprint), ConfirmStep(1, first.fingerprint))
     ]
     assert len(missing_steps(steps, done)) == 2
+
+
+def test_a_later_confirmation_has_rounds_of_its_own() -> None:
+    earlier, later = confirm_steps(["a", "b"], 2, seed=1), confirm_steps(["a", "b"], 2, seed=1, first_round=2)
+    assert {step.round for step in earlier} == {0, 1}
+    assert {step.round for step in later} == {2, 3}

@@ -1,11 +1,14 @@
 """The end of a record size: baseline and winners again, in turn, so that what is claimed is no lucky trial."""
 
+from typing import Any
+
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.strategy import Proposal
 from tuner.study.recommendation import pick
 from tuner.study.results import SizeResults
 from tuner.study.schedule import confirm_steps, missing_steps
+from tuner.study.store import ResultsStore
 from tuner.study.trial import Kind
 from tuner.study.trial_loop import TrialLoop
 
@@ -29,11 +32,12 @@ def confirm(loop: TrialLoop, size: RecordSizes, rate_records_per_s: float | None
     results = loop.records[size].results(rate_records_per_s)
     if not rounds or results.baseline is None:
         return
-    configs = _candidates(loop, results)
+    configs, first_round = _candidates(loop, results)
     if len(configs) < 2:
         loop.show.say(f"{size} B: nothing on the front but the baseline, so nothing to confirm")
         return
-    missing = missing_steps(confirm_steps(list(configs), rounds, loop.spec.search.seed), loop.records[size].trials)
+    steps = confirm_steps(list(configs), rounds, loop.spec.search.seed, first_round)
+    missing = missing_steps(steps, loop.records[size].trials)
     if missing:
         winners = len(configs) - 1
         what = "the winner" if winners == 1 else f"{winners} winners"
@@ -46,14 +50,27 @@ def confirm(loop: TrialLoop, size: RecordSizes, rate_records_per_s: float | None
         loop.run_one(size, Kind.CONFIRM, proposal, rate_records_per_s, step.round)
 
 
-def _candidates(loop: TrialLoop, results: SizeResults) -> dict[str, ProducerConfig]:
-    """Baseline and winners by fingerprint; the choice is kept, so that a resumed confirmation has the same."""
+def reopen(store: ResultsStore) -> None:
+    """Let a finished or confirming study be searched further, as its limits have changed; then it confirms anew."""
+    store.set_fact(_FACT, {})
+
+
+def _candidates(loop: TrialLoop, results: SizeResults) -> tuple[dict[str, ProducerConfig], int]:
+    """Baseline and winners by fingerprint, and the first of their rounds: after those of an earlier confirmation.
+
+    The choice is kept, so that a resumed confirmation has the same.
+    """
     assert results.baseline is not None
-    kept: dict[str, list[str]] = loop.store.facts().get(_FACT, {})
+    kept: dict[str, dict[str, Any]] = loop.store.facts().get(_FACT, {})
     if results.record_bytes not in kept:
         winners = [pick(results, goal) for goal in loop.spec.confirm.goals]
         chosen = [results.baseline.fingerprint, *(trial.fingerprint for trial in winners if trial is not None)]
-        kept[results.record_bytes] = list(dict.fromkeys(chosen))
+        past = [trial.round for trial in results.trials if trial.round is not None]
+        kept[results.record_bytes] = {
+            "fingerprints": list(dict.fromkeys(chosen)),
+            "first_round": max(past, default=-1) + 1,
+        }
         loop.store.set_fact(_FACT, kept)
+    choice = kept[results.record_bytes]
     by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
-    return {fingerprint: by_fingerprint[fingerprint].config() for fingerprint in kept[results.record_bytes]}
+    return {each: by_fingerprint[each].config() for each in choice["fingerprints"]}, choice["first_round"]

@@ -21,6 +21,7 @@ from tuner.session import Session, Target, open_session
 from tuner.strategy import GridStrategy, QuasiRandomStrategy, RandomStrategy, Strategy
 from tuner.study.bench import Bench
 from tuner.study.budget import Budget
+from tuner.study.confirming import reopen
 from tuner.study.driver import Driver, space_of
 from tuner.study.errors import StudyBusy
 from tuner.study.question import check_unchanged, lock_key, question_of, target_label
@@ -141,6 +142,8 @@ def _begin(spec: StudySpec, study_text: str, folder: Path, store: ResultsStore) 
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
+    if _allows_more(facts.get("limits"), new["limits"]):
+        reopen(store)
     for name, value in new.items():
         store.set_fact(name, value)
     write_atomically(folder / STUDY_FILE, study_text.encode())
@@ -151,6 +154,13 @@ def _is_finished(spec: StudySpec, store: ResultsStore) -> bool:
     facts = store.facts()
     asked = {"question": question_of(spec), "limits": _limits(spec)}
     return bool(facts.get("finished_at")) and all(facts.get(name) == value for name, value in asked.items())
+
+
+def _allows_more(before: dict[str, Any] | None, now: dict[str, Any]) -> bool:
+    """Whether a study that goes on is to search for longer, or shorter, than it was to."""
+    return before is not None and any(
+        before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes")
+    )
 
 
 def _limits(spec: StudySpec) -> dict[str, Any]:

@@ -47,17 +47,18 @@ class ConfirmStep:
     fingerprint: str
 
 
-def confirm_steps(fingerprints: Sequence[str], rounds: int, seed: int) -> list[ConfirmStep]:
+def confirm_steps(fingerprints: Sequence[str], rounds: int, seed: int, first_round: int = 0) -> list[ConfirmStep]:
     """Every config once a round, in an order drawn anew for each round.
 
     Args:
         fingerprints: The baseline's and the winners'.
         rounds: How many.
         seed: Of the order.
+        first_round: Number of the first one.
     """
     order = Random(seed)
     return [
-        ConfirmStep(number, fingerprint)
+        ConfirmStep(first_round + number, fingerprint)
         for number in range(rounds)
         for fingerprint in order.sample(list(fingerprints), len(fingerprints))
     ]
