@@ -24,6 +24,8 @@ from search_spaces.producer_config import ProducerConfig
 _LOOK_S: Final = 0.2
 _FAREWELL_S: Final = 5.0
 _LAST_WORK_S: Final = 0.5
+_RUNS_PER_CHILD: Final = 100
+"""Then a new one: whatever a client library leaves behind in a process must not weigh on the trials of a night."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,98 @@ class Isolated:
         Raises:
             WorkerLost: The child process died without a word.
         """
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        # Named after the thread that waits for it, so that a pool can tell its own from others.
-        name = threading.current_thread().name
-        child = context.Process(target=_work, args=(self.runner, config, workload, theirs), name=name, daemon=True)
-        child.start()
-        theirs.close()
+        child = _Child()
         try:
-            return _listen(ours, child, watch)
+            return child.run(self.runner, config, workload, watch)
         finally:
-            ours.close()
-            _end(child)
+            child.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Runs another runner in a child process that is kept for the next run: starting one takes most of a second.
+
+    Only a child whose run gave a measurement is kept, and not for ever. `end_kept` ends those that wait; they also end
+    with this process, however it ends.
+
+    Attributes:
+        runner: Must be picklable.
+    """
+
+    runner: Runner
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """See `Runner.run`.
+
+        Raises:
+            WorkerLost: The child process died without a word.
+        """
+        child = _waiting()
+        try:
+            measured = child.run(self.runner, config, workload, watch)
+        except BaseException:
+            child.end()
+            raise
+        if child.runs < _RUNS_PER_CHILD:
+            with _lock:
+                _kept.append(child)
+        else:
+            child.end()
+        return measured
+
+
+def end_kept() -> None:
+    """End the child processes that wait for a run."""
+    with _lock:
+        ending, _kept[:] = list(_kept), []
+    for child in ending:
+        child.end()
+
+
+class _Child:
+    """A process that runs runners until its pipe is closed."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.runs = 0
+
+    def run(self, runner: Runner, config: ProducerConfig, workload: Workload, watch: Watch) -> Measurement:
+        # Named after the thread that waits for it, so that a pool can tell its own from others.
+        self._process.name = threading.current_thread().name
+        self.runs += 1
+        try:
+            self._ours.send((runner, config, workload))
+        except OSError:
+            raise _ended(self._process) from None
+        return _listen(self._ours, self._process, watch)
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def end(self) -> None:
+        self._ours.close()
+        _end(self._process)
+
+
+_lock = threading.Lock()
+_kept: list[_Child] = []
+
+
+def _waiting() -> _Child:
+    """A child that waits for a run, or a new one."""
+    while True:
+        with _lock:
+            child = _kept.pop() if _kept else None
+        if child is None:
+            return _Child()
+        if child.alive:
+            return child
+        child.end()
 
 
 def _listen(ours: Connection, child: BaseProcess, watch: Watch) -> Measurement:
@@ -95,7 +177,7 @@ def _end(child: BaseProcess) -> None:
     child.close()
 
 
-def _work(runner: Runner, config: ProducerConfig, workload: Workload, theirs: Connection) -> None:
+def _serve(theirs: Connection) -> None:
     # Ctrl-C reaches the whole process group; the parent decides what becomes of us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -107,11 +189,19 @@ def _work(runner: Runner, config: ProducerConfig, workload: Workload, theirs: Co
             os._exit(1)  # the parent is gone, and with it everybody who could want the result
         return answer
 
-    # A parent that is gone breaks the pipe; then nobody is left to be told.
-    with contextlib.suppress(ConnectionError):
-        try:
-            theirs.send(runner.run(config, workload, watch))
-        except (RunnerError, ConfigError) as error:
-            theirs.send(error)
-        except Exception as error:  # noqa: BLE001 - any defect must reach the parent as an error, not as silence
-            theirs.send(GeneratorError(f"the load process failed: {type(error).__name__}: {error}"))
+    # A parent that is gone, or has no more to run, closes the pipe; then nobody is left to be told.
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            runner, config, workload = theirs.recv()
+            _work(runner, config, workload, watch, theirs)
+
+
+def _work(runner: Runner, config: ProducerConfig, workload: Workload, watch: Watch, theirs: Connection) -> None:
+    try:
+        theirs.send(runner.run(config, workload, watch))
+    except (RunnerError, ConfigError) as error:
+        theirs.send(error)
+    except ConnectionError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any defect must reach the parent as an error, not as silence
+        theirs.send(GeneratorError(f"the load process failed: {type(error).__name__}: {error}"))

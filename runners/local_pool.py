@@ -1,4 +1,4 @@
-"""A pool of this process alone: a thread for each producer. Its runners should be `Isolated`."""
+"""A pool of this process alone: a thread for each producer. Its runners should be `Isolated` or `Kept`."""
 
 import contextlib
 import itertools
@@ -9,6 +9,7 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
+from runners.isolated import end_kept
 from runners.measurement import Window
 from runners.merging import share
 from runners.pool import Done, Job
@@ -87,6 +88,7 @@ class LocalPool:
                         child.kill()
             time.sleep(_POLL_S)
         self._running.clear()
+        end_kept()
 
     def __enter__(self) -> Self:
         return self

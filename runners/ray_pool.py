@@ -9,7 +9,7 @@ compressed messages, so nothing stays in Ray's object store.
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +106,8 @@ class RayPool:
         while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
             left_s = _LOOK_S if deadline is None else min(_LOOK_S, deadline - time.monotonic())
             # A short wait at a time, as signals are not served within one.
-            ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=max(0.0, left_s))
+            with _signals_unwrapped():
+                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=max(0.0, left_s))
             for stream, slot, number in streams:
                 if any(stream is each for each in ready) and (done := self._take(slot, number)):
                     return done
@@ -166,7 +167,8 @@ class RayPool:
     def _message(self, slot: "_Slot", number: int) -> Window | Report:
         errors = self._ray.exceptions
         try:
-            packed: bytes = self._ray.get(next(slot.streams[number]))
+            with _signals_unwrapped():
+                packed: bytes = self._ray.get(next(slot.streams[number]))
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
             name = slot.names[number]
             self._replace(slot, number)
@@ -197,6 +199,17 @@ class RayPool:
                 if self._own:
                     _kill_tree(int(name.rpartition("/")[2]))
         self._slots = []
+
+
+@contextlib.contextmanager
+def _signals_unwrapped() -> Iterator[None]:
+    """What a signal's handler raised while Ray's own code was running comes out as the cause of a SystemError."""
+    try:
+        yield
+    except SystemError as error:
+        if error.__cause__ is None:
+            raise
+        raise error.__cause__ from None
 
 
 @dataclass(slots=True)

@@ -80,12 +80,12 @@ class Session:
         return owned_topic(self.topics, self.target.like, self.progress)
 
     def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """A runner that measures on that topic, in a process of its own; can be sent to another process."""
-        return Isolated(LibrdkafkaRunner(self.cluster, topic, generator, limits))
+        """A runner that measures on that topic, in the process that calls it; can be sent to another."""
+        return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
         """A runner that measures each config on a topic of its own, in a process of its own."""
-        return Leased(self.lease(), lambda topic: self.on_topic(topic, generator, limits))
+        return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
 
 
 @contextmanager

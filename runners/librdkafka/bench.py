@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import psutil
@@ -28,7 +29,7 @@ from runners.librdkafka.watchdog import Watchdog
 from runners.measurement import Measurement, Origin
 from runners.payload import PayloadPool, make_pool
 from runners.runner import Watch, go_on
-from runners.workload import Workload
+from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 
@@ -81,11 +82,8 @@ class LibrdkafkaRunner:
             workload.key_bytes or None,
             topic_max_message_bytes=self.topic.max_message_bytes,
         )
-        pool = make_pool(
-            workload.record_sizes,
-            key_bytes=workload.key_bytes,
-            compressibility_ratio=workload.compressibility_ratio,
-            seed=workload.seed,
+        pool, zlib_ratio = _payload(
+            workload.record_sizes, workload.key_bytes, workload.compressibility_ratio, workload.seed
         )
         started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
@@ -108,7 +106,7 @@ class LibrdkafkaRunner:
                 cluster=self.cluster.kind,
                 topic=self.topic.name,
                 started_at=started_at,
-                payload_zlib_ratio=pool.zlib_ratio(),
+                payload_zlib_ratio=zlib_ratio,
             ),
             duration_s=result.duration_s,
             records=result.records,
@@ -162,6 +160,13 @@ class LibrdkafkaRunner:
             return sum(TopicAdmin(self.cluster.connection).end_offsets(self.topic.name, self.topic.partitions))
         except RunnerError:
             return None
+
+
+@lru_cache(maxsize=1)
+def _payload(sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, seed: int) -> tuple[PayloadPool, float]:
+    """The payload and how well it compresses: kept for the next run, as making it takes a third of a second."""
+    pool = make_pool(sizes, key_bytes=key_bytes, compressibility_ratio=compressibility_ratio, seed=seed)
+    return pool, pool.zlib_ratio()
 
 
 @contextmanager

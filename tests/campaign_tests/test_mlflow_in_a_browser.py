@@ -66,9 +66,10 @@ def address(studies: tuple[Path, list[StudyResults]]) -> Iterator[str]:
         _await(server, address)
         yield address
     finally:
-        for process in [*psutil.Process(server.pid).children(recursive=True), server]:
-            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
-                process.terminate()
+        for child in psutil.Process(server.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.terminate()
+        server.terminate()
         server.wait()
 
 

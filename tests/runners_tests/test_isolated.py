@@ -2,12 +2,13 @@
 
 import os
 import signal
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from runners.errors import BrokerLost, DiskTooFull, GeneratorError
-from runners.isolated import Isolated
+from runners.isolated import Isolated, Kept, end_kept
 from runners.measurement import Window
 from runners.runner import Answer, Runner
 from runners.simulated import SimulatedRunner
@@ -80,3 +81,53 @@ def test_a_defect_of_the_runner_is_an_error_of_ours_that_names_it(error: Excepti
 def test_a_runner_in_a_runner_in_a_process_gives_what_it_gives_alone() -> None:
     alone, isolated = SimulatedRunner().run(CONFIG, WORKLOAD), Isolated(SimulatedRunner()).run(CONFIG, WORKLOAD)
     assert (isolated.records, isolated.latency, isolated.counts) == (alone.records, alone.latency, alone.counts)
+
+
+@pytest.fixture
+def none_kept() -> Iterator[None]:
+    end_kept()
+    yield
+    end_kept()
+
+
+@pytest.mark.usefixtures("none_kept")
+class TestKept:
+    def test_the_same_child_serves_run_after_run(self) -> None:
+        assert len({self._served(Kept(SimulatedRunner())) for _ in range(3)}) == 1
+
+    def test_a_child_that_died_while_it_waited_is_replaced(self) -> None:
+        before = self._served(Kept(SimulatedRunner()))
+        os.kill(before, signal.SIGKILL)
+        assert eventually(lambda: not psutil.pid_exists(before) or _is_zombie(before))
+        assert self._served(Kept(SimulatedRunner())) != before
+
+    def test_a_child_that_is_killed_in_a_run_is_told_as_what_it_is(self) -> None:
+        with pytest.raises(GeneratorError, match="load process must answer"):
+            Kept(Endless()).run(CONFIG, WORKLOAD, kill)
+
+    def test_a_child_is_not_kept_once_a_run_gave_nothing(self) -> None:
+        before = self._served(Kept(SimulatedRunner()))
+        with pytest.raises(BrokerLost):
+            Kept(Failing(BrokerLost("gone"))).run(CONFIG, WORKLOAD)
+        assert not psutil.pid_exists(before)
+
+    def test_those_that_wait_can_be_ended(self) -> None:
+        before = self._served(Kept(SimulatedRunner()))
+        end_kept()
+        assert not psutil.pid_exists(before)
+
+    @staticmethod
+    def _served(runner: Runner) -> int:
+        """Run, and give the process that did."""
+        seen: list[int] = []
+
+        def watch(_: Window) -> Answer:
+            seen.append(child_of(psutil.Process()).pid)
+            return Answer.GO_ON
+
+        runner.run(CONFIG, WORKLOAD, watch)
+        return seen[0]
+
+
+def _is_zombie(pid: int) -> bool:
+    return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

@@ -12,7 +12,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
-from runners.isolated import Isolated
+from runners.isolated import Isolated, Kept, end_kept
 from runners.leased import Leased
 from runners.librdkafka.bench import LibrdkafkaRunner, Limits
 from runners.producers import StartingAt
@@ -94,6 +94,25 @@ class TestIsolated(RealRunnerContract):
     @pytest.fixture
     def limited(self, mock_cluster: RunningCluster) -> Runner:
         return Isolated(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)))
+
+
+class TestKept(RealRunnerContract):
+    covers = Kept
+
+    @pytest.fixture(autouse=True)
+    def one_waits(self) -> Iterator[None]:
+        """A child of an earlier run waits, so that a run neither adds one nor has to start one."""
+        Kept(SimulatedRunner()).run(CONFIG, PACED)
+        yield
+        end_kept()
+
+    @pytest.fixture
+    def runner(self, mock_cluster: RunningCluster) -> Runner:
+        return Kept(LibrdkafkaRunner(mock_cluster, new_topic()))
+
+    @pytest.fixture
+    def limited(self, mock_cluster: RunningCluster) -> Runner:
+        return Kept(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)))
 
 
 class TestLeased(RealRunnerContract):

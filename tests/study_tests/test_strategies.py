@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from statistics import fmean
@@ -268,7 +269,8 @@ def searched(make: Callable[[int], Strategy], seed: int) -> float:
         assert proposal is not None
         config = proposal.config
         metrics = metrics_of(
-            runner.run(config, load.saturating(sizes, number)), runner.run(config, load.paced_at(sizes, 20_000, number))
+            runner.run(config, replace(load.saturating(sizes), seed=number)),
+            runner.run(config, replace(load.paced_at(sizes, 20_000), seed=number)),
         )
         judged = score(metrics, OBJECTIVES, ())
         trials.append(

@@ -89,9 +89,18 @@ def start() -> None:
         _register(sys.argv[1:])
         app()
     except _Interrupted:
-        _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")
+        _end_interrupted()
     except (RunnerError, ConfigError, StudyError) as error:
         _end(f"error: {error}", exit_code_of(error), "red")
+    except SystemError as error:
+        # Libraries written in C wrap what a signal's handler raised while they were running.
+        if not isinstance(error.__cause__, _Interrupted):
+            raise
+        _end_interrupted()
+
+
+def _end_interrupted() -> None:
+    _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")
 
 
 def _end(message: str, code: ExitCode, style: str) -> None:

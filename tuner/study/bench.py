@@ -35,6 +35,7 @@ class TrialJob:
         config: What to measure.
         phases: Name and load of each phase, in order: `paced`, `saturated`.
         limits: What each phase may take.
+        number: Of the trial.
         on_window: Told each window with its phase's name.
         tag: Given back with the outcome.
     """
@@ -42,6 +43,7 @@ class TrialJob:
     config: ProducerConfig
     phases: tuple[tuple[str, Workload], ...]
     limits: Limits
+    number: int
     on_window: Callable[[str, Window], None]
     tag: object = None
 
@@ -117,7 +119,7 @@ class Bench:
     def _begin(self, place: int, job: TrialJob, attempts: int) -> None:
         stack = ExitStack()
         try:
-            seat = stack.enter_context(self._places[place].lease(job.phases[0][1], job.limits))
+            seat = stack.enter_context(self._places[place].lease(job.phases[0][1], job.limits, job.number))
         except (BrokerLost, TargetUnreachable):
             if attempts > 1:
                 raise

@@ -216,7 +216,7 @@ def _places(
         stack.callback(place.close)
         places.append(place)
     session = places[0].session
-    with session.lease()(spec.workload.saturating(spec.workload.record_sizes[0], 0)) as topic:
+    with session.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
     return list(places), topic_max, all_facts(session)
 

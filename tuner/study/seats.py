@@ -8,9 +8,12 @@ from typing import Protocol
 from runners.clusters.cluster import Progress
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError, TargetError
+from runners.isolated import Kept
 from runners.librdkafka.bench import Limits
-from runners.runner import Runner
+from runners.measurement import Measurement
+from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
 from tuner.session import Session
 
 
@@ -32,8 +35,14 @@ class Seat:
 class Place(Protocol):
     """A target as a bench sees it."""
 
-    def lease(self, workload: Workload, limits: Limits) -> AbstractContextManager[Seat]:
-        """Runners on a topic that is theirs until the context is left."""
+    def lease(self, workload: Workload, limits: Limits, trial: int) -> AbstractContextManager[Seat]:
+        """Runners on a topic that is theirs until the context is left.
+
+        Args:
+            workload: Of the first phase.
+            limits: What each phase may take.
+            trial: Its number.
+        """
 
     def mend(self) -> None:
         """Make the target usable again after a broker was lost.
@@ -68,13 +77,13 @@ class ClusterPlace:
         self.session = self._stack.enter_context(open_session())
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits) -> Iterator[Seat]:
+    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[Seat]:
         """See `Place.lease`."""
         with self.session.lease()(workload) as topic:
             # Several producers share the topic: none of them can count what is stored by its own end offsets.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
             share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
-            runners = tuple(self.session.on_topic(ours, limits=share_of) for _ in range(self._producers))
+            runners = tuple(Kept(self.session.on_topic(ours, limits=share_of)) for _ in range(self._producers))
             yield Seat(runners, lambda: self._stored(topic), topic.owned)
 
     def mend(self) -> None:
@@ -116,9 +125,20 @@ class SimulatedPlace:
     runners: tuple[Runner, ...]
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits) -> Iterator[Seat]:
+    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[Seat]:
         """See `Place.lease`."""
-        yield Seat(self.runners, lambda: None, owned=True)
+        yield Seat(tuple(_Drawn(runner, trial) for runner in self.runners), lambda: None, owned=True)
 
     def mend(self) -> None:
         """Nothing can be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A runner that computes, with noise of its own in each trial: the same again when a study is repeated."""
+
+    runner: Runner
+    trial: int
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        return self.runner.run(config, replace(workload, seed=workload.seed + self.trial), watch)

@@ -94,15 +94,15 @@ class WorkloadSpec:
     rate_ratio: float = 0.3
     seed: int = 0
 
-    def saturating(self, sizes: RecordSizes, trial: int) -> Workload:
-        """The saturating phase's load for one of the record sizes; each trial has a payload of its own."""
-        return self._workload(sizes, self.saturate, None, trial)
+    def saturating(self, sizes: RecordSizes) -> Workload:
+        """The saturating phase's load for one of the record sizes; every trial has the same payload."""
+        return self._workload(sizes, self.saturate, None)
 
-    def paced_at(self, sizes: RecordSizes, rate_records_per_s: float, trial: int) -> Workload:
-        """The paced phase's load for one of the record sizes; each trial has a payload of its own."""
-        return self._workload(sizes, self.paced, rate_records_per_s, trial)
+    def paced_at(self, sizes: RecordSizes, rate_records_per_s: float) -> Workload:
+        """The paced phase's load for one of the record sizes; every trial has the same payload."""
+        return self._workload(sizes, self.paced, rate_records_per_s)
 
-    def _workload(self, sizes: RecordSizes, phase: PhaseSpec, rate_records_per_s: float | None, trial: int) -> Workload:
+    def _workload(self, sizes: RecordSizes, phase: PhaseSpec, rate_records_per_s: float | None) -> Workload:
         return Workload(
             record_sizes=sizes,
             key_bytes=self.key_bytes,
@@ -112,7 +112,7 @@ class WorkloadSpec:
             warmup_s=phase.warmup_s,
             measured_s=phase.measured_s,
             rate_records_per_s=rate_records_per_s,
-            seed=self.seed + trial,
+            seed=self.seed,
         )
 
 

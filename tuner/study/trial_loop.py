@@ -97,9 +97,9 @@ class TrialLoop:
     def start(self, ask: Ask, rate_records_per_s: float | None) -> None:
         """Start measuring at a free place; without a rate there is no paced phase."""
         size, load = RecordSizes.parse(ask.record_bytes), self.spec.workload
-        phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size, ask.number)),)
+        phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
         if rate_records_per_s is not None:
-            phases = ((PACED, load.paced_at(size, rate_records_per_s, ask.number)), *phases)
+            phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
         standing = self.standing(ask)
         self.tell_progress(standing, "")
 
@@ -108,7 +108,7 @@ class TrialLoop:
             self.tell_progress(standing, phase)
 
         limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
-        self.bench.submit(TrialJob(ask.proposal.config, phases, limits, on_window, tag=ask))
+        self.bench.submit(TrialJob(ask.proposal.config, phases, limits, ask.number, on_window, tag=ask))
 
     def finish(self) -> tuple[Ask, Trial]:
         """Wait for a trial to end, and keep it.
