@@ -308,6 +308,7 @@ class Measurement:
         series: The windows, boiled down.
         stopped_early: Whether `watch` ended the run before its time.
         warnings: Sentences for the user about what weakens the measurement.
+        flush_s: Load after the last window: what the client still had to deliver, awaited.
     """
 
     config: ProducerConfig
@@ -326,6 +327,7 @@ class Measurement:
     series: tuple[TimePoint, ...]
     stopped_early: bool = False
     warnings: tuple[str, ...] = ()
+    flush_s: float = 0.0
 
     @property
     def records_per_s(self) -> float:

@@ -73,6 +73,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, stored: int |
             for points in zip_longest(*(each.series for each in measurements))
         ),
         stopped_early=any(each.stopped_early for each in measurements),
+        flush_s=max(each.flush_s for each in measurements),
         warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
     )
 

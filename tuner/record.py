@@ -62,6 +62,7 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
         "activity": seen.activity and asdict(seen.activity),
         "series": [asdict(point) for point in seen.series],
         "stopped_early": seen.stopped_early,
+        "flush_s": seen.flush_s,
         "warnings": list(seen.warnings),
     }
     return {name: _plain(value) for name, value in record.items()}

@@ -127,6 +127,7 @@ class LibrdkafkaRunner:
             activity=activity_of(result),
             series=result.series,
             stopped_early=result.stopped_early,
+            flush_s=result.flush_s,
         )
 
     def _watchdog(self, config: ProducerConfig, clock: Clock) -> Watchdog:

@@ -40,6 +40,7 @@ class LoadResult:
         at_start: The client's report at the start of the measured phase.
         at_end: Its report at the end of the measured phase.
         last: Its report after everything was delivered.
+        flush_s: From the last window until then.
     """
 
     duration_s: float
@@ -57,6 +58,7 @@ class LoadResult:
     last: Report | None
     handed_over: int
     stopped_early: bool
+    flush_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -152,9 +154,11 @@ class Load:
                 before, at_start, origin = warm
                 served, self._account = Histogram.merge(()), Account()
         after, at_end = self.probe.read(), self._last
+        flushed_from_ns = self.clock.now_ns()
         self._flush(sender)
         drain.over.set()
         drain.ended.wait()
+        flush_s = (self.clock.now_ns() - flushed_from_ns) / NS_PER_S
         measured_ns = max(previous.at_ns - origin.at_ns, 1)
         in_warm_up = stopped and len(self._series) <= phases.warm_windows
         return LoadResult(
@@ -173,6 +177,7 @@ class Load:
             last=self._last,
             handed_over=sender.sent + sender.primed,
             stopped_early=stopped,
+            flush_s=flush_s,
         )
 
     def _next_cut(self, drain: Drain) -> Cut:

@@ -91,7 +91,7 @@ def trial_of(
         attempts=done.attempts,
         started_at=ask.started_at.isoformat(timespec="milliseconds"),
         duration_s=ended_s - ask.started_s,
-        load_s=sum(measured.series[-1].at_s for measured in seen if measured.series),
+        load_s=sum(measured.series[-1].at_s + measured.flush_s for measured in seen if measured.series),
         value_bytes=sum(_all_bytes(measured) for measured in seen),
         round=ask.round,
         proposal=ask.proposal.index if ask.kind is Kind.SEARCH else None,

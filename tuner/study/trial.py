@@ -51,7 +51,7 @@ class Trial:
         attempts: Above 1 when a lost worker was replaced.
         started_at: UTC, ISO 8601.
         duration_s: From ask to tell, overhead included.
-        load_s: Seconds of load in it.
+        load_s: Seconds of load in it, the delivery of what was still queued included.
         value_bytes: Bytes of values acknowledged, warm-up included.
         round: Of the confirmation; None elsewhere.
         proposal: Index of the proposal in the search; None elsewhere.
