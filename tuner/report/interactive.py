@@ -148,6 +148,7 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
         at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
         figure.add_trace(go.Bar(**at, name=label, orientation="h", marker={"color": colour}))
     figure.update_xaxes(title="share of the importance (PED-ANOVA)")
+    figure.update_layout(margin_l=290)  # names of properties are long
     figure.update_yaxes(autorange="reversed")
     return figure
 
