@@ -23,8 +23,10 @@ def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None
     assert found.gains["latency_p99_ms"] == ratio_of([10, 10], [5, 4])
     assert found.gains["mb_per_s"].value == pytest.approx(1.5)
     assert found.gains["latency_p99_ms"].value == pytest.approx((2 * 2.5) ** 0.5)
-    assert found.values == {"mb_per_s": 225, "latency_p99_ms": 4.5}
-    assert found.baseline == {"mb_per_s": 150, "latency_p99_ms": 10}
+    # All numbers are of the same rounds, also those that no gain is told of.
+    kept = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
+    assert found.values == {"mb_per_s": 225, "latency_p99_ms": 4.5, **kept}
+    assert found.baseline == {"mb_per_s": 150, "latency_p99_ms": 10, **kept}
 
 
 def test_the_balance_is_the_geometric_mean_of_all_gains() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Final
 
 import numpy as np
@@ -57,7 +58,7 @@ def confirmations_of(trials: Sequence[Trial], baseline_fingerprint: str) -> tupl
 
 
 def _confirmation(fingerprint: str, ours: Sequence[Trial], theirs: Sequence[Trial]) -> Confirmation:
-    gains, values, baseline = {}, {}, {}
+    gains = {}
     logs = np.zeros(len(ours))
     for metric in SHOWN:
         if not all(trial.metrics.get(metric, 0.0) > 0 for trial in (*ours, *theirs)):
@@ -67,6 +68,11 @@ def _confirmation(fingerprint: str, ours: Sequence[Trial], theirs: Sequence[Tria
         better, worse = (mine, other) if maximise else (other, mine)
         gains[metric] = ratio_of(better, worse)
         logs += np.log(better) - np.log(worse)
-        values[metric], baseline[metric] = sum(mine) / len(mine), sum(other) / len(other)
     balance = ratio_of(list(np.exp(logs / max(1, len(gains)))), [1.0] * len(ours))
-    return Confirmation(fingerprint, gains, values, baseline, balance)
+    return Confirmation(fingerprint, gains, _means(ours), _means(theirs), balance)
+
+
+def _means(trials: Sequence[Trial]) -> dict[str, float]:
+    """The mean of every number that all trials have."""
+    shared = set.intersection(*(set(trial.metrics) for trial in trials))
+    return {name: fmean(trial.metrics[name] for trial in trials) for name in sorted(shared)}
