@@ -106,7 +106,7 @@ def _finishing(mirror: Mirror, name: str, show: Show) -> Callable[..., None]:
 
     def leave(kind: type[BaseException] | None, *_: object) -> None:
         outcome = mirror.finish(MIRROR_PATIENCE_S if kind is None else _HASTE_S)
-        if outcome.trials_behind or outcome.error:
+        if outcome.trials_behind or (outcome.error and kind is None):
             show.say(
                 f"MLflow ({outcome.uri}) does not show everything yet: {outcome.error or 'no time was left'}; "
                 f"later: tuner sync {name}"
