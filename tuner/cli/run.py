@@ -205,17 +205,26 @@ def _adjusted(
 
 
 def _recommendations(results: StudyResults) -> list[Recommendation]:
+    """One per record size: for the first goal for which something is better than the baseline."""
     metrics = [objective.metric for objective in results.objectives]
-    goal = Goal.BALANCED
+    goals = [Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY]
     if len(metrics) == 1:
-        goal = Goal.LATENCY if metrics[0].startswith("latency") else Goal.THROUGHPUT
-    found = []
+        goals = [Goal.LATENCY if metrics[0].startswith("latency") else Goal.THROUGHPUT]
+    chosen = []
     for size in results.sizes:
-        try:
-            found.append(recommend(results, size.record_bytes, goal))
-        except NoFeasibleConfig as error:
-            warn(str(error))
-    return found
+        found = [each for goal in goals if (each := _recommended(results, size.record_bytes, goal)) is not None]
+        if found:
+            chosen.append(next((each for each in found if not each.is_baseline), found[0]))
+        else:
+            warn(f"{size.record_bytes} B: no config keeps every constraint")
+    return chosen
+
+
+def _recommended(results: StudyResults, record_bytes: str, goal: Goal) -> Recommendation | None:
+    try:
+        return recommend(results, record_bytes, goal)
+    except NoFeasibleConfig:
+        return None
 
 
 def _next_steps(spec: StudySpec, folder: Path) -> None:
