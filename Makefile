@@ -22,11 +22,11 @@ help: ## List the targets
 run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (6 minutes; ARGS="--trials 6")
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
-test: $(DEV) ## Run the tests (ARGS="-m 'not broker'" for those without a broker)
-	$(BIN)/pytest -q --ignore=tests/campaign_tests $(ARGS)
+test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those without a broker)
+	$(BIN)/pytest -q -m "not campaign" $(ARGS)
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
-	$(BIN)/pytest -q tests/campaign_tests $(ARGS)
+	$(BIN)/pytest -q -m campaign $(ARGS)
 
 check: $(DEV) ## Lint, formatting, types, import rules, pins, page of the architecture, tracked files
 	$(BIN)/ruff check .

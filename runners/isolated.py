@@ -113,9 +113,13 @@ class _Child:
             raise _ended(self._process) from None
         return _listen(self._ours, self._process, watch)
 
-    @property
-    def alive(self) -> bool:
-        return self._process.is_alive()
+    def answers(self) -> bool:
+        """Whether it can be given a run; one that is being killed may still count as alive."""
+        try:
+            self._ours.send(None)
+            return self._ours.poll(_FAREWELL_S) and self._ours.recv() is None
+        except (EOFError, OSError):
+            return False
 
     def end(self) -> None:
         self._ours.close()
@@ -133,7 +137,7 @@ def _waiting() -> _Child:
             child = _kept.pop() if _kept else None
         if child is None:
             return _Child()
-        if child.alive:
+        if child.answers():
             return child
         child.end()
 
@@ -192,7 +196,11 @@ def _serve(theirs: Connection) -> None:
     # A parent that is gone, or has no more to run, closes the pipe; then nobody is left to be told.
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            runner, config, workload = theirs.recv()
+            asked = theirs.recv()
+            if asked is None:
+                theirs.send(None)
+                continue
+            runner, config, workload = asked
             _work(runner, config, workload, watch, theirs)
 
 

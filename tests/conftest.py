@@ -17,6 +17,13 @@ settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of `campaign_tests` is a campaign."""
+    for item in items:
+        if "tests/campaign_tests/" in item.nodeid:
+            item.add_marker(pytest.mark.campaign)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """State below a folder of this session. The cache is the user's, so that Kafka's jars are not fetched again."""

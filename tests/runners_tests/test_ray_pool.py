@@ -19,6 +19,8 @@ from runners.runner import Runner
 from tests.runners_tests.pool_contract import PoolContract, job, measured
 from tests.runners_tests.pool_runners import Dying
 
+pytestmark = pytest.mark.campaign
+
 
 def ray_variables() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
@@ -39,7 +41,7 @@ def temporary() -> Iterator[Path]:
 
     Ray starts many Python processes, and gives up after 30 s; where bytecode is not written, they would compile it all.
     """
-    with tempfile.TemporaryDirectory(prefix="k") as folder, pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory(prefix="k", dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", folder)
         patch.setenv("PYTHONDONTWRITEBYTECODE", "")
         patch.setenv("PYTHONPYCACHEPREFIX", str(cache_root() / "bytecode"))

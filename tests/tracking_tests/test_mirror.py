@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 HERE = TrackingSpec()
 
+pytestmark = pytest.mark.campaign
+
 
 def ignore(_: str) -> None:
     """Nobody reads the warnings."""
