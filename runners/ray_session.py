@@ -70,7 +70,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
             "_system_config": _SYSTEM,
         }
         try:
-            with _connected({**_QUIET, "RAY_AUTH_TOKEN_PATH": str(_token(home))}, options) as ray:
+            with _connected({**_QUIET, "RAY_AUTH_TOKEN_PATH": str(_same_token(_token(home)))}, options) as ray:
                 yield ray
         finally:
             _kill_rest(folder)
@@ -156,6 +156,9 @@ def _short_folder() -> str:
     return folder if len(folder) <= _LONGEST_FOLDER else "/tmp"
 
 
+_read_by_ray: list[str] = []
+
+
 def _token(home: Path) -> Path:
     path = home / _TOKEN_FILE
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -169,6 +172,19 @@ def _token(home: Path) -> Path:
                 path.hardlink_to(new)
         finally:
             Path(new).unlink()
+    return path
+
+
+def _same_token(path: Path) -> Path:
+    """The token file, with the token that Ray read first in this process: it never reads another."""
+    token = path.read_text(encoding="ascii")
+    if not _read_by_ray:
+        _read_by_ray.append(token)
+    elif _read_by_ray[0] != token:
+        descriptor, new = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(_read_by_ray[0])
+        Path(new).replace(path)
     return path
 
 

@@ -42,9 +42,9 @@ def test_without_a_variable_they_lie_below_the_working_directory(
 def test_the_root_is_absolute_and_knows_the_home_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, "some/where")
     assert studies_root() == Path.cwd() / "some/where"
-    monkeypatch.setenv("HOME", "/home/tuner")
+    monkeypatch.setenv("HOME", str(root))
     monkeypatch.setenv(ROOT_VARIABLE, "~/studies")
-    assert studies_root() == Path("/home/tuner/studies")
+    assert studies_root() == root / "studies"
 
 
 @pytest.mark.parametrize("given", ["overnight", "studies/overnight", "files/overnight.yaml", "overnight.yaml"])
