@@ -118,21 +118,23 @@ def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
     assert found["night/1000B"].data.metrics["hypervolume"] == 20.0 / 7.5 * 2.0
 
 
-def test_the_files_beside_the_parent_are_enough_to_use_the_result(root: Path, client: "MlflowClient") -> None:
+def test_the_files_beside_the_parent_are_enough_to_use_the_result(
+    root: Path, client: "MlflowClient", tmp_path: Path
+) -> None:
     best = trial(1, 20.0, 10.0)
     study(root / "night", baseline(), best, *confirming(best, 2)).close()
     sync(root / "night", HERE)
     parent = runs(client)["night/1000B"]
     recommended = {f"recommended/{goal}.{end}" for goal in ("throughput", "latency", "balanced") for end in _ENDS}
     assert files(client, parent) == {"front.json", "front.csv", "study.yaml"} | recommended
-    text = Path(client.download_artifacts(parent.info.run_id, "recommended/latency.properties")).read_text()
-    assert "linger.ms=1\n" in text
+    path = client.download_artifacts(parent.info.run_id, "recommended/latency.properties", str(tmp_path))
+    assert "linger.ms=1\n" in Path(path).read_text()
 
 
 _ENDS = ("json", "properties")
 
 
-def test_histograms_are_kept_of_the_front_and_the_baseline(root: Path, client: "MlflowClient") -> None:
+def test_histograms_are_kept_of_the_front_and_the_baseline(root: Path, client: "MlflowClient", tmp_path: Path) -> None:
     kept = {"paced": {"latency": {"hdr": "abc"}, "series": [1, 2]}}
     store = study(root / "night")
     for each in (baseline(), trial(1, 20.0, 10.0), trial(2, 9.0, 30.0)):
@@ -142,7 +144,7 @@ def test_histograms_are_kept_of_the_front_and_the_baseline(root: Path, client: "
     found = runs(client)
     assert files(client, found["trial-0000"]) == files(client, found["trial-0001"]) == {"latency.hgrm.json"}
     assert files(client, found["trial-0002"]) == set()
-    path = client.download_artifacts(found["trial-0001"].info.run_id, "latency.hgrm.json")
+    path = client.download_artifacts(found["trial-0001"].info.run_id, "latency.hgrm.json", str(tmp_path))
     assert json.loads(Path(path).read_text())["paced"]["latency"] == {"hdr": "abc"}
 
 
