@@ -40,13 +40,16 @@ class Left(NamedTuple):
 
     @classmethod
     def now(cls) -> "Left":
-        """Threads and processes of this moment; Python's own helper of `spawn` stays once it was needed."""
+        """Threads and processes of this moment; Python's own helper of `spawn` stays once it was needed.
+
+        The PostgreSQL server of other tests, if one runs, starts and ends processes as it pleases.
+        """
         multiprocessing.active_children()
-        helpers = {child.pid for child in psutil.Process().children() if _is_resource_tracker(child)}
+        children = psutil.Process().children(recursive=True)
         return cls(
             frozenset(thread.name for thread in threading.enumerate()),
             frozenset(client_thread_times()),
-            frozenset(child.pid for child in psutil.Process().children(recursive=True)) - helpers,
+            frozenset(child.pid for child in children if not (_is_resource_tracker(child) or _is_postgres(child))),
         )
 
     def more_than(self, before: "Left") -> bool:
@@ -57,6 +60,13 @@ class Left(NamedTuple):
 def _is_resource_tracker(process: psutil.Process) -> bool:
     try:
         return "resource_tracker" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def _is_postgres(process: psutil.Process) -> bool:
+    try:
+        return process.name().startswith("postgres")
     except psutil.Error:
         return False
 

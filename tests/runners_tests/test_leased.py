@@ -73,6 +73,28 @@ def test_an_owned_topic_is_gone_after_the_run(broker: RunningCluster) -> None:
 
 
 @pytest.mark.broker
+def test_a_deletion_that_may_overlap_is_awaited_by_the_next_but_one(broker: RunningCluster) -> None:
+    workload = Workload(RecordSizes.fixed(100), partitions=2, warmup_s=1.0, measured_s=1.0)
+    awaited: list[int] = []
+
+    class Counted(OwnedTopics):
+        def await_deleted(self) -> tuple[str, ...]:
+            awaited.append(len(self._leaving))
+            return super().await_deleted()
+
+    with Counted(broker) as topics:
+        lease = owned_topic(topics, overlapping=True)
+        names = []
+        for _ in range(3):
+            with lease(workload) as topic:
+                names.append(topic.name)
+        assert awaited == [0, 1, 1], "each run's end awaits the deletion that the run before it ordered"
+        there = TopicAdmin(broker.connection).names()
+        assert not {*names[:2]} & {*there}
+    assert names[2] not in TopicAdmin(broker.connection).names()
+
+
+@pytest.mark.broker
 def test_a_topic_of_the_user_s_is_never_deleted(broker: RunningCluster, new_topic: TopicMaker) -> None:
     theirs, shapes = new_topic(2), []
     with OwnedTopics(broker) as topics:

@@ -22,7 +22,7 @@ from tests.conftest import TopicMaker
 from tests.runners_tests import slow_network
 from tests.runners_tests.slow_network import OnSlowNetwork
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.campaign]
 
 SATURATE = Workload(RecordSizes.fixed(1_000), partitions=1, warmup_s=1.0, measured_s=2.0)
 SMALL_QUEUE: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 5_000, "batch.num.messages": 1_000}
@@ -81,7 +81,10 @@ def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
     held_back = replace(broker, connection={**broker.connection, "client.id": "held-back"})
     # One request holds all that is queued: each is answered a second late, and the last are awaited.
     one_request = {**SMALL_QUEUE, "queue.buffering.max.messages": 500, "batch.num.messages": 500}
-    assert verdict(held_back, new_topic(), one_request).bound is Bound.QUOTA
+    try:
+        assert verdict(held_back, new_topic(), one_request).bound is Bound.QUOTA
+    finally:
+        set_producer_quota(broker.bootstrap, "held-back", None)
 
 
 def test_the_broker(broker: RunningCluster, new_topic: TopicMaker) -> None:

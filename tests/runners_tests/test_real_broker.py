@@ -155,6 +155,8 @@ def test_past_its_byte_budget_the_run_ends_and_its_topic_is_gone(broker: Running
     assert len(used) == 1
 
 
+@pytest.mark.campaign
+@pytest.mark.long
 def test_three_brokers_acknowledge_together() -> None:
     cluster = EmbeddedCluster(3)
     try:

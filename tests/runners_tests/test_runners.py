@@ -18,12 +18,23 @@ from runners.librdkafka.bench import LibrdkafkaRunner, Limits
 from runners.producers import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
+from runners.simulated.table import MeasuredTable
+from runners.simulated.table_runner import TableRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.mock_cluster import PARTITIONS
 from tests.runners_tests.runner_contract import CONFIG, PACED, Left, RunnerContract
+
+TABLE = """\
+# title: what the contract asks for
+# source: made up
+# rate_records_per_s: 2000
+record_bytes,config,mb_per_s,saturated_latency_mean_ms,latency_p50_ms,latency_p99_ms
+"50:1,150:1",linger.ms=1 acks=all,100,90,2,5
+1000,queue.buffering.max.messages=1000 batch.num.messages=100,200,5,2,5
+"""
 
 
 def new_topic() -> Topic:
@@ -58,6 +69,14 @@ class TestSimulated(RunnerContract):
     @pytest.fixture(params=[0.0, 0.05])
     def runner(self, request: pytest.FixtureRequest) -> Runner:
         return SimulatedRunner(noise_ratio=request.param)
+
+
+class TestTable(RunnerContract):
+    covers = TableRunner
+
+    @pytest.fixture(params=[0.0, 0.05])
+    def runner(self, request: pytest.FixtureRequest) -> Runner:
+        return TableRunner(MeasuredTable.parse(TABLE), noise_ratio=request.param)
 
 
 class TestStartingAt(RunnerContract):

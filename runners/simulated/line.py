@@ -1,0 +1,228 @@
+"""The line that a batch passes: sender, client's thread, network, broker, disk; what each takes of a record."""
+
+import math
+from dataclasses import dataclass
+from typing import Final, Self
+
+from runners.simulated.cluster import SimulatedCluster
+from runners.simulated.codecs import CODECS
+from runners.simulated.settings import Settings
+from runners.workload import Workload
+
+_BATCH_HEADER_BYTES: Final = 61.0
+_REQUEST_HEADER_BYTES: Final = 60.0
+_RECORD_OVERHEAD_BYTES: Final = 8.0
+_OVERHEAD_FOUND_RATIO: Final = 0.6
+_BARREN_BYTES: Final = 150.0
+"""Codecs find little in batches whose compressible part is shorter than this."""
+_IDEMPOTENT_IN_FLIGHT: Final = 5.0
+_IDEMPOTENT_RATIO: Final = 1.03
+_NAGLE_RATIO: Final = 0.5
+_SOFT: Final = 4.0
+
+
+def least_of(one: float, other: float) -> float:
+    """The lesser of two positive numbers, without the corner where they are equal."""
+    return float((one**-_SOFT + other**-_SOFT) ** (-1 / _SOFT))
+
+
+def most_of(one: float, other: float) -> float:
+    """The greater of two positive numbers, without the corner where they are equal."""
+    return float((one**_SOFT + other**_SOFT) ** (1 / _SOFT))
+
+
+@dataclass(slots=True)
+class Costs:
+    """Seconds that one record takes of each stage, its share of the batch's costs included.
+
+    Attributes:
+        client_s: The client's sending thread.
+        broker_s: The broker's thread for this connection.
+        host_s: The busiest host's cores, together.
+        slowest_s: The slowest stage behind the sender, as those next to it make it.
+        turn_s: One batch from the client's queue to its acknowledgement, nobody in its way.
+        wire_bytes: Of the record, on the wire.
+    """
+
+    client_s: float
+    broker_s: float
+    host_s: float
+    slowest_s: float
+    turn_s: float
+    wire_bytes: float
+
+
+@dataclass(slots=True)
+class Line:
+    """A cluster with settings and a load's records: what is the same at every rate and for every size of batch.
+
+    Attributes:
+        cluster: Its constants.
+        settings: Of the client.
+        value_bytes: Mean size of a value.
+        record_bytes: A record in an uncompressed batch.
+        full_records: Of a full batch; at least one, however large.
+        gather_s: How long a batch is left open unless it is full.
+        partitions: Of the topic.
+        in_flight: Requests that may be under way; infinite where none waits for an answer.
+        sender_s: What a record takes of the application's thread.
+        client_s: What it takes of the client's thread, but for what depends on the batch.
+        client_cached_s: The part of that which costs more when the queue is large.
+        client_request_s: What a request takes of the client.
+        broker_s: What a record takes of the broker, but for its bytes and its request.
+        broker_byte_s: What a byte on the wire takes of the broker, copies included.
+        broker_request_s: What a request takes of the broker.
+        idle_turn_s: The part of a batch's turn that does not depend on its size.
+        request_s: What one request takes of the slowest stage behind the sender, however few its records.
+        network_byte_s: What a byte on the wire takes of the network.
+        carried_byte_s: What it takes of the slower of network and disk.
+        overhead_bytes: What a record takes on the wire besides its value.
+        found_ratio: Share of a value that the codec takes away in a large batch.
+        barren_records: A batch of so many is half as compressible as a large one.
+    """
+
+    cluster: SimulatedCluster
+    settings: Settings
+    value_bytes: float
+    record_bytes: float
+    full_records: float
+    gather_s: float
+    partitions: int
+    in_flight: float
+    sender_s: float
+    client_s: float
+    client_cached_s: float
+    client_request_s: float
+    broker_s: float
+    broker_byte_s: float
+    broker_request_s: float
+    idle_turn_s: float
+    request_s: float
+    network_byte_s: float
+    carried_byte_s: float
+    overhead_bytes: float
+    found_ratio: float
+    barren_records: float
+
+    @classmethod
+    def of(cls, cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Self:
+        """For the records of a load; its rate does not matter here."""
+        value, linger_s = workload.record_sizes.mean_bytes, settings.linger_s
+        overhead = workload.key_bytes + _RECORD_OVERHEAD_BYTES
+        record = value + overhead
+        codec = CODECS.get(settings.codec)
+        replicas, compressible = workload.replication, workload.compressibility_ratio
+        contention = 1.0 + cluster.contention_ratio * cluster.contention_s / (cluster.contention_s + linger_s)
+        client_request_s = cluster.client_s_per_request + (codec.s_per_batch if codec else 0.0)
+        broker_request_s = cluster.broker_s_per_request
+        if settings.idempotent:
+            broker_request_s *= _IDEMPOTENT_RATIO
+        if settings.acks == 0:
+            broker_request_s *= 1.0 - cluster.answer_ratio
+        round_trip_s = cluster.round_trip_s * (1.0 + _NAGLE_RATIO if settings.nagle else 1.0)
+        idle_turn_s = round_trip_s + client_request_s + broker_request_s
+        if settings.acks == -1 and replicas > 1:
+            idle_turn_s += cluster.all_acks_s
+        in_flight = _in_flight(settings)
+        window_s = idle_turn_s / min(in_flight, settings.queue_records)
+        network_byte_s = 1.0 / cluster.network_bytes_per_s
+        if settings.send_buffer_bytes:
+            network_byte_s += cluster.round_trip_s / settings.send_buffer_bytes
+        norm = cluster.capacity_norm
+        client_s, broker_s = cluster.client_s_per_record * contention, cluster.broker_s_per_record
+        if codec is not None:
+            client_s += codec.cost_s(settings.level) * value
+            broker_s += codec.opening_s_per_byte * value
+        return cls(
+            cluster=cluster,
+            settings=settings,
+            value_bytes=value,
+            record_bytes=record,
+            full_records=_full_records(settings, record),
+            gather_s=linger_s + cluster.wake_s,
+            partitions=workload.partitions,
+            in_flight=in_flight,
+            sender_s=(cluster.sender_s_per_record + cluster.sender_s_per_byte * value) * contention,
+            client_s=client_s,
+            client_cached_s=cluster.client_s_per_byte * value,
+            client_request_s=client_request_s,
+            broker_s=broker_s,
+            broker_byte_s=cluster.broker_s_per_byte * (1.0 + cluster.copy_ratio * (replicas - 1.0)),
+            broker_request_s=broker_request_s,
+            idle_turn_s=idle_turn_s,
+            request_s=_request_s(cluster, client_request_s, broker_request_s, window_s),
+            network_byte_s=network_byte_s,
+            carried_byte_s=(network_byte_s**norm + cluster.disk_bytes_per_s**-norm) ** (1 / norm),
+            overhead_bytes=overhead if codec is None else overhead * (1.0 - _OVERHEAD_FOUND_RATIO),
+            found_ratio=0.0 if codec is None else compressible * codec.found(settings.level),
+            barren_records=_BARREN_BYTES / compressible / value if compressible else 0.0,
+        )
+
+    def spread(self, rate: float) -> float:
+        """On how many partitions the records come down that arrive while one batch is open."""
+        others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
+        if not others or not sticky_s:
+            return float(self.partitions)
+        open_s = least_of(self.gather_s, self.full_records / rate)
+        return 1.0 - others * math.expm1(-open_s / (sticky_s * others))
+
+    def opened_records(self, rate: float) -> float:
+        """Records of a batch that nothing but linger and size ends, at a rate in records per second."""
+        return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, self.full_records - 1.0))
+
+    def left_ratio(self, rate: float) -> float:
+        """Share of the records in batches that records left for the next partition before they were full.
+
+        Half a batch is left each time; nothing follows soon, and it waits for as long as linger lets it.
+        """
+        if not self.settings.sticky_s:
+            return 0.0
+        fills = self.full_records / rate / self.settings.sticky_s
+        return (1.0 - 1.0 / self.partitions) * fills / 2.0 / (1.0 + fills**2)
+
+    def window(self, batch_records: float) -> float:
+        """Requests of a size that may be under way: as the config allows, and as the queue holds."""
+        return min(self.in_flight, max(1.0, self.settings.queue_records / batch_records))
+
+    def wire_bytes(self, batch_records: float) -> float:
+        """Of one record, its share of the batch's included. In small batches a codec finds little."""
+        found = self.found_ratio * batch_records / (batch_records + self.barren_records)
+        headers = (_BATCH_HEADER_BYTES + _REQUEST_HEADER_BYTES) / batch_records
+        return self.value_bytes * (1.0 - found) + self.overhead_bytes + headers
+
+    def costs(self, batch_records: float, held_bytes: float) -> Costs:
+        """What a record takes, in batches of a size and with so many bytes waiting in the client."""
+        cluster, norm = self.cluster, self.cluster.capacity_norm
+        batch_bytes = batch_records * self.record_bytes
+        large = 1.0 + cluster.large_ratio * batch_bytes / (batch_bytes + cluster.large_bytes)
+        cache = 1.0 + cluster.cache_ratio * held_bytes / (held_bytes + cluster.cache_bytes)
+        wire = self.wire_bytes(batch_records)
+        client_s = self.client_s + self.client_cached_s * cache + self.client_request_s / batch_records
+        broker_s = self.broker_s + self.broker_byte_s * cache * large * wire + self.broker_request_s / batch_records
+        turn_s = self.idle_turn_s + batch_records * (client_s + broker_s + wire * self.network_byte_s)
+        if cluster.shared_host:
+            host_s = (self.sender_s + client_s + broker_s) / cluster.client_cores
+        else:
+            host_s = most_of((self.sender_s + client_s) / cluster.client_cores, broker_s / cluster.broker_cores)
+        window_s = turn_s / (batch_records * self.window(batch_records))
+        carried_s = wire * self.carried_byte_s
+        slowest_s = (client_s**norm + broker_s**norm + host_s**norm + carried_s**norm + window_s**norm) ** (1 / norm)
+        return Costs(client_s, broker_s, host_s, slowest_s, turn_s, wire)
+
+
+def _request_s(cluster: SimulatedCluster, client_s: float, broker_s: float, window_s: float) -> float:
+    """What one request takes of the slowest stage behind the sender, however few its records."""
+    norm = cluster.capacity_norm
+    host_s = (client_s + broker_s) / cluster.client_cores if cluster.shared_host else broker_s / cluster.broker_cores
+    return float((client_s**norm + broker_s**norm + host_s**norm + window_s**norm) ** (1 / norm))
+
+
+def _full_records(settings: Settings, record_bytes: float) -> float:
+    by_bytes = max(1.0, (settings.batch_bytes - _BATCH_HEADER_BYTES) / record_bytes)
+    return max(1.0, min(settings.batch_records, by_bytes, settings.queue_records))
+
+
+def _in_flight(settings: Settings) -> float:
+    if settings.acks == 0:
+        return math.inf
+    return min(settings.in_flight, _IDEMPOTENT_IN_FLIGHT) if settings.idempotent else settings.in_flight
