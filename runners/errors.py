@@ -15,7 +15,8 @@
     │   └── DiskTooFull             the broker's disk is about to run full
     ├── DeliveryFailed              the client gave records up; the measurement is a failure (exit 1)
     └── GeneratorError              the load generator itself failed: a defect or an unfit client library (exit 1)
-        └── WorkerLost              the process that ran it died without a word: killed, or out of memory; run it again
+        ├── WorkerLost              the process that ran it died without a word: killed, or out of memory; run it again
+        └── RayUnfit                the Ray cluster can't be used as asked: zones, room, versions; change one of the two
 
 Every message states the rule first, then the values, then what to do.
 """
@@ -83,3 +84,7 @@ class GeneratorError(RunnerError):
 
 class WorkerLost(GeneratorError):  # noqa: N818
     """The process that ran the load generator died without a word."""
+
+
+class RayUnfit(GeneratorError):  # noqa: N818
+    """The Ray cluster that runs can't be used as asked."""

@@ -1,5 +1,6 @@
 """The seam to where benchmarks run: jobs go in, outcomes come back, windows are shown in between."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
@@ -14,6 +15,10 @@ from search_spaces.producer_config import ProducerConfig
 Outcome = Measurement | RunnerError | ConfigError
 
 
+def no_matter(attempt: int) -> None:
+    """For jobs that need not know how often they are begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One benchmark for one slot.
@@ -23,12 +28,14 @@ class Job:
         runners: One for each producer, all picklable; several run at the same time from a common start.
         config: What is measured.
         workload: The whole load; `runners.merging.share` divides it among the producers.
+        on_attempt: Called before each attempt, from 1, in the thread that submits or waits; nothing is sent meanwhile.
     """
 
     key: str
     runners: tuple[Runner, ...]
     config: ProducerConfig
     workload: Workload
+    on_attempt: Callable[[int], None] = no_matter
 
 
 @dataclass(frozen=True, slots=True)

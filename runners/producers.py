@@ -128,6 +128,7 @@ class Underway:
             stop: Asks all producers to end soon; called once at most.
         """
         self.attempts += 1
+        self.job.on_attempt(self.attempts)
         self._ask = stop
         self._asked = False
         self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]

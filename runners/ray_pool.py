@@ -1,7 +1,9 @@
 """A pool of Ray workers: on this host with a Ray of our own, or on a cluster that runs already.
 
 A Ray of our own can be used by nobody else: its slots are the workers that we make. On a cluster of others, an actor
-whose name is made from the target holds the target for this pool, and ends with us, however we end.
+whose name is made from the target holds the target for this pool, and ends with us, however we end; the workers of a
+slot sit on nodes of their own where there are enough, in the zones asked for, and begin at one moment of our clock.
+Where a node leaves, its job is repeated once on those that are left.
 
 Ray itself repeats and restarts nothing. A process can have one pool at a time. Windows travel as a stream of small
 compressed messages, so nothing stays in Ray's object store.
@@ -11,7 +13,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -23,11 +25,13 @@ from runners.measurement import Window
 from runners.merging import share
 from runners.pool import Done, Job
 from runners.producers import Report, StartingAt, Underway
+from runners.ray_cluster import RayCluster
+from runners.ray_crew import Crew, reason
+from runners.ray_seats import Seats
 from runners.ray_session import hold, own_ray, running_ray
-from runners.ray_worker import Worker, unpacked
+from runners.ray_worker import unpacked
 from runners.runner import Watch, go_on
 
-_WORKER_PATIENCE_S: Final = 120.0
 _LOOK_S: Final = 0.2
 _LEAD_S: Final = 1.0
 _SETTLE_S: Final = 2.0
@@ -46,9 +50,10 @@ class RayPool:
         home: Path,
         slots: int = 1,
         producers: int = 1,
-        address: str | None = None,
+        cluster: RayCluster | None = None,
         target: str | None = None,
         on_wait: Callable[[str], None] = _ignore,
+        tell: Callable[[str], None] = _ignore,
     ) -> None:
         """Start Ray or connect to it, and start the workers; takes seconds.
 
@@ -56,33 +61,33 @@ class RayPool:
             home: Folder of ours for the token of a Ray of our own.
             slots: Jobs that may run at once.
             producers: Workers of each slot.
-            address: Of a Ray cluster that runs, with this package on its nodes; None starts one here.
+            cluster: A Ray cluster that runs; None starts Ray here.
             target: On a running cluster: what no other pool may use while this one does; we wait until it is free.
             on_wait: Called once with the holder of the target, where there is one.
+            tell: Told in short sentences what is not as it should be, and what was done about it.
 
         Raises:
             GeneratorError: Ray could not be started or reached, or has no room for the workers.
+            RayUnfit: The running cluster has not what was asked for, or not what we measure with.
         """
-        self._own = address is None
+        self._own = cluster is None
         self._producers = producers
         self._runs = 0
         self._slots: list[_Slot] = []
         with ExitStack() as stack:
-            session = own_ray(home, slots * producers) if address is None else running_ray(address)
+            session = own_ray(home, slots * producers) if cluster is None else running_ray(cluster, tell)
             self._ray = stack.enter_context(session)
-            if address is not None and target is not None:
-                self._guard = hold(self._ray, target, on_wait)
             stack.callback(self._kill_workers)
-            self._actor = self._ray.remote(
-                num_cpus=1,
-                max_restarts=0,
-                max_task_retries=0,
-                concurrency_groups={"control": 1},
-                scheduling_strategy="SPREAD",
-            )(Worker)
-            self._slots = [_Slot([self._actor.remote() for _ in range(producers)]) for _ in range(slots)]
-            for slot in self._slots:
-                slot.names = [self._name_of(worker) for worker in slot.workers]
+            seats = None
+            if cluster is not None:
+                seats = Seats(self._ray, cluster, producers, tell)
+                seats.nodes()  # what can't be measured with is said before anything is taken from others
+                if target is not None:
+                    self._guard = hold(self._ray, target, on_wait)
+            for _ in range(slots):
+                slot = _Slot(Crew(self._ray, producers, seats, tell))
+                self._slots.append(slot)
+                slot.crew.complete()
             self._stack = stack.pop_all()
 
     @property
@@ -132,20 +137,26 @@ class RayPool:
         run = self._runs
         job = underway.job
         count = len(job.runners)
-        workers = slot.workers[:count]
+        slot.crew.complete()
+        if count > 1:
+            slot.crew.set_clocks(count)
+        hands = slot.crew.hands[:count]
 
         def stop() -> None:
-            for worker in workers:
-                worker.stop.options(concurrency_group="control").remote(run)
+            for hand in hands:
+                hand.actor.stop.options(concurrency_group="control").remote(run)
 
-        wait_s = _SETTLE_S if underway.attempts else _LEAD_S if count > 1 else 0.0
-        begin_unix_s = time.time() + wait_s
         underway.begin(stop)
+        wait_s = _SETTLE_S if underway.attempts > 1 else _LEAD_S if count > 1 else 0.0
+        begin_unix_s = time.time() + wait_s
         slot.streams = {
-            number: worker.run.options(num_returns="streaming").remote(
-                run, StartingAt(runner, begin_unix_s), job.config, share(job.workload, count, number)
+            number: hand.actor.run.options(num_returns="streaming").remote(
+                run,
+                StartingAt(runner, begin_unix_s + hand.clock.ahead_s),
+                job.config,
+                share(job.workload, count, number),
             )
-            for number, (worker, runner) in enumerate(zip(workers, job.runners, strict=True))
+            for number, (hand, runner) in enumerate(zip(hands, job.runners, strict=True))
         }
 
     def _take(self, slot: "_Slot", number: int) -> Done | None:
@@ -162,7 +173,7 @@ class RayPool:
             self._begin(slot, underway)
             return None
         slot.underway = None
-        return underway.done(", ".join(slot.names[: len(underway.job.runners)]))
+        return underway.done(", ".join(hand.name for hand in slot.crew.hands[: len(underway.job.runners)]))
 
     def _message(self, slot: "_Slot", number: int) -> Window | Report:
         errors = self._ray.exceptions
@@ -170,34 +181,21 @@ class RayPool:
             with _signals_unwrapped():
                 packed: bytes = self._ray.get(next(slot.streams[number]))
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
-            name = slot.names[number]
-            self._replace(slot, number)
-            return Report(WorkerLost(f"the worker {name} must live until its run ends, but {_reason(error)}"))
+            name = slot.crew.lose(number)
+            return Report(WorkerLost(f"the worker {name} must live until its run ends, but {reason(error)}"))
         except errors.RayError as error:
             return Report(GeneratorError(f"a worker must give a result, but Ray says: {error}"))
-        return unpacked(packed)
-
-    def _replace(self, slot: "_Slot", number: int) -> None:
-        self._ray.kill(slot.workers[number], no_restart=True)  # of one that is out of reach nothing may come any more
-        slot.workers[number] = self._actor.remote()
-        slot.names[number] = self._name_of(slot.workers[number])
-
-    def _name_of(self, worker: Any) -> str:
-        try:
-            name: str = self._ray.get(worker.name.remote(), timeout=_WORKER_PATIENCE_S)
-        except self._ray.exceptions.RayError as error:
-            raise GeneratorError(
-                f"Ray must start a worker within {_WORKER_PATIENCE_S:.0f} s, but did not: {_reason(error)}"
-            ) from error
-        return name
+        message = unpacked(packed)
+        if not isinstance(message, Report) or message.began_unix_s is None:
+            return message
+        return replace(message, began_unix_s=message.began_unix_s - slot.crew.hands[number].clock.ahead_s)
 
     def _kill_workers(self) -> None:
         """With what they started; on other hosts Ray does that after the worker's death."""
         for slot in self._slots:
-            for worker, name in zip(slot.workers, slot.names, strict=False):
-                self._ray.kill(worker, no_restart=True)
+            for hand in slot.crew.dismiss():
                 if self._own:
-                    _kill_tree(int(name.rpartition("/")[2]))
+                    _kill_tree(hand.pid)
         self._slots = []
 
 
@@ -217,14 +215,12 @@ class _Slot:
     """Workers for one job at a time.
 
     Attributes:
-        workers: Ray's handles.
-        names: Host/process id of each.
+        crew: The workers.
         streams: What each producer under way tells, by its number.
         underway: The job.
     """
 
-    workers: list[Any]
-    names: list[str] = field(default_factory=list)
+    crew: Crew
     streams: dict[int, Any] = field(default_factory=dict)
     underway: Underway | None = None
 
@@ -235,7 +231,3 @@ def _kill_tree(pid: int) -> None:
         for each in [*process.children(recursive=True), process]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
-
-
-def _reason(error: Exception) -> str:
-    return " ".join((str(error) or type(error).__name__).split())[:300]

@@ -20,6 +20,8 @@ import psutil
 
 from runners.errors import GeneratorError
 from runners.producers import whoami
+from runners.ray_cluster import Code, RayCluster
+from runners.ray_facts import packages
 
 _OBJECT_STORE_BYTES: Final = 100 * 1024 * 1024  # Ray takes no less than 75 MB
 _LONGEST_FOLDER: Final = 20
@@ -32,6 +34,8 @@ _QUIET: Final = {
     # Ray prints what it thinks of dead workers to our standard output; this is its way to leave lines out.
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".*",
 }
+NOT_SHIPPED: Final = ("**/__pycache__", "*.pyc", "*.csv")
+"""Of our packages: what workers have no need of."""
 _SYSTEM: Final = {
     # Ray's 15 would let every other process of the host come before the load. Seen with Ray 2.60.
     "worker_niceness": 0,
@@ -77,8 +81,16 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
 
 
 @contextmanager
-def running_ray(address: str) -> Iterator[Any]:
-    """A connection to a Ray cluster that runs; its token is found as Ray does.
+def running_ray(cluster: RayCluster, tell: Callable[[str], None]) -> Iterator[Any]:
+    """A connection to a Ray cluster that runs.
+
+    Its token is found where Ray looks for one. Ray itself would not send it to an address that was given (2.60) unless
+    RAY_AUTH_MODE says so; we do wherever there is one. What a job is measured with never stands in the runtime
+    environment, which Ray logs.
+
+    Args:
+        cluster: Where it runs, and whose code its workers run.
+        tell: Told when the cluster asks nobody for a token.
 
     Yields:
         The module `ray`.
@@ -86,8 +98,27 @@ def running_ray(address: str) -> Iterator[Any]:
     Raises:
         GeneratorError: No Ray answers there, or not to us.
     """
-    with _connected(_QUIET, {"address": address, "namespace": _NAMESPACE}) as ray:
+    options: dict[str, Any] = {"address": cluster.address, "namespace": _NAMESPACE}
+    if cluster.code is Code.SHIP:
+        options["runtime_env"] = {"py_modules": [str(folder) for folder in packages()], "excludes": list(NOT_SHIPPED)}
+    has_token = "RAY_AUTH_TOKEN" in os.environ or _token_path().exists()
+    mode = os.environ.get("RAY_AUTH_MODE") or ("token" if has_token else "disabled")
+    # Ray says no more than that it could not connect, also where the token was refused.
+    sent = "the token that was found" if mode == "token" else "no token, as none was found"
+    advice = f"; it must run there and accept {sent} (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/ray.md)"
+    with _connected({**_QUIET, "RAY_AUTH_MODE": mode}, options, advice) as ray:
+        if mode != "token":
+            tell(
+                f"the Ray cluster at {cluster.address} asks nobody for a token: whoever reaches it runs code on its "
+                "nodes; start all of it with RAY_AUTH_MODE=token (docs/ray.md)"
+            )
         yield ray
+
+
+def _token_path() -> Path:
+    """Where Ray looks for a token in a file."""
+    named = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return Path(named) if named else Path.home() / ".ray" / "auth_token"
 
 
 def hold(ray: Any, target: str, on_wait: Callable[[str], None]) -> Any:
@@ -102,7 +133,11 @@ def hold(ray: Any, target: str, on_wait: Callable[[str], None]) -> Any:
         What must be kept as long as the target is held; it ends with this process, however that ends.
     """
     name = f"target-{hashlib.sha256(target.encode()).hexdigest()[:32]}"
-    guard = ray.remote(_Guard).options(name=name, num_cpus=0, max_restarts=0)
+    # On our own node: a guard on another would end with that one, and the target would be free while we use it.
+    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        ray.get_runtime_context().get_node_id(), soft=False
+    )
+    guard = ray.remote(_Guard).options(name=name, num_cpus=0, max_restarts=0, scheduling_strategy=here)
     told = False
     while True:
         with contextlib.suppress(ValueError):  # the name is taken
@@ -127,7 +162,7 @@ class _Guard:
 
 
 @contextmanager
-def _connected(variables: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Any]:
+def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice: str = "") -> Iterator[Any]:
     with _environment(variables):
         with _own_sigterm():
             import ray  # takes seconds, and reads the environment
@@ -136,7 +171,7 @@ def _connected(variables: Mapping[str, str], options: Mapping[str, Any]) -> Iter
                 try:
                     ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
                 except Exception as error:  # Ray raises no less, when a busy host keeps it from starting in 30 s
-                    raise GeneratorError(f"Ray must be usable, but did not start or answer: {error}") from error
+                    raise GeneratorError(f"Ray must be usable, but did not start or answer: {error}{advice}") from error
             yield ray
         finally:
             ray.shutdown(wait_for_processes=True)

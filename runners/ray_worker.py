@@ -4,6 +4,7 @@ import pickle
 import queue
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 
@@ -15,7 +16,7 @@ from search_spaces.producer_config import ProducerConfig
 
 
 class Worker:
-    """An actor, once Ray has made one of it; `stop` and `name` are called while `run` runs."""
+    """An actor, once Ray has made one of it; the others are called while `run` runs."""
 
     def __init__(self) -> None:
         self._stopped_run = 0
@@ -25,6 +26,10 @@ class Worker:
     def name(self) -> str:
         """Host/process id."""
         return whoami()
+
+    def clock(self) -> float:
+        """This host's time, in seconds since 1970."""
+        return time.time()
 
     def stop(self, run: int) -> None:
         """Let a run end; one that is over already is none of our business."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from search_spaces.catalogue import Catalogue, load_catalogue
+from search_spaces.java_connection import from_java
 from search_spaces.producer_config import canonical_values
 from search_spaces.roles import Role, is_secret
 from search_spaces.values import Value
@@ -28,13 +29,15 @@ class ConnectionConfig:
     def parse(cls, mapping: Mapping[str, Value], *, catalogue: Catalogue | None = None) -> Self:
         """Check the properties of `mapping`, such as those of a `--command-config` file.
 
+        Logins and stores in the words of Kafka's Java clients are put into the client's own.
+
         Raises:
-            UnknownProperty: a name is no property of the client; Java-only names carry the client's own.
+            UnknownProperty: a name is no property of the client; other Java-only names carry the client's own.
             InvalidValue: a property does not take its value; the value of a secret is not shown.
             ConflictingSpellings: a property stands there under two names with two values.
             MisplacedProperty: a knob of the producer, or a property that the load generator sets.
         """
-        values = canonical_values(mapping, Role.CONNECTION, catalogue or load_catalogue())
+        values = canonical_values(from_java(mapping), Role.CONNECTION, catalogue or load_catalogue())
         return cls(tuple(sorted(values.items())))
 
     @property

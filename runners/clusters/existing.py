@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException
 
 from runners.clusters.brokers import log_dir_of
+from runners.clusters.certificate_fault import certificate_fault
 from runners.clusters.cluster import LocalBroker, Progress, RunningCluster, silent
 from runners.clusters.contact import Contact
+from runners.clusters.key_files import absolute_paths, require_files
 from runners.clusters.ports import listener, process_name
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 
@@ -37,6 +39,9 @@ def _cause(pattern: str, error: type[TargetError], advice: str, *, patience_s: f
     return _Cause(re.compile(pattern, re.IGNORECASE), error, advice, patience_s)
 
 
+_UNTRUSTED = r"certificate verify failed|certificate could not be verified|unable to get local issuer"
+_WHICH_BROKER = re.compile(r"://(?P<host>[^/\s]+):(?P<port>\d+)/")
+
 # The first that any complaint matches is shown; what is said last in a handshake comes first here.
 # Source: rd_kafka_broker_fail, rd_kafka_transport_ssl_* and rd_kafka_sasl_* of librdkafka 2.16 for the texts.
 _CAUSES = (
@@ -52,9 +57,17 @@ _CAUSES = (
         "Check user, password and sasl.mechanism.",
     ),
     _cause(
-        r"certificate verify failed|certificate could not be verified|unable to get local issuer",
+        _UNTRUSTED,
         TargetRefused,
         "Its certificate is not trusted: set ssl.ca.location to the CA that signed it.",
+    ),
+    _cause(  # what the broker tells of our certificate, when it has seen it
+        r"alert (certificate required|bad certificate|certificate unknown|certificate expired|certificate revoked|"
+        r"unknown ca|unsupported certificate)",
+        TargetRefused,
+        "It lets clients in by their certificate, and does not take yours: set ssl.certificate.location and "
+        "ssl.key.location (or ssl.keystore.location), and see that the certificate is in date and signed by a CA that "
+        "the broker trusts.",
     ),
     _cause(
         r"SSL handshake failed.*(PLAINTEXT|wrong version|unexpected message|packet length)",
@@ -111,7 +124,7 @@ class ExistingCluster:
             connection: Further client properties, librdkafka's names: security and the like.
             timeout_s: Seconds to wait for an answer.
         """
-        self._connection = {**(connection or {}), "bootstrap.servers": bootstrap}
+        self._connection = {**absolute_paths(connection or {}), "bootstrap.servers": bootstrap}
         self._timeout_s = timeout_s
 
     def start(self, progress: Progress = silent) -> RunningCluster:
@@ -122,9 +135,10 @@ class ExistingCluster:
 
         Raises:
             TargetUnreachable: No broker answers, or one that the cluster names can't be reached.
-            TargetRefused: It answers, but not to us; or a client property is wrong.
+            TargetRefused: It answers, but not to us; or a client property is wrong, or a file it names is missing.
         """
         bootstrap = self._connection["bootstrap.servers"]
+        require_files(self._connection)
         progress(f"contacting {bootstrap}")
         try:
             contact = Contact(self._connection)
@@ -153,7 +167,7 @@ class ExistingCluster:
                 waited_s = time.monotonic() - begun
                 patience_s = waited_s if waited_s < self._timeout_s else math.inf
                 complaints = [_PREFIX.sub("", complaint) for complaint in contact.complaints()]
-                if failure := _explain(bootstrap, complaints, patience_s):
+                if failure := _explain(self._connection, complaints, patience_s):
                     raise failure from None
                 if patience_s == math.inf:
                     reason = "; ".join(complaints[-3:]) or error.args[0].str()
@@ -162,12 +176,20 @@ class ExistingCluster:
                     ) from None
 
 
-def _explain(bootstrap: str, complaints: list[str], patience_s: float) -> TargetError | None:
+def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: float) -> TargetError | None:
+    bootstrap = connection["bootstrap.servers"]
     for cause in _CAUSES:
         for complaint in complaints:
             if cause.patience_s <= patience_s and cause.pattern.search(complaint):
-                return cause.error(f"A broker must answer at {bootstrap}, but: {complaint}. {cause.advice}")
+                fault = _certificate_fault(complaint, connection) if cause.pattern.pattern == _UNTRUSTED else None
+                told = f"its certificate does not pass: {fault}" if fault else f"{complaint}. {cause.advice}"
+                return cause.error(f"A broker must answer at {bootstrap}, but: {told}")
     return None
+
+
+def _certificate_fault(complaint: str, connection: Mapping[str, str]) -> str | None:
+    broker = _WHICH_BROKER.search(complaint)
+    return certificate_fault(broker["host"].strip("[]"), int(broker["port"]), connection) if broker else None
 
 
 def _require_reachable(brokers: list[tuple[str, int]], bootstrap: str) -> None:

@@ -11,18 +11,15 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPa
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from runners.clusters.contact import Contact
-from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
+from runners.clusters.refusals import Order, Refusals
+from runners.clusters.rights import CREATE, DELETE, DESCRIBE, DESCRIBE_CONFIGS, operation_name
+from runners.errors import BrokerLost, TargetRefused
 
 _REQUEST_TIMEOUT_S = 20.0
 _ANSWER_TIMEOUT_S = _REQUEST_TIMEOUT_S + 5.0
 _SETTLE_TIMEOUT_S = 30.0
-_POLL_S = 0.05
+_POLL_S = 0.01
 
-_NO_RIGHTS = (
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-)
 _LEADER_MOVES = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -32,12 +29,6 @@ _LEADER_MOVES = (
     KafkaError.REPLICA_NOT_AVAILABLE,
     KafkaError.KAFKA_STORAGE_ERROR,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
-)
-_NO_ANSWER = (
-    KafkaError._TIMED_OUT,
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError.REQUEST_TIMED_OUT,
 )
 
 
@@ -65,8 +56,12 @@ class TopicAdmin:
         Args:
             connection: Client properties, librdkafka's names, already proven by `Cluster.start`.
         """
-        self._contact = Contact(connection)
-        self._admin = self._contact.admin
+        contact = self._contact = Contact(connection)
+        self._admin = contact.admin
+        # What asks back must not hold us: in a circle, the client and its threads would stay until garbage is gone.
+        self._refusals = Refusals(
+            connection, contact.complaints, lambda: len(contact.metadata(_REQUEST_TIMEOUT_S).brokers)
+        )
 
     def cluster(self) -> tuple[str, int]:
         """Id of the cluster and number of its brokers.
@@ -99,14 +94,27 @@ class TopicAdmin:
             WorkloadRefused: The cluster can't have such a topic.
             BrokerLost: No answer, or the topic did not get its leaders.
         """
+        self.order(name, partitions, replication, configs)
+        self.settle(name, partitions)
+
+    def order(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
+        """Have a topic created, as `create` does, and do not wait until it serves."""
         new = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(configs))
         what = f"topic {name} with {partitions} partitions and replication {replication}"
         futures = self._admin.create_topics(
             [new], operation_timeout=_REQUEST_TIMEOUT_S, request_timeout=_REQUEST_TIMEOUT_S
         )
-        self._result(futures[name], f"create {what}")
+        self._result(futures[name], Order(f"create {what}", (CREATE,), name))
+
+    def settle(self, name: str, partitions: int, needs: Sequence[str] = ()) -> None:
+        """Wait until all copies of a topic that was ordered serve; arguments as `shape` has them.
+
+        Raises:
+            TargetRefused: We may not see it.
+            BrokerLost: No answer, or the topic did not get its leaders.
+        """
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
-        while not ((shape := self.shape(name)) and shape.partitions == partitions and shape.whole):
+        while not ((shape := self.shape(name, needs)) and shape.partitions == partitions and shape.whole):
             if time.monotonic() > deadline:
                 raise BrokerLost(
                     f"Every copy of a new topic must be in sync within {_SETTLE_TIMEOUT_S:.0f} s, but those of "
@@ -117,29 +125,45 @@ class TopicAdmin:
         with contextlib.suppress(TargetRefused):
             self.end_offsets(name, partitions)
 
-    def shape(self, name: str) -> TopicShape | None:
+    def shape(self, name: str, needs: Sequence[str] = ()) -> TopicShape | None:
         """Partitions and copies of a topic; None if there is no such topic.
 
+        Args:
+            name: Its name.
+            needs: Rights on it without which going on is of no use, as `kafka-acls` calls them.
+
         Raises:
-            TargetRefused: We may not see it.
+            TargetRefused: We may not see it, or the cluster says that we don't have those rights.
             BrokerLost: No answer.
         """
-        futures = self._admin.describe_topics(TopicCollection([name]), request_timeout=_REQUEST_TIMEOUT_S)
-        description = self._result(futures[name], f"describe topic {name}", but=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
+        futures = self._admin.describe_topics(
+            TopicCollection([name]), include_authorized_operations=True, request_timeout=_REQUEST_TIMEOUT_S
+        )
+        order = Order(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
+        description = self._result(futures[name], order, but=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
+        # Who may see it at all may describe it: where nothing is listed, the cluster does not tell.
+        allowed = {operation_name(operation.name) for operation in description.authorized_operations or ()}
+        if allowed and (missing := [each for each in needs if each not in allowed]):
+            raise self._refusals.missing(missing, name)
         partitions = description.partitions
         whole = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
         return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, whole)
 
-    def configs(self, name: str) -> dict[str, str]:
+    def configs(self, name: str, *, needed: bool = False) -> dict[str, str]:
         """The configs in force for a topic; empty where we may not read them.
 
+        Args:
+            name: Its name.
+            needed: Whether it is an error that we may not.
+
         Raises:
+            TargetRefused: They are needed, and we may not read them.
             BrokerLost: No answer.
         """
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
-        order = f"read the configs of topic {name}"
+        order = Order(f"read the configs of topic {name}", (DESCRIBE_CONFIGS,), name)
 
         def ask(but: Sequence[int]) -> Any:
             futures = self._admin.describe_configs([resource], request_timeout=_REQUEST_TIMEOUT_S)
@@ -148,6 +172,8 @@ class TopicAdmin:
         try:
             entries = _patiently(ask)
         except TargetRefused:
+            if needed:
+                raise
             return {}
         return {key: entry.value for key, entry in entries.items() if entry.value is not None}
 
@@ -158,13 +184,29 @@ class TopicAdmin:
             TargetRefused: We may not.
             BrokerLost: No answer.
         """
-        if not names:
-            return
-        futures = self._admin.delete_topics(
-            list(names), operation_timeout=_REQUEST_TIMEOUT_S, request_timeout=_REQUEST_TIMEOUT_S
+        self.begin_delete(names)()
+
+    def begin_delete(self, names: Sequence[str]) -> Callable[[], None]:
+        """Order topics to be deleted.
+
+        Returns:
+            Waits for the answer, and raises what `delete` raises.
+        """
+        futures = (
+            self._admin.delete_topics(
+                list(names), operation_timeout=_REQUEST_TIMEOUT_S, request_timeout=_REQUEST_TIMEOUT_S
+            )
+            if names
+            else {}
         )
-        for name, future in futures.items():
-            self._result(future, f"delete topic {name}", but=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
+
+        def answered() -> None:
+            for name, future in futures.items():
+                self._result(
+                    future, Order(f"delete topic {name}", (DELETE,), name), but=(KafkaError.UNKNOWN_TOPIC_OR_PART,)
+                )
+
+        return answered
 
     def end_offsets(self, name: str, partitions: int) -> tuple[int, ...]:
         """The offset that the next record of each partition will get; retention does not change it.
@@ -179,7 +221,7 @@ class TopicAdmin:
         """
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
-        order = f"read the end offsets of topic {name}"
+        order = Order(f"read the end offsets of topic {name}", (DESCRIBE,), name)
 
         def ask(but: Sequence[int]) -> dict[int, int] | None:
             futures = self._admin.list_offsets(asked, request_timeout=_REQUEST_TIMEOUT_S)
@@ -195,42 +237,18 @@ class TopicAdmin:
         try:
             return self._contact.metadata(_REQUEST_TIMEOUT_S)
         except KafkaException as error:
-            raise self._explain(error, "list topics") from None
+            raise self._refusals.of(error, Order("list topics")) from None
 
-    def _result(self, future: "Future[Any]", order: str, *, but: Sequence[int] = ()) -> Any:
+    def _result(self, future: "Future[Any]", order: Order, *, but: Sequence[int] = ()) -> Any:
         """What came of an order; None for an error that is none."""
         try:
             return future.result(timeout=_ANSWER_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() in but:
                 return None
-            raise self._explain(error, order) from None
+            raise self._refusals.of(error, order) from None
         except TimeoutError:
-            raise self._explain(KafkaException(KafkaError(KafkaError._TIMED_OUT)), order) from None
-
-    def _explain(self, error: KafkaException, order: str) -> RunnerError:
-        kafka_error: KafkaError = error.args[0]
-        code, said = kafka_error.code(), kafka_error.str().rstrip(".")
-        if code in _NO_RIGHTS:
-            return TargetRefused(
-                f"The right to {order} is needed, but the cluster says: {said}. Have the ACL granted for topics "
-                "that start with `tuner-`, or name a topic of yours (`target.topic`)."
-            )
-        if code == KafkaError.POLICY_VIOLATION:
-            return TargetRefused(
-                f"A policy of the cluster must let us {order}, but it says: {said}. Change the workload to suit the "
-                "policy, or name a topic of yours (`target.topic`)."
-            )
-        if code == KafkaError.INVALID_REPLICATION_FACTOR:
-            brokers = self.cluster()[1]
-            return WorkloadRefused(
-                f"Replication must be at most the number of brokers, but the cluster has {brokers}, so that it can't "
-                f"{order}. Lower `replication`."
-            )
-        if code in _NO_ANSWER:
-            why = "; ".join(self._contact.complaints()[-2:]) or said
-            return BrokerLost(f"The cluster must answer when told to {order}, but: {why}. Check that its brokers run.")
-        return WorkloadRefused(f"The cluster must be able to {order}, but it says: {said}. Change the workload.")
+            raise self._refusals.of(KafkaException(KafkaError(KafkaError._TIMED_OUT)), order) from None
 
 
 def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:

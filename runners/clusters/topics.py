@@ -3,7 +3,7 @@
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +11,7 @@ from typing import Self
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.processes import ProcessIdentity, Record
+from runners.clusters.rights import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 
@@ -25,6 +26,8 @@ _POLL_S = 0.05
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 """Of a record batch, with its overhead. Source: topic config `max.message.bytes`, Kafka 4.3."""
 
+_OWNED_NEEDS = (WRITE, DELETE)
+_COPIED_NEEDS = (DESCRIBE, DESCRIBE_CONFIGS)
 _COPIED = ("min.insync.replicas", "compression.type", "max.message.bytes")
 
 
@@ -113,6 +116,7 @@ class OwnedTopics:
         facts = {"bootstrap": cluster.bootstrap, "cluster_id": cluster_id, "cluster_kind": cluster.kind}
         self._record = Record(RECORD_KIND, self.run_id, ProcessIdentity.of(), facts)
         self._live: list[Topic] = []
+        self._leaving: dict[str, Callable[[], None]] = {}
         self._count = 0
 
     def create(
@@ -133,13 +137,13 @@ class OwnedTopics:
                 `max.message.bytes` from; `partitions` and `replication` are not read then.
 
         Raises:
-            TargetRefused: We may not create topics there.
+            TargetRefused: We may not create topics there, write to them or delete them, or not read `like`.
             WorkloadRefused: The cluster can't have such a topic, or `like` does not exist.
             BrokerLost: No answer.
         """
         copied: dict[str, str] = {}
         if like is not None:
-            model = self.describe(like)
+            model = self._described(like, _COPIED_NEEDS)
             partitions, replication = model.partitions, model.replication
             copied = {name: model.configs[name] for name in _COPIED if name in model.configs}
         wanted = {**owned_configs(partitions), **copied, **(configs or {})}
@@ -148,7 +152,7 @@ class OwnedTopics:
         self._record.save()
         self._live.append(Topic(name, partitions, replication, owned=True))
         try:
-            self._admin.create(name, partitions, replication, wanted)
+            self._admin.order(name, partitions, replication, wanted)
         except TargetRefused:
             self._forget(name)
             raise
@@ -156,19 +160,21 @@ class OwnedTopics:
             if self._admin.shape(name) is None:
                 self._forget(name)
             raise
-        topic = self._described(name, owned=True)
+        # From here on it is there: whatever else is refused, it is deleted, or its record stays.
+        self._admin.settle(name, partitions, _OWNED_NEEDS)
+        topic = self._described(name, _OWNED_NEEDS, owned=True)
         self._live[-1] = topic
         return topic
 
     def describe(self, name: str) -> Topic:
-        """A topic of the user's; it will never be deleted.
+        """A topic of the user's to write to; it will never be deleted.
 
         Raises:
             WorkloadRefused: There is no such topic.
-            TargetRefused: We may not see it.
+            TargetRefused: We may not see it, or not write to it.
             BrokerLost: No answer.
         """
-        return self._described(name, owned=False)
+        return self._described(name, (WRITE,))
 
     def delete(self, topic: Topic) -> tuple[str, ...]:
         """Delete an owned topic and wait until its space is free.
@@ -184,11 +190,37 @@ class OwnedTopics:
             TargetRefused: We may not.
             BrokerLost: No answer.
         """
+        self.begin_delete(topic)
+        return self.await_deleted()
+
+    def begin_delete(self, topic: Topic) -> None:
+        """Order an owned topic to be deleted; `await_deleted` waits for it.
+
+        Raises:
+            ValueError: It is not an owned topic of this run.
+        """
         if not topic.owned or run_of(topic.name) != self.run_id:
             raise ValueError(f"Only topics of run {self.run_id} may be deleted, but got {topic.name!r}.")
-        self._admin.delete([topic.name])
-        self._forget(topic.name)
-        return self._await_space(topic.name)
+        self._leaving[topic.name] = self._admin.begin_delete([topic.name])
+
+    def await_deleted(self) -> tuple[str, ...]:
+        """Wait until the topics ordered to be deleted are gone and their space is free.
+
+        Returns:
+            Warnings: empty, or whose space was not free in time.
+
+        Raises:
+            TargetRefused: We may not.
+            BrokerLost: No answer.
+        """
+        warnings: list[str] = []
+        # A deletion that is not answered is ordered again by `close`, as its topic is still ours.
+        leaving, self._leaving = self._leaving, {}
+        for name, answered in leaving.items():
+            answered()
+            self._forget(name)
+            warnings += self._await_space(name)
+        return tuple(warnings)
 
     def end_offsets(self, topic: Topic) -> tuple[int, ...]:
         """The offset that the next record of each partition will get; of a new topic, how many records it got.
@@ -209,7 +241,10 @@ class OwnedTopics:
             TargetRefused: We may not.
             BrokerLost: No answer; the record stays for a later run.
         """
-        return tuple(warning for topic in list(self._live) for warning in self.delete(topic))
+        for topic in list(self._live):
+            if topic.name not in self._leaving:
+                self.begin_delete(topic)
+        return self.await_deleted()
 
     def __enter__(self) -> Self:
         return self
@@ -223,14 +258,14 @@ class OwnedTopics:
             if error is None:  # else that error tells more than ours
                 raise
 
-    def _described(self, name: str, *, owned: bool) -> Topic:
-        shape = self._admin.shape(name)
+    def _described(self, name: str, needs: Sequence[str], *, owned: bool = False) -> Topic:
+        shape = self._admin.shape(name, needs)
         if shape is None:
             raise WorkloadRefused(
                 f"A topic that is named must exist, but {self._cluster.bootstrap} has no topic {name!r}. "
                 "Check the name, or create it."
             )
-        configs = self._admin.configs(name)
+        configs = self._admin.configs(name, needed=DESCRIBE_CONFIGS in needs)
         limit = int(configs.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES))
         return Topic(name, shape.partitions, shape.replication, limit, owned, configs)
 

@@ -39,7 +39,7 @@ GENERATORS: Final[Mapping[str, OpenClient]] = {"native": NativeClient, "python":
 CLIENT_ID: Final = "kafka-tuner"
 
 _STALL_PATIENCE_S: Final = 15.0
-_STATISTICS_MS: Final = 200
+_STATISTICS_MS: Final = 100
 _WIDE_STATISTICS_MS: Final = 1_000
 _WIDE_PARTITIONS: Final = 64
 _SWITCH_INTERVAL_S: Final = 0.0001

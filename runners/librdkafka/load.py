@@ -156,9 +156,10 @@ class Load:
         after, at_end = self.probe.read(), self._last
         flushed_from_ns = self.clock.now_ns()
         self._flush(sender)
+        flush_s = (self.clock.now_ns() - flushed_from_ns) / NS_PER_S
+        self._await_last_report()
         drain.over.set()
         drain.ended.wait()
-        flush_s = (self.clock.now_ns() - flushed_from_ns) / NS_PER_S
         measured_ns = max(previous.at_ns - origin.at_ns, 1)
         in_warm_up = stopped and len(self._series) <= phases.warm_windows
         return LoadResult(
@@ -218,7 +219,7 @@ class Load:
                 account.add(self._last)
 
     def _flush(self, sender: Sender) -> None:
-        """Await every delivery, then the client's last report on them."""
+        """Await every delivery."""
         sender.stop.set()
         while not self._all_sent.wait(_LOOK_S):  # a call under way hands over records that nobody has counted yet
             self._look()
@@ -229,6 +230,9 @@ class Load:
             self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)
         if not self.tally.acknowledged:
             raise DeliveryFailed(f"no record was delivered: {dict(self.tally.failed)}")
+
+    def _await_last_report(self) -> None:
+        """The client's report on everything that was delivered; it makes one every so often."""
         self._read_reports(None)
         if self._last is None:
             return

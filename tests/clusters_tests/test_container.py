@@ -3,8 +3,6 @@
 import gc
 import importlib.util
 import shutil
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ from runners.clusters.java import find_java
 from runners.clusters.kafka_java import KafkaJava
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
+from tests.container_tests.engine import docker_engine, has_image
 
 STAND_IN = "kafka-tuner-test/kafka:stand-in"
 BASE = "python:3.11-slim-bookworm"
@@ -24,21 +23,8 @@ BASE = "python:3.11-slim-bookworm"
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Any]:
-    docker = pytest.importorskip("docker", reason="the extra `containers` is not installed")
-    # Asked in a process of its own: docker's client leaves a socket open when it finds no engine, and whichever test
-    # the collector runs in would fail for it.
-    if subprocess.run([sys.executable, "-c", "import docker; docker.from_env()"], capture_output=True).returncode:
-        pytest.skip("no Docker engine answers")
-    client = docker.from_env()
-    with pytest.MonkeyPatch.context() as patch:
-        from testcontainers.core.config import testcontainers_config
-
-        if not has_image(client, testcontainers_config.ryuk_image):
-            patch.setattr(testcontainers_config, "_ryuk_disabled", True)
-        if testcontainers_config.tc_host_override is None:
-            patch.setattr(testcontainers_config, "tc_host_override", "127.0.0.1")
+    with docker_engine() as client:
         yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +41,6 @@ def image(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     shutil.copytree(Path(kafka.class_path.partition(":")[0]).parent, context / "jars")
     engine.images.build(path=str(context), tag=STAND_IN, rm=True)
     return STAND_IN
-
-
-def has_image(client: Any, name: str) -> bool:
-    import docker.errors  # type: ignore[import-untyped]
-
-    try:
-        client.images.get(name)
-    except docker.errors.ImageNotFound:
-        return False
-    return True
 
 
 @pytest.mark.docker

@@ -38,6 +38,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_start_and_stop_leave_no_process_port_folder_or_record(scratch: Path) -> None:
     told: list[str] = []
@@ -80,6 +81,7 @@ class Killed(NamedTuple):
     keeper: bool
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 @pytest.mark.parametrize(
     "killed", [Killed(owner=True, keeper=False), Killed(owner=False, keeper=True), Killed(owner=True, keeper=True)]
@@ -108,6 +110,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_broker(broker: RunningCluster
     assert os.getpgid(local.pid) != os.getpgid(0)
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_three_brokers_carry_replication_three() -> None:
     cluster = EmbeddedCluster(3)
@@ -137,6 +140,7 @@ def test_a_taken_port_is_one_clear_error_naming_its_holder(scratch: Path) -> Non
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_a_wrong_property_names_the_log_and_what_it_says(scratch: Path) -> None:
     cluster = EmbeddedCluster(properties={"num.io.threads": "-1"})
@@ -155,6 +159,7 @@ def test_a_silent_broker_is_given_up_and_ended(scratch: Path) -> None:
     assert len(list(records("broker"))) == before
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_a_start_that_has_the_jars_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):

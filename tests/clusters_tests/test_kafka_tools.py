@@ -51,6 +51,7 @@ def test_exactly_one_payload() -> None:
         producer_performance("127.0.0.1:1", "t", records=1, timeout_s=1.0)
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_the_yardstick_runs_with_a_warm_up(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(3)
@@ -71,6 +72,7 @@ def test_the_yardstick_runs_with_a_warm_up(broker: RunningCluster, new_topic: To
     assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, 3)) == 20_000
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_records_that_fail_are_complained_about(broker: RunningCluster, tmp_path: Path) -> None:
     payloads = tmp_path / "payloads.txt"
@@ -97,9 +99,11 @@ def test_a_wrong_property_is_the_tool_s_failure(broker: RunningCluster) -> None:
         )
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_a_quota_is_set_and_lifted(broker: RunningCluster) -> None:
     arguments = ["--bootstrap-server", broker.bootstrap, "--describe", "--entity-type", "clients"]
+    arguments += ["--entity-name", "slow-one"]
 
     def quotas() -> str:
         return run_tool("kafka.admin.ConfigCommand", arguments, timeout_s=60.0).output

@@ -46,6 +46,7 @@ def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
     assert persistent_status() is None
 
 
+@pytest.mark.campaign
 @pytest.mark.broker
 def test_after_its_keeper_was_killed_it_is_not_running_and_can_be_started_again() -> None:
     first = start_persistent()

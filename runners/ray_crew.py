@@ -1,0 +1,150 @@
+"""The workers of one slot: made together, and made anew where one was lost."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from runners.errors import GeneratorError
+from runners.ray_clocks import Offset, offset_of
+from runners.ray_seats import Seats
+from runners.ray_worker import Worker
+
+_PATIENCE_S: Final = 120.0
+_ATTEMPTS: Final = 3
+"""A node that has just gone may still be given a worker, before Ray notices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """One worker.
+
+    Attributes:
+        actor: Ray's handle.
+        name: Host/process id, and its zone where it has one.
+        clock: How far its host's clock is ahead of ours.
+    """
+
+    actor: Any
+    name: str
+    clock: Offset = Offset()  # noqa: RUF009 - a frozen value
+
+    @property
+    def pid(self) -> int:
+        """Its process, on its host."""
+        return int(self.name.partition(" ")[0].rpartition("/")[2])
+
+
+class Crew:
+    """Workers for one job at a time.
+
+    Args:
+        ray: The module, connected.
+        producers: How many workers.
+        seats: Reserves places for them on a cluster; None where Ray is our own, with room for all.
+        tell: Told when workers sit elsewhere after one was lost.
+    """
+
+    def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Callable[[str], None]) -> None:
+        self._ray, self._producers, self._seats, self._tell = ray, producers, seats, tell
+        self._actor = ray.remote(
+            num_cpus=1,
+            max_restarts=0,
+            max_task_retries=0,
+            concurrency_groups={"control": 1},
+            scheduling_strategy="SPREAD",
+        )(Worker)
+        self._group: Any = None
+        self._lost: list[int] = list(range(producers))
+        self.hands: list[Hand] = []
+
+    def lose(self, number: int) -> str:
+        """Note that a worker is gone; gives its name."""
+        self._kill(self.hands[number])  # of one that is out of reach nothing may come any more
+        if number not in self._lost:
+            self._lost.append(number)
+        return self.hands[number].name
+
+    def complete(self) -> None:
+        """Make the workers that are lost; on a cluster all of them, on the nodes that are left.
+
+        Raises:
+            GeneratorError: Ray gives none; a `RayUnfit` where the cluster has no place for them.
+        """
+        if not self._lost:
+            return
+        if self._seats is not None:
+            self._sit_anew(self._seats)
+        elif not self.hands:
+            self.hands = self._named([self._actor.remote() for _ in range(self._producers)])
+        else:
+            for number in self._lost:
+                (self.hands[number],) = self._named([self._actor.remote()])
+        self._lost.clear()
+
+    def set_clocks(self, count: int) -> None:
+        """Measure how far the clocks of the first `count` workers' hosts are off; our own need no measuring."""
+        if self._seats is None:
+            return
+        for number, hand in enumerate(self.hands[:count]):
+            asked = hand.actor.clock.options(concurrency_group="control")
+            try:
+                clock = offset_of(lambda asked=asked: self._ray.get(asked.remote(), timeout=_PATIENCE_S), time.time)  # type: ignore[misc]
+            except self._ray.exceptions.RayError:
+                continue  # its run will tell
+            self.hands[number] = replace(hand, clock=clock)
+
+    def dismiss(self) -> list[Hand]:
+        """Kill all workers, and give their seats back; gives those that there were."""
+        dismissed, self.hands = self.hands, []
+        for hand in dismissed:
+            self._kill(hand)
+        if self._group is not None and self._seats is not None:
+            self._seats.release(self._group)
+            self._group = None
+        self._lost = list(range(self._producers))
+        return dismissed
+
+    def _sit_anew(self, seats: Seats) -> None:
+        before = self.dismiss()
+        for attempt in range(1, _ATTEMPTS + 1):
+            self._group = seats.reserve()
+            try:
+                self.hands = self._named([self._seated(self._group, number) for number in range(self._producers)])
+                break
+            except GeneratorError:
+                self.dismiss()
+                if attempt == _ATTEMPTS:
+                    raise
+        zones = [seats.cluster.zone_of(number) for number in range(self._producers)]
+        self.hands = [
+            hand if zone is None else replace(hand, name=f"{hand.name} in {zone}")
+            for hand, zone in zip(self.hands, zones, strict=True)
+        ]
+        if before:
+            self._tell(f"a Ray worker was lost; now at work: {', '.join(hand.name for hand in self.hands)}")
+
+    def _seated(self, group: Any, number: int) -> Any:
+        strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
+            group, placement_group_bundle_index=number
+        )
+        return self._actor.options(scheduling_strategy=strategy).remote()
+
+    def _named(self, actors: list[Any]) -> list[Hand]:
+        try:
+            names = self._ray.get([actor.name.remote() for actor in actors], timeout=_PATIENCE_S)
+        except self._ray.exceptions.RayError as error:
+            for actor in actors:
+                self._ray.kill(actor, no_restart=True)
+            raise GeneratorError(
+                f"Ray must start a worker within {_PATIENCE_S:.0f} s, but did not: {reason(error)}"
+            ) from error
+        return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
+
+    def _kill(self, hand: Hand) -> None:
+        self._ray.kill(hand.actor, no_restart=True)
+
+
+def reason(error: Exception) -> str:
+    """An error of Ray's in one line."""
+    return " ".join((str(error) or type(error).__name__).split())[:300]

@@ -1,0 +1,104 @@
+"""A broker that other hosts reach, and its verb in the foreground."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.contact import Contact
+from runners.clusters.open_broker import Address, open_broker, wait_while_running
+from runners.clusters.ports import free_ports
+from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
+from tests.clusters_tests.waiting import eventually
+from tests.tuner_tests.command import arguments, tuner
+
+pytestmark = pytest.mark.campaign
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [("0.0.0.0:9092", "0.0.0.0", 9092), ("kafka.example:1", "kafka.example", 1), ("[::1]:65535", "::1", 65535)],
+)
+def test_an_address_is_read_and_written_again(text: str, host: str, port: int) -> None:
+    assert Address.parse(text) == Address(host, port)
+    assert str(Address.parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "kafka", ":9092", "kafka:0", "kafka:65536", "::1:9092", "kafka:9092\nx=y"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="an address is HOST:PORT"):
+        Address.parse(text)
+
+
+@pytest.mark.parametrize("advertised", ["0.0.0.0:9092", "[::]:9092"])
+def test_nobody_is_sent_to_an_address_that_is_no_place(advertised: str) -> None:
+    with pytest.raises(ValueError, match="name this host"):
+        open_broker(Address.parse("0.0.0.0:9092"), Address.parse(advertised))
+    ended = tuner("broker", "run", "--listen", "0.0.0.0:9092", "--advertise", advertised)
+    assert ended.code == 2
+    assert "name this host" in ended.complaint
+
+
+@pytest.fixture(scope="module")
+def outside() -> Address:
+    return Address("127.0.0.1", free_ports("127.0.0.1", 1)[0])
+
+
+@pytest.fixture(scope="module")
+def opened(own_places: None, outside: Address) -> Iterator[RunningCluster]:
+    cluster = open_broker(outside, Address("localhost", outside.port))
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
+def advertised_to(bootstrap: str) -> list[tuple[str, int]]:
+    found = Contact({"bootstrap.servers": bootstrap}).metadata(10.0).brokers
+    return [(broker.host, broker.port) for broker in found.values()]
+
+
+@pytest.mark.broker
+def test_each_client_is_sent_where_it_can_go(opened: RunningCluster, outside: Address) -> None:
+    inside = Address.parse(opened.bootstrap)
+    assert advertised_to(str(outside)) == [("localhost", outside.port)]
+    assert advertised_to(opened.bootstrap) == [(inside.host, inside.port)]
+    assert inside.port != outside.port
+
+
+@pytest.mark.broker
+def test_a_taken_port_is_one_clear_error(opened: RunningCluster, outside: Address) -> None:
+    with pytest.raises(BrokerDidNotStart, match=f"{outside} can't be had"):
+        open_broker(outside, outside)
+
+
+@pytest.mark.broker
+def test_the_verb_runs_until_it_is_told_to_stop(own_places: None) -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    running = subprocess.Popen(
+        arguments("broker", "run", "--listen", f"127.0.0.1:{port}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with running:
+        assert running.stdout is not None
+        assert f"running at 127.0.0.1:{port}".encode() in running.stdout.readline()
+        children = psutil.Process(running.pid).children(recursive=True)
+        assert advertised_to(f"127.0.0.1:{port}") == [("127.0.0.1", port)]
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 130
+    assert eventually(lambda: not any(child.is_running() for child in children))
+
+
+@pytest.mark.broker
+def test_a_broker_that_dies_ends_the_wait(own_places: None) -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    cluster = open_broker(Address("127.0.0.1", port), Address("127.0.0.1", port))
+    try:
+        running = cluster.start()
+        psutil.Process(running.local_brokers[0].pid).kill()
+        with pytest.raises(EmbeddedBrokerError, match="ended by itself"):
+            wait_while_running(running)
+    finally:
+        cluster.stop()

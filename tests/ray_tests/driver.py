@@ -1,0 +1,62 @@
+"""A driver in a process of its own: measures on a Ray cluster what its argument asks for, and prints what came of it.
+
+A program rather than a module of the tests, so that workers can't find our code but where the tuner lets them have it.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topics import Topic
+from runners.errors import RunnerError
+from runners.isolated import Kept
+from runners.librdkafka.bench import LibrdkafkaRunner
+from runners.measurement import Measurement
+from runners.pool import Job
+from runners.ray_cluster import Code, RayCluster
+from runners.ray_pool import RayPool
+from runners.runner import Runner
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+
+
+def measured(asked: dict[str, Any]) -> dict[str, Any]:
+    """One pool and one job on it."""
+    told: list[str] = []
+    answer: dict[str, Any] = {"told": told}
+    workload = Workload(RecordSizes.fixed(1000), warmup_s=0.3, measured_s=1.0, rate_records_per_s=2_000, partitions=4)
+    try:
+        cluster = RayCluster(
+            asked["address"], Code(asked.get("code", "ship")), tuple(asked.get("zones", ())), asked.get("wait_s", 60.0)
+        )
+        with RayPool(Path(), producers=asked["producers"], cluster=cluster, target="a", tell=told.append) as pool:
+            pool.submit(Job("key", (_runner(asked),) * asked["producers"], ProducerConfig.parse({}), workload))
+            done = pool.next_done()
+            assert done is not None
+            if not isinstance(done.outcome, Measurement):
+                raise done.outcome
+            answer |= {
+                "worker": done.worker,
+                "generator": done.outcome.origin.generator,
+                "acknowledged": done.outcome.counts.acknowledged,
+                "handed_over": done.outcome.counts.handed_over,
+                "records": done.outcome.records,
+            }
+    except RunnerError as error:
+        answer |= {"error": type(error).__name__, "message": str(error)}
+    return answer
+
+
+def _runner(asked: dict[str, Any]) -> Runner:
+    if "connection" not in asked:
+        return SimulatedRunner()
+    topic = Topic("ours", partitions=4, replication=1)
+    return Kept(LibrdkafkaRunner(RunningCluster("existing", asked["connection"]), topic))
+
+
+if __name__ == "__main__":
+    for each in json.loads(sys.argv[1]):
+        sys.stdout.write(json.dumps(measured(each)) + "\n")

@@ -1,0 +1,140 @@
+"""A Ray cluster of several nodes on this machine: a raylet each, with its own folder and, where allowed, host name.
+
+Token authentication is on. Nodes are started by `ray start`, as an operator does.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from runners.places import cache_root
+
+_ATTEMPTS: Final = 3
+_POLL_S: Final = 0.1
+_STARTED: Final = "This command will now block forever"
+_QUIET: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_worker_niceness": "0",
+    "RAY_memory_monitor_refresh_ms": "0",
+    "RAY_enable_metrics_collection": "false",
+    "RAY_prestart_worker_first_driver": "0",
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(cache_root() / "bytecode"),
+}
+
+
+class Nodes:
+    """A head without cores, for drivers, and nodes that measure.
+
+    Args:
+        folder: With a short path, as sockets lie there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.token = secrets.token_hex(32)
+        self.token_file = folder / "token"
+        self.token_file.write_text(self.token)
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a process needs to be let in."""
+        rest = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        return {**rest, **_QUIET, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token_file)}
+
+    def start(self, *names: str, environ: Mapping[str, str] | None = None) -> None:
+        """Start nodes with two cores, each in the zone of its name; `head` is the first."""
+        for name in names:
+            # On a busy machine Ray gives a node up after 30 s, and says that it may be tried again.
+            assert any(self._came_up(name, environ or {}) for _ in range(_ATTEMPTS)), self._log(name).read_text()
+
+    def _came_up(self, name: str, environ: Mapping[str, str]) -> bool:
+        place = ["--head", f"--port={self.address.rpartition(':')[2]}", "--include-dashboard=false"]
+        if name != "head":
+            place = [f"--address={self.address}", "--resources", json.dumps({f"zone:{name}": 1})]
+        command = [
+            *(str(Path(sys.executable).parent / "ray"), "start", "--block", *place),
+            *("--num-cpus", "0" if name == "head" else "2", "--temp-dir", str(self.folder / name)),
+            *("--dashboard-agent-listen-port=0", "--include-log-monitor=false", "--disable-usage-stats"),
+            *("--object-store-memory=80000000", f"--plasma-directory={self.folder}"),
+        ]
+        with self._log(name).open("wb") as log:
+            started = self._started[name] = subprocess.Popen(
+                _named(name, command),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**self.environ, **environ},
+                cwd=self.folder,
+                start_new_session=True,
+            )
+        # Ray itself gives up after a while: no deadline of ours.
+        while started.poll() is None:
+            if _STARTED in self._log(name).read_text():
+                return True
+            time.sleep(_POLL_S)
+        _end(started)
+        return False
+
+    def kill_raylet(self, name: str) -> None:
+        """As a node that loses its power: nothing of it says good-bye."""
+        for process in psutil.Process(self._started[name].pid).children(recursive=True):
+            if process.name() == "raylet":
+                process.kill()
+
+    def leave(self, name: str) -> None:
+        """As a node that is shut down: the cluster hears of it, and has forgotten it when this returns."""
+        started = self._started.pop(name)
+        started.terminate()
+        started.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End all nodes with whatever they have started."""
+        for process in self._started.values():
+            _end(process)
+
+    def files_with(self, *words: str) -> list[Path]:
+        """Files of the nodes in which one of some words stands; the token's own file not counted."""
+        found = []
+        for path in self.folder.rglob("*"):
+            if path.is_file() and not path.is_symlink() and path != self.token_file:
+                content = path.read_bytes()
+                if any(word.encode() in content for word in words):
+                    found.append(path)
+        return found
+
+    def _log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _named(name: str, command: list[str]) -> list[str]:
+    """With a host name of its own, where the kernel lets us give one."""
+    unshare = ["unshare", "--uts", "sh", "-c"]
+    try:
+        allowed = subprocess.run([*unshare, "hostname x"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        allowed = False
+    return [*unshare, f"hostname node-{name} && exec {shlex.join(command)}"] if allowed else command

@@ -1,0 +1,37 @@
+"""A driver of a whole study in a process of its own: tells on its output what happens, line by line."""
+
+import sys
+from pathlib import Path
+
+from runners.measurement import Window
+from tuner.study.run import run_study
+from tuner.study.trial import Trial
+from tuner.study.trial_loop import Standing
+from tuner.study_file import load_study
+
+
+def tell(*words: str) -> None:
+    """One line."""
+    sys.stdout.write(" ".join(words) + "\n")
+    sys.stdout.flush()
+
+
+class Printing:
+    """A `Show` for whoever reads our output."""
+
+    def say(self, sentence: str) -> None:
+        """See `Show.say`."""
+        tell("say", sentence)
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        """See `Show.window`."""
+        tell("window", str(window.number))
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """See `Show.trial`."""
+        tell("trial", str(trial.kind), str(trial.state))
+
+
+if __name__ == "__main__":
+    spec, text = load_study(Path(sys.argv[1]))
+    run_study(spec, text, Path(sys.argv[2]), Printing())

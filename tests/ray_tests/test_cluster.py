@@ -1,0 +1,151 @@
+"""On a Ray cluster of several nodes: zones, code that reaches the workers, secrets, and a node that leaves."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topic_admin import TopicAdmin
+from tests.campaign_tests.studies import of_kind, on_record
+from tests.ray_tests.nodes import Nodes
+from tests.runners_tests.mock_cluster import running_mock_cluster
+from tuner.storage.sqlite import SqliteStore
+from tuner.study.trial import Kind, State
+
+pytestmark = pytest.mark.campaign
+
+HERE = Path(__file__).parent
+SECRET = "a-password-that-must-not-be-seen"
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    """A head and two nodes, in the zones a and b; one cluster for all tests, as it takes long to start."""
+    with tempfile.TemporaryDirectory(prefix="k", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        nodes = Nodes(Path(folder))
+        try:
+            nodes.start("head")
+            nodes.start("a", "b")
+            yield nodes
+        finally:
+            nodes.stop()
+
+
+def drive(nodes: Nodes, *asked: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """What came of some jobs, each on a pool of its own."""
+    jobs = [{"address": nodes.address, "producers": 2, **each} for each in asked]
+    run = subprocess.run(
+        [sys.executable, str(HERE / "driver.py"), json.dumps(jobs)],
+        env=nodes.environ if environ is None else dict(environ),
+        cwd=nodes.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert nodes.token not in run.stdout + run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def test_zones_room_and_secrets(nodes: Nodes) -> None:
+    """Several in one driver, as connecting takes seconds."""
+    with running_mock_cluster() as cluster:
+        connection = {**cluster.connection, "sasl.username": "somebody", "sasl.password": SECRET}
+        real, installed, nowhere, full = drive(
+            nodes,
+            {"zones": ["b", "a"], "connection": connection},
+            {"code": "installed", "zones": ["a"], "producers": 1},
+            {"zones": ["a", "c"], "wait_s": 0.5},
+            {"zones": ["b"], "producers": 3, "wait_s": 0.5},
+        )
+    # A real load on two nodes, each producer where it was asked to be, and one measurement of both.
+    assert "error" not in real, real
+    first, second = real["worker"].split(", ")
+    assert first.endswith(" in b")
+    assert second.endswith(" in a")
+    assert real["generator"] == "native"
+    assert real["handed_over"] == real["acknowledged"] > real["records"] > 0
+    assert real["told"] == []
+    assert installed["records"] > 0
+    # What isn't there is said, with what is.
+    assert nowhere["error"] == "RayUnfit"
+    assert "no node with cores offers zone:c: there is zone:a (1 nodes), zone:b (1 nodes)" in nowhere["message"]
+    assert full["error"] == "RayUnfit"
+    assert "no free core for each producer (3 in zone:b): 4 cores are free in all" in full["message"]
+    # What is secret is in no file of Ray's, on no node.
+    assert nodes.files_with("py_modules"), "the search finds what Ray writes down"
+    assert nodes.files_with(SECRET, nodes.token) == []
+
+
+def test_who_has_no_token_or_another_is_not_let_in(nodes: Nodes) -> None:
+    rest = {name: value for name, value in nodes.environ.items() if not name.startswith("RAY_AUTH")}
+    wrong = {**rest, "RAY_AUTH_TOKEN": "0" * 64}
+    none = {**rest, "HOME": str(nodes.folder / "nobody")}
+    for environ, sent in ((wrong, "accept the token that was found"), (none, "accept no token, as none was found")):
+        (refused,) = drive(nodes, {}, environ=environ)
+        assert refused["error"] == "GeneratorError"
+        assert sent in refused["message"]
+
+
+def test_a_node_with_another_client_library_is_refused(nodes: Nodes) -> None:
+    odd = nodes.folder / "odd" / "confluent_kafka"
+    odd.mkdir(parents=True)
+    (odd / "__init__.py").write_text("raise ImportError('an odd library')\n")
+    nodes.start("odd", environ={"PYTHONPATH": str(odd.parent)})
+    try:
+        (refused,) = drive(nodes, {"zones": ["odd"], "producers": 1})
+    finally:
+        nodes.leave("odd")
+    assert refused["error"] == "RayUnfit"
+    assert "can't: ImportError: an odd library" in refused["message"]
+    assert "install the same there" in refused["message"]
+
+
+@pytest.mark.broker
+def test_a_node_that_leaves_costs_one_attempt_and_nothing_is_doubled(
+    nodes: Nodes, broker: RunningCluster, tmp_path: Path
+) -> None:
+    file, folder = tmp_path / "leaving.yaml", tmp_path / "study"
+    file.write_text(
+        f"""
+        target: {{bootstrap: "{broker.bootstrap}"}}
+        workload:
+          {{record_bytes: 1000, producers: 2, partitions: 2, saturate: {{warmup: 0.5s, measured: 2s}}}}
+        objectives: throughput
+        search: {{method: random, trials: 1, burn_in_max: 0}}
+        confirm: {{rounds: 0}}
+        safety: {{min_free_disk: 100MB}}
+        executor: {{kind: ray, ray_address: "{nodes.address}"}}
+        """
+    )
+    command = [sys.executable, str(HERE / "study_driver.py"), str(file), str(folder)]
+    environ = {**nodes.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, env=environ, cwd=nodes.folder, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        lines = []
+        for line in driver.stdout:
+            lines.append(line)
+            if line.startswith("window") and "killed" not in lines:
+                nodes.kill_raylet("a")
+                lines.append("killed")
+    assert driver.returncode == 0, lines
+    assert any(line.startswith("say a Ray worker was lost") for line in lines), lines
+    assert any(line.startswith("say 2 producers share 1 nodes of the Ray cluster") for line in lines), lines
+    trials = on_record(folder)
+    assert {trial.state for trial in trials} == {State.COMPLETE}
+    assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 1
+    assert max(trial.attempts for trial in trials) == 2
+    store = SqliteStore(folder, create=False)
+    try:
+        for trial in trials:
+            counts = store.attachment(trial, "saturated")["counts"]
+            assert counts["stored"] == counts["acknowledged"] > 0, counts
+    finally:
+        store.close()
+    assert not [name for name in TopicAdmin(broker.connection).names() if name.startswith("tuner-")]

@@ -1,0 +1,82 @@
+"""What docs/ray.md points to is well-formed, and fits together: zones, versions, the token."""
+
+import json
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runners.ray_cluster import resource_of
+from tuner.study_file import load_study
+
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "ray.md").read_text()
+CLUSTER: dict[str, Any] = yaml.safe_load((ROOT / "examples" / "kuberay" / "raycluster.yaml").read_text())["spec"]
+GROUPS: list[dict[str, Any]] = CLUSTER["workerGroupSpecs"]
+
+
+def containers() -> list[dict[str, Any]]:
+    return [
+        container
+        for group in (CLUSTER["headGroupSpec"], *GROUPS)
+        for container in group["template"]["spec"]["containers"]
+    ]
+
+
+def zones_of(group: dict[str, Any]) -> set[str]:
+    """As a shell hands them to `ray start --resources`, which reads JSON."""
+    quoted: str = group["rayStartParams"]["resources"]
+    return set(json.loads(json.loads(quoted)))
+
+
+def test_the_manifest_is_a_raycluster() -> None:
+    whole = yaml.safe_load((ROOT / "examples" / "kuberay" / "raycluster.yaml").read_text())
+    assert (whole["apiVersion"], whole["kind"]) == ("ray.io/v1", "RayCluster")
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", whole["metadata"]["name"])
+    assert CLUSTER["headGroupSpec"].keys() == {"rayStartParams", "template"}
+    for group in GROUPS:
+        assert group.keys() == {"groupName", "replicas", "minReplicas", "maxReplicas", "rayStartParams", "template"}
+        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+    for parameters in (CLUSTER["headGroupSpec"]["rayStartParams"], *(group["rayStartParams"] for group in GROUPS)):
+        assert all(isinstance(value, str) for value in parameters.values()), "KubeRay takes texts alone"
+
+
+def test_each_pod_has_the_token_from_the_secret_and_one_image() -> None:
+    for container in containers():
+        environ = {each["name"]: each for each in container["env"]}
+        assert environ["RAY_AUTH_MODE"]["value"] == "token"
+        assert environ["RAY_AUTH_TOKEN"]["valueFrom"]["secretKeyRef"] == {
+            "name": "kafka-tuner-ray",
+            "key": "auth_token",
+        }
+        assert container["resources"]["requests"] == container["resources"]["limits"]
+    assert len({container["image"] for container in containers()}) == 1
+    assert "generic kafka-tuner-ray --from-literal=auth_token=" in DOCS
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group["groupName"])
+def test_a_group_lies_in_the_zone_that_it_offers(group: dict[str, Any]) -> None:
+    spec = group["template"]["spec"]
+    assert zones_of(group) == {resource_of(spec["nodeSelector"]["topology.kubernetes.io/zone"])}
+    cores = int(spec["containers"][0]["resources"]["limits"]["cpu"])
+    assert int(group["rayStartParams"]["num-cpus"]) < cores
+
+
+def test_the_zones_of_the_example_study_are_those_of_the_manifest() -> None:
+    spec, _ = load_study(ROOT / "examples" / "zones.yaml", {})
+    assert {resource_of(zone) for zone in spec.placement} == set().union(*map(zones_of, GROUPS))
+    assert spec.workload.producers == sum(group["replicas"] for group in GROUPS)
+
+
+def test_versions_are_those_that_are_pinned() -> None:
+    assert CLUSTER["rayVersion"] == version("ray")
+    assert f"FROM rayproject/ray:{version('ray')}-py3" in DOCS
+
+
+def test_what_the_page_points_to_is_there() -> None:
+    links = re.findall(r"\]\((\.\./[^)#]+)\)", DOCS)
+    assert links
+    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []

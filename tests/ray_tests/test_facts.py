@@ -1,0 +1,58 @@
+"""What nodes must have in common with the host that drives them."""
+
+import pytest
+
+from runners.errors import RayUnfit
+from runners.ray_cluster import Code
+from runners.ray_facts import check_alike, check_here, facts_here, packages
+from runners.ray_session import NOT_SHIPPED
+
+OURS = {
+    "host": "here",
+    "place": "boot 1",
+    "Python": "3.11",
+    "kafka-tuner": "code 0a1b",
+    "confluent-kafka": "2.16.1",
+    "librdkafka": "2.16.0",
+}
+
+
+def test_a_host_is_like_itself() -> None:
+    facts = facts_here()
+    assert facts.keys() == OURS.keys()
+    check_alike(facts, facts_here(), Code.SHIP)
+    check_here(facts, facts_here())
+
+
+@pytest.mark.parametrize("name", ["Python", "kafka-tuner", "confluent-kafka", "librdkafka"])
+def test_other_versions_are_refused_with_both(name: str) -> None:
+    with pytest.raises(RayUnfit, match=rf"{name} is 9.9 on there and {OURS[name]} here; install the same there"):
+        check_alike(OURS, {**OURS, "host": "there", name: "9.9"}, Code.SHIP)
+    with pytest.raises(RayUnfit, match="give all nodes the same image"):
+        check_alike(OURS, {**OURS, "host": "there", name: "9.9"}, Code.INSTALLED)
+
+
+def test_a_node_that_cant_run_our_code_says_why() -> None:
+    there = {"host": "there", "place": "x", "Python": "3.11", "trouble": "ModuleNotFoundError: No module named 'numpy'"}
+    with pytest.raises(RayUnfit, match=r"there can't: ModuleNotFoundError: No module named 'numpy'"):
+        check_alike(OURS, there, Code.SHIP)
+
+
+def test_what_listens_on_this_host_only_is_not_for_others() -> None:
+    check_here(OURS, {**OURS, "host": "a node of the same host"})
+    with pytest.raises(RayUnfit, match="the Ray cluster's node there is another host than here"):
+        check_here(OURS, {**OURS, "host": "there", "place": "boot 2"})
+
+
+def test_what_is_shipped_is_small_and_is_code() -> None:
+    shipped = [
+        path
+        for folder in packages()
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(path.match(pattern) for pattern in NOT_SHIPPED)
+        and "__pycache__" not in path.parts
+    ]
+    assert {path.suffix for path in shipped} <= {".py", ".json", ".typed", ".html", ".css", ".js", ".sql"}
+    assert sum(path.stat().st_size for path in shipped) < 4_000_000
+    assert not [path for path in shipped if "tests" in path.parts]

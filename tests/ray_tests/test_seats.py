@@ -1,0 +1,70 @@
+"""Where producers may sit, from what nodes offer."""
+
+import pytest
+
+from runners.errors import RayUnfit
+from runners.ray_cluster import RayCluster
+from runners.ray_seats import Node, apart, crowd, fit, missing
+
+HEAD = Node("h", "head", 0.0)
+A1 = Node("1", "node-a1", 2.0, frozenset({"zone:a"}))
+A2 = Node("2", "node-a2", 2.0, frozenset({"zone:a"}))
+B = Node("3", "node-b", 2.0, frozenset({"zone:b"}))
+BOTH = Node("4", "node-ab", 8.0, frozenset({"zone:a", "zone:b"}))
+
+
+def cluster(*zones: str) -> RayCluster:
+    return RayCluster("auto", zones=zones)
+
+
+def test_zones_are_dealt_to_the_producers_in_turn() -> None:
+    assert [cluster("a", "b").zone_of(number) for number in range(5)] == ["a", "b", "a", "b", "a"]
+    assert cluster("a", "a", "b").seats(4) == {"a": 3, "b": 1}
+    assert cluster().seats(3) == {None: 3}
+
+
+def test_a_node_without_cores_takes_no_producer() -> None:
+    assert fit([HEAD, A1, B], None) == [A1, B]
+    assert fit([HEAD, A1, B], "b") == [B]
+    assert missing([HEAD], cluster()) == "none of its 1 nodes offers a core (num_cpus)"
+    assert missing([HEAD, A1], cluster()) is None
+
+
+def test_each_zone_must_have_a_node() -> None:
+    assert missing([A1, A2, B], cluster("a", "b")) is None
+    assert missing([A1, A2, B], cluster("b", "c", "d")) == (
+        "no node with cores offers zone:c or zone:d: there is zone:a (2 nodes), zone:b (1 nodes)"
+    )
+    without_cores = Node("5", "x", 0.0, frozenset({"zone:c"}))
+    assert missing([without_cores], cluster("c")) == "no node with cores offers zone:c: there is no zone"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "zones", "producers", "enough"),
+    [
+        ([A1, B], (), 2, True),
+        ([A1, B], (), 3, False),
+        ([HEAD, A1], (), 2, False),
+        ([A1, A2, B], ("a", "b"), 2, True),
+        ([A1, A2, B], ("a", "b"), 3, True),
+        ([A1, A2, B], ("a", "b"), 4, False),
+        ([A1, A2, B], ("b",), 2, False),
+        ([BOTH], ("a", "b"), 2, False),  # one node in both zones is still one node
+    ],
+)
+def test_producers_sit_apart_where_there_are_enough_nodes(
+    nodes: list[Node], zones: tuple[str, ...], producers: int, enough: bool
+) -> None:
+    assert apart(nodes, cluster(*zones), producers) is enough
+
+
+def test_who_shares_which_nodes_is_said() -> None:
+    assert crowd([HEAD, A1, A2, B], cluster("a"), 3) == (
+        "3 producers share 2 nodes of the Ray cluster (node-a1, node-a2), as it has no more that fit: they take cores "
+        "from each other"
+    )
+
+
+def test_the_address_of_rays_own_client_is_refused() -> None:
+    with pytest.raises(RayUnfit, match=r"reads host:port or auto, but got ray://head:10001"):
+        RayCluster("ray://head:10001")

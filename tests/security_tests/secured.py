@@ -1,0 +1,139 @@
+"""A broker with a listener for each way in and for each way to be kept out, and what clients need for them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.secured import Identity, SecuredCluster, SecuredListener
+from search_spaces.properties_file import format_properties
+from tests.security_tests.certificates import Authority
+
+USER: Final = "tuner"
+PASSWORD: Final = "Gr4nted-t0-tests=only;"
+SUBJECT: Final = "CN=tuner"
+TOPIC: Final = "scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """A running broker.
+
+    Attributes:
+        cluster: To ask for addresses.
+        admin: The way in of who may do everything.
+        keys: Folder with `ca.pem`, `other-ca.pem`, and `NAME.pem` and `NAME.key` for `client`, `expired`, `stranger`.
+    """
+
+    cluster: SecuredCluster
+    admin: RunningCluster
+    keys: Path
+
+    def address(self, listener: str) -> str:
+        """`host:port` of a listener."""
+        return self.cluster.address(listener)
+
+    @property
+    def scram(self) -> dict[str, str]:
+        """To listener SCRAM."""
+        return {
+            "security.protocol": "SASL_SSL",
+            "ssl.ca.location": str(self.keys / "ca.pem"),
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": USER,
+            "sasl.password": PASSWORD,
+        }
+
+    @property
+    def java_scram(self) -> dict[str, str]:
+        """To listener SCRAM, in the words of the Java clients."""
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+        return {
+            "security.protocol": "SASL_SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.keys / "ca.pem"),
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": f'{module} required username="{USER}" password="{PASSWORD}";',
+        }
+
+    @property
+    def plain(self) -> dict[str, str]:
+        """To listener PLAIN."""
+        return {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": USER,
+            "sasl.password": PASSWORD,
+        }
+
+    def tls(self, ca: str = "ca.pem") -> dict[str, str]:
+        """To any listener that wants TLS alone."""
+        return {"security.protocol": "SSL", "ssl.ca.location": str(self.keys / ca)}
+
+    def mutual(self, name: str = "client") -> dict[str, str]:
+        """To listener MUTUAL."""
+        return {
+            **self.tls(),
+            "ssl.certificate.location": str(self.keys / f"{name}.pem"),
+            "ssl.key.location": str(self.keys / f"{name}.key"),
+        }
+
+    def ways_in(self) -> dict[str, dict[str, str]]:
+        """Client properties by listener."""
+        return {"SCRAM": self.scram, "PLAIN": self.plain, "MUTUAL": self.mutual()}
+
+
+def principal(listener: str) -> str:
+    """As whom the broker knows who comes through a listener."""
+    return f"User:{SUBJECT}" if listener == "MUTUAL" else f"User:{USER}"
+
+
+def write_client(path: Path, properties: dict[str, str]) -> str:
+    """Write a file for `--command-config`; gives its path."""
+    path.write_text(format_properties(properties), encoding="utf-8")
+    return str(path)
+
+
+@contextmanager
+def secured_broker(keys: Path) -> Iterator[Secured]:
+    """Make certificates, start the broker, stop it in the end.
+
+    Args:
+        keys: Folder for what clients need.
+    """
+    ours, others = Authority.make(), Authority.make("others")
+    write_keys(
+        keys,
+        {"ca": ours, "other-ca": others},
+        {
+            "client": ours.identity(USER),
+            "expired": ours.identity(USER, expired=True),
+            "stranger": others.identity(USER),
+        },
+    )
+    broker = ours.identity("broker")
+    listeners = (
+        SecuredListener("SCRAM", "SASL_SSL", broker, mechanisms=("SCRAM-SHA-512", "SCRAM-SHA-256")),
+        SecuredListener("PLAIN", "SASL_PLAINTEXT", mechanisms=("PLAIN",)),
+        SecuredListener("MUTUAL", "SSL", broker, client_ca=ours.pem),
+        SecuredListener("EXPIRED", "SSL", ours.identity("broker", expired=True)),
+        SecuredListener("ELSEWHERE", "SSL", ours.identity("broker", ("broker.example.org",))),
+    )
+    cluster = SecuredCluster(listeners, {USER: PASSWORD})
+    try:
+        yield Secured(cluster, cluster.start(), keys)
+    finally:
+        cluster.stop()
+
+
+def write_keys(folder: Path, authorities: dict[str, Authority], identities: dict[str, Identity]) -> None:
+    """Write certificates and keys as PEM files."""
+    for name, authority in authorities.items():
+        (folder / f"{name}.pem").write_text(authority.pem)
+    for name, identity in identities.items():
+        (folder / f"{name}.pem").write_text(identity.chain)
+        key = folder / f"{name}.key"
+        key.touch(mode=0o600)
+        key.write_text(identity.key)

@@ -1,0 +1,186 @@
+"""Each way into a secured broker, with the rights that docs/security.md lists, and each way to be kept out."""
+
+import re
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AclBinding  # type: ignore[attr-defined]
+
+from runners.clusters.existing import ExistingCluster
+from runners.clusters.leftovers import find_leftovers, remove_leftovers
+from runners.clusters.processes import records
+from runners.clusters.topics import RECORD_KIND, OwnedTopics
+from runners.errors import TargetRefused
+from search_spaces.connection import ConnectionConfig
+from tests.security_tests.acls import (
+    LIKE,
+    OURS,
+    USEFUL,
+    YOURS,
+    bindings,
+    commands,
+    documented,
+    grant,
+    grant_only,
+    without,
+)
+from tests.security_tests.secured import PASSWORD, TOPIC, USER, Secured, principal, write_client
+from tests.tuner_tests.command import tuner
+
+pytestmark = [pytest.mark.broker, pytest.mark.campaign]
+
+
+def rights(*sections: str, user: str = f"User:{USER}") -> list[AclBinding]:
+    return [each for section in sections for command in documented(section) for each in bindings(command, user)]
+
+
+def topics_of(secured: Secured, listener: str = "SCRAM") -> OwnedTopics:
+    connection = ConnectionConfig.parse(secured.ways_in()[listener]).values
+    return OwnedTopics(ExistingCluster(secured.address(listener), connection).start())
+
+
+@pytest.mark.parametrize("listener", ["SCRAM", "PLAIN", "MUTUAL"])
+def test_the_documented_rights_are_enough(secured: Secured, listener: str) -> None:
+    grant_only(secured.admin, rights(OURS, YOURS, user=principal(listener)))
+    with topics_of(secured, listener) as topics:
+        topic = topics.create()
+        assert topics.end_offsets(topic) == (0,)
+        assert topic.configs == {}, "DescribeConfigs is not among the least rights"
+        assert topics.delete(topic) == ()
+        assert not topics.describe(TOPIC).owned
+
+
+def test_the_useful_right_lets_the_limits_of_topics_be_known(secured: Secured) -> None:
+    grant_only(secured.admin, rights(OURS, USEFUL))
+    with topics_of(secured) as topics:
+        assert topics.create(1, 1, {"max.message.bytes": "2000000"}).max_message_bytes == 2_000_000
+
+
+def test_a_java_client_s_file_measures_with_the_documented_rights(secured: Secured, client_file: Path) -> None:
+    grant_only(secured.admin, rights(OURS))
+    file = write_client(client_file, secured.java_scram)
+    ended = tuner(
+        "bench", "--bootstrap", secured.address("SCRAM"), "--command-config", file, "--json",
+        "--warmup", "0.2", "--seconds", "0.6", "-X", "enable.idempotence=true",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    counts = ended.json["counts"]
+    assert counts["acknowledged"] == counts["stored"] > 0
+    assert PASSWORD not in ended.out + ended.err
+    assert not find_leftovers(secured.admin)
+
+
+@pytest.mark.parametrize("right", ["Create", "Write", "Delete"])
+def test_each_right_on_topics_of_ours_is_needed_and_named(secured: Secured, right: str) -> None:
+    grant_only(secured.admin, without(rights(OURS), right))
+    topics = topics_of(secured)
+    with pytest.raises(TargetRefused, match=rf"{right} on topics that start with tuner-") as caught, topics:
+        topics.create()
+    (advised,) = commands(str(caught.value))
+    grant(secured.admin, bindings(advised))
+    with topics_of(secured) as again:
+        again.delete(again.create())
+    left = find_leftovers(secured.admin)
+    # What could not be deleted is on record, for the next run to delete.
+    assert [each.run_id for each in left] == ([topics.run_id] if right == "Delete" else [])
+    assert [each.run_id for each in records(RECORD_KIND) if each.run_id == topics.run_id] == [
+        each.run_id for each in left
+    ]
+    topics.close()
+    assert not find_leftovers(secured.admin)
+
+
+def test_create_alone_is_told_all_that_is_missing(secured: Secured) -> None:
+    grant_only(secured.admin, without(without(rights(OURS), "Write"), "Delete"))
+    topics = topics_of(secured)
+    with pytest.raises(TargetRefused, match="Write and Delete on topics that start with tuner-") as caught, topics:
+        topics.create()
+    grant(secured.admin, [each for command in commands(str(caught.value)) for each in bindings(command)])
+    topics.close()
+    assert not find_leftovers(secured.admin)
+
+
+def test_writing_to_a_named_topic_needs_one_right(secured: Secured) -> None:
+    grant_only(secured.admin, [])
+    topics = topics_of(secured)
+    with pytest.raises(TargetRefused, match=rf"Write on topic {TOPIC}\)") as caught:
+        topics.describe(TOPIC)
+    (advised,) = commands(str(caught.value))
+    assert bindings(advised) == rights(YOURS), "no less is advised than is documented, and no more"
+    grant(secured.admin, bindings(advised))
+    assert topics.describe(TOPIC).partitions == 1
+
+
+@pytest.mark.parametrize("right", ["Describe", "DescribeConfigs"])
+def test_settings_are_copied_with_the_documented_rights_and_no_less(secured: Secured, right: str) -> None:
+    copied = [re.sub("--topic orders", f"--topic {TOPIC}", command) for command in documented(LIKE)]
+    wanted = [each for command in copied for each in bindings(command)]
+    grant_only(secured.admin, [*rights(OURS), *without(wanted, right)])
+    topics = topics_of(secured)
+    with pytest.raises(TargetRefused, match=rf"\b{right}\b.*on topic {TOPIC}") as caught, topics:
+        topics.create(like=TOPIC)
+    grant(secured.admin, [each for command in commands(str(caught.value)) for each in bindings(command)])
+    with topics_of(secured) as topics:
+        assert topics.create(like=TOPIC).partitions == 1
+    remove_leftovers(secured.admin, find_leftovers(secured.admin))
+
+
+def test_doctor_names_the_rights_and_their_absence(secured: Secured, client_file: Path) -> None:
+    file = write_client(client_file, secured.mutual())
+    words = ["doctor", "--bootstrap", secured.address("MUTUAL"), "--command-config", file, "--no-ceiling", "--json"]
+    grant_only(secured.admin, rights(YOURS, user=principal("MUTUAL")))
+    named = tuner(*words, "--topic", TOPIC)
+    found = {each["name"]: each for each in named.json["findings"]}
+    assert (named.code, found["rights"]["state"]) == (0, "ok")
+    assert found["rights"]["detail"].startswith(f"topic {TOPIC} may be written to")
+    ours = tuner(*words)
+    found = {each["name"]: each for each in ours.json["findings"]}
+    assert (ours.code, found["cluster"]["state"], found["rights"]["state"]) == (3, "ok", "bad")
+    assert "Create on topics that start with tuner-" in found["rights"]["detail"]
+    assert "User:SUBJECT-OF-YOUR-CERTIFICATE" in found["rights"]["detail"]
+
+
+KEPT_OUT = {
+    "wrong password": ("SCRAM", {"sasl.password": "guess"}, r"uthentication failed.*Check user, password"),
+    "wrong password, PLAIN": ("PLAIN", {"sasl.password": "guess"}, r"Invalid username or password.*Check user"),
+    "unknown user": ("SCRAM", {"sasl.username": "nobody"}, r"uthentication failed.*Check user, password"),
+    "wrong mechanism": ("SCRAM", {"sasl.mechanism": "PLAIN"}, r"supported mechanisms: SCRAM.*sasl\.mechanism"),
+    "unknown CA": ("SCRAM", {"ssl.ca.location": "other-ca.pem"}, r"certificate does not pass.*ssl\.ca\.location"),
+    "no CA": ("SCRAM", {"ssl.ca.location": ""}, r"certificate does not pass.*ssl\.ca\.location"),
+    "CA file missing": ("SCRAM", {"ssl.ca.location": "nope.pem"}, r"ssl\.ca\.location must name a file.*nope\.pem"),
+    "expired": ("EXPIRED", {}, r"certificate has expired\. It has expired: have the broker's certificate renewed"),
+    "other address": ("ELSEWHERE", {}, r"address mismatch.*names other addresses"),
+    "no certificate": (
+        "MUTUAL",
+        {"ssl.certificate.location": "", "ssl.key.location": ""},
+        r"lets clients in by their c",
+    ),
+    "client expired": ("MUTUAL", {"": "expired"}, r"lets clients in by their certificate.*in date"),
+    "client of another CA": ("MUTUAL", {"": "stranger"}, r"lets clients in by their certificate.*CA that the broker"),
+    "plaintext to TLS": ("SCRAM", {"security.protocol": "plaintext"}, r"may want TLS or SASL.*security\.protocol"),
+    "plaintext to SASL": ("PLAIN", {"security.protocol": "plaintext"}, r"may want TLS or SASL.*security\.protocol"),
+    "TLS to plaintext": ("PLAIN", {"security.protocol": "sasl_ssl"}, r"may be plaintext.*security\.protocol"),
+    "TLS without a login": ("SCRAM", {"security.protocol": "ssl"}, r"may want TLS or SASL.*security\.protocol"),
+}
+
+
+def kept_out(secured: Secured, case: str) -> tuple[str, dict[str, str], str]:
+    """Address, client properties, and what is said."""
+    listener, changes, said = KEPT_OUT[case]
+    properties = dict(secured.ways_in().get(listener, secured.tls()))
+    if name := changes.get(""):
+        properties = secured.mutual(name)
+    properties |= {key: value for key, value in changes.items() if key}
+    place = properties.get("ssl.ca.location", "")
+    if place and not Path(place).is_absolute():
+        properties["ssl.ca.location"] = str(secured.keys / place)
+    return secured.address(listener), {key: value for key, value in properties.items() if value}, said
+
+
+@pytest.mark.parametrize("case", KEPT_OUT)
+def test_who_is_kept_out_is_told_why(secured: Secured, case: str) -> None:
+    address, properties, said = kept_out(secured, case)
+    with pytest.raises(TargetRefused, match=said) as caught:
+        ExistingCluster(address, ConnectionConfig.parse(properties).values).start()
+    assert "\n" not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
