@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from objectives.metrics import Direction
+from objectives.repeats import Estimate
 
 
 def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequence[Direction]) -> bool:
@@ -16,6 +17,20 @@ def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequen
             return False
         better = True
     return better
+
+
+def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], directions: Sequence[Direction]) -> bool:
+    """Whether `ours` dominates by its values, and in one of them with intervals that do not touch.
+
+    Where it only dominates plainly, the other config may as well belong to the front: noise decides which of two much
+    alike is ahead. Shapes: (objectives,) each.
+    """
+    if not dominates([each.value for each in ours], [each.value for each in theirs], directions):
+        return False
+    return any(
+        mine.low > other.high if direction is Direction.MAXIMIZE else mine.high < other.low
+        for mine, other, direction in zip(ours, theirs, directions, strict=True)
+    )
 
 
 @dataclass(slots=True)

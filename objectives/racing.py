@@ -1,0 +1,187 @@
+"""Racing: whether a trial that is under way can still come to anything.
+
+Asked is what the trial would show if it ran to its end. What makes one trial of a config differ from the next is in its
+first seconds as it is in the whole: more of the same trial does not average it out. So what racing has to foretell is
+only the rest of a phase (`objectives.forecast`).
+
+A trial is over when, with that doubt, some trial of the front is better in everything, or a constraint is broken. By
+one standard deviation of what trials of one config differ by it may even be better than it seems: the front's values
+are the luckiest of many, and noise alone must not keep a config from a second look.
+
+A paced phase alone ends when its latency hardly matters any more: the throughput that would make up for it was not seen
+in more than `RARE_RATIO` of the trials so far. Should it come after all, and the trial stand on the front, its paced
+phase is run again at its full length (`may_lead`). So each phase is short first, and long where it pays.
+
+Source: racing as in irace (López-Ibáñez et al. 2016), with prediction intervals within a trial in place of tests
+between configs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from objectives.forecast import FOLLOWED, Forecast, Range
+from objectives.front import dominates
+from objectives.metrics import Direction
+from objectives.outcome import OUTCOME_METRICS
+from objectives.scoring import Constraint, Objective, score
+
+MIN_WINDOWS: Final = 2
+"""Measured windows that are seen in any case."""
+RARE_RATIO: Final = 1 / 3
+"""What fewer trials than this have shown so far is not reckoned with."""
+_FEW: Final = 8
+"""Fewer trials than this say nothing of what is rare."""
+_ALSO_OF_PARTS: Final = ("held_rate_ratio",)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a phase is ended before its time.
+
+    Attributes:
+        because: In words.
+        ends_trial: Whether nothing that is to come can make anything of the trial.
+        falling_behind: Whether it does not hold its rate: no matter of racing.
+    """
+
+    because: str
+    ends_trial: bool
+    falling_behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """What a trial has to beat.
+
+    Attributes:
+        objectives: Of the study.
+        rivals: The front's values, by trial number. Shape of each: (objectives,).
+        others: Values of trials so far that have them all. Shape of each: (objectives,).
+        constraints: Each with the baseline's value, or None.
+        forecasts: By metric, of those that can be followed.
+        noise_log: By metric, standard deviation of what trials of one config differ by; 0 where it is left out.
+    """
+
+    objectives: tuple[Objective, ...]
+    rivals: Mapping[int, tuple[float, ...]]
+    others: tuple[tuple[float, ...], ...]
+    constraints: tuple[tuple[Constraint, float | None], ...]
+    forecasts: Mapping[str, Forecast]
+    noise_log: Mapping[str, float]
+
+    def judge(self, ranges: Mapping[str, Range], *, last: bool) -> Stop | None:
+        """Whether to end the phase that runs; None is to go on.
+
+        Args:
+            ranges: By metric, of this phase and of those before it.
+            last: Whether it is the trial's last phase.
+        """
+        in_doubt = {name: each.with_noise(self.noise_log.get(name, 0.0)) for name, each in ranges.items()}
+        broken = self._broken(in_doubt)
+        if broken is not None:
+            return Stop(broken, ends_trial=True)
+        if last:
+            return self._lost(in_doubt)
+        return self._hardly_matters(ranges) if self._may_be_short else None
+
+    def may_lead(self, metrics: Mapping[str, float]) -> bool:
+        """Whether a trial with these numbers stands on the front."""
+        limits = {each.metric: baseline for each, baseline in self.constraints if baseline is not None}
+        judged = score(metrics, self.objectives, [each for each, _ in self.constraints], limits)
+        values = [value for value in judged.values if value is not None]
+        directions = [each.direction for each in self.objectives]
+        return judged.feasible and not any(dominates(rival, values, directions) for rival in self.rivals.values())
+
+    def _broken(self, ranges: Mapping[str, Range]) -> str | None:
+        for constraint, baseline in self.constraints:
+            seen = ranges.get(constraint.metric)
+            if seen is None:
+                continue
+            best = seen.low if constraint.at_most else seen.high
+            if constraint.violation(best, baseline) > 0:
+                limit = str(constraint).removeprefix(f"{constraint.metric} ")
+                return f"{_bound(constraint.metric, best, at_least=constraint.at_most)}, and must be {limit}"
+        return None
+
+    def _lost(self, ranges: Mapping[str, Range]) -> Stop | None:
+        if any(each.metric not in ranges for each in self.objectives):
+            return None
+        ahead = self._ahead(ranges)
+        return Stop(f"{self._told(ranges)}; {self._rival(ahead[0])} is better", ends_trial=True) if ahead else None
+
+    def _hardly_matters(self, ranges: Mapping[str, Range]) -> Stop | None:
+        """Whether the trial can come to anything only by what is rare, however its first phase goes on.
+
+        The next phase is looked at in any case: constraints may hang on it, and a sampler is told of what was seen.
+        """
+        ahead = self._ahead(ranges)
+        if not ahead:
+            return None
+        worse = f"{self._told(ranges)}, worse than {self._rival(ahead[0])}"
+        if len(ahead) == len(self.rivals):
+            return Stop(f"{worse}{' and all of the front' if len(ahead) > 1 else ''}", ends_trial=False)
+        unknown = [place for place, asked in enumerate(self.objectives) if asked.metric not in ranges]
+        if len(self.others) < _FEW:
+            return None
+        escaping = sum(
+            not any(self._covers(self.rivals[number], values, unknown) for number in ahead) for values in self.others
+        )
+        # One more of each: that nothing was seen of it does not say that there is nothing.
+        if (escaping + 1) / (len(self.others) + 1) > RARE_RATIO:
+            return None
+        names = " and ".join(self.objectives[place].metric for place in unknown)
+        rare = f"only {escaping} of {len(self.others)} trials had the {names} to make up for it"
+        return Stop(f"{worse}; {rare}", ends_trial=False)
+
+    @property
+    def _may_be_short(self) -> bool:
+        """Whether all that is asked of the paced phase can be said of its first windows too."""
+        asked = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
+        return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in asked if OUTCOME_METRICS[name].paced)
+
+    def _ahead(self, ranges: Mapping[str, Range]) -> list[int]:
+        """Rivals that are better in every objective that is known."""
+        known = [(place, ranges[each.metric]) for place, each in enumerate(self.objectives) if each.metric in ranges]
+        if not known:
+            return []
+        return [
+            number
+            for number, values in self.rivals.items()
+            if all(
+                _is_better(values[place], seen.at_best(self.objectives[place].direction), self.objectives[place])
+                for place, seen in known
+            )
+        ]
+
+    def _covers(self, ours: Sequence[float], theirs: Sequence[float], places: Sequence[int]) -> bool:
+        return all(not _is_better(theirs[place], ours[place], self.objectives[place]) for place in places)
+
+    def _told(self, ranges: Mapping[str, Range]) -> str:
+        return " and ".join(
+            _bound(each.metric, ranges[each.metric].at_best(each.direction), at_least=_is_least(each))
+            for each in self.objectives
+            if each.metric in ranges
+        )
+
+    def _rival(self, number: int) -> str:
+        values = zip(self.objectives, self.rivals[number], strict=True)
+        return f"trial {number} ({', '.join(f'{asked.metric} {value:.3g}' for asked, value in values)})"
+
+
+def followed(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """The metrics of a study that windows tell of."""
+    asked = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
+    return tuple(name for name in asked if name in FOLLOWED)
+
+
+def _is_least(objective: Objective) -> bool:
+    return objective.direction is Direction.MINIMIZE
+
+
+def _is_better(ours: float, theirs: float, objective: Objective) -> bool:
+    return ours < theirs if _is_least(objective) else ours > theirs
+
+
+def _bound(metric: str, value: float, *, at_least: bool) -> str:
+    return f"{metric} is at {'least' if at_least else 'most'} {value:.3g}"

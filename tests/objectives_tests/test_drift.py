@@ -1,0 +1,54 @@
+"""Drift is corrected where the baseline shows one, and left alone where it shows none."""
+
+import numpy as np
+import pytest
+
+from objectives.drift import Drift
+
+EVERY_TENTH = list(range(0, 100, 10))
+
+
+def baselines(seed: int, drift: list[float], noise: float = 0.03) -> list[float]:
+    rng = np.random.default_rng(seed)
+    return [float(100 * np.exp(each) * rng.lognormal(0, noise)) for each in drift]
+
+
+def test_without_drift_nothing_is_corrected_but_for_a_few() -> None:
+    found = [Drift.of(EVERY_TENTH, baselines(seed, [0.0] * 10)) for seed in range(100)]
+    assert sum(each.step_log > 0 for each in found) <= 10
+    assert all(each.factor(37) == 1.0 for each in found if not each.step_log)
+
+
+@pytest.mark.parametrize("slope", [-0.4, 0.4])
+def test_a_steady_drift_is_taken_out(slope: float) -> None:
+    true = [slope * number / 100 for number in EVERY_TENTH]
+    left = []
+    for seed in range(20):
+        drift = Drift.of(EVERY_TENTH, baselines(seed, true))
+        corrected = [slope * number / 100 + np.log(drift.factor(number)) for number in range(95)]
+        left.append(np.std(corrected))
+    assert np.mean(left) < 0.35 * np.std([slope * number / 100 for number in range(95)])
+
+
+def test_a_step_is_followed() -> None:
+    drift = Drift.of(EVERY_TENTH, baselines(1, [0.0] * 5 + [-0.5] * 5))
+    assert drift.factor(5) == pytest.approx(1.0, abs=0.05)
+    assert drift.factor(95) / drift.factor(5) == pytest.approx(np.exp(0.5), rel=0.06)
+
+
+def test_before_the_first_baseline_and_after_the_last_the_level_stays() -> None:
+    drift = Drift.of(EVERY_TENTH, baselines(2, [-0.05 * place for place in range(10)]))
+    assert drift.factor(-5) == drift.factor(0)
+    assert drift.factor(500) == drift.factor(90)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_two_baselines_are_too_few_to_tell_drift_from_noise(count: int) -> None:
+    assert Drift.of(EVERY_TENTH[:count], [100.0, 50.0][:count]).factor(7) == 1.0
+
+
+def test_many_baselines_are_averaged_with_their_neighbours() -> None:
+    numbers = list(range(0, 5000, 10))
+    drift = Drift.of(numbers, baselines(3, [0.4 * number / 5000 for number in numbers]))
+    assert len(drift.numbers) == 60
+    assert drift.factor(0) / drift.factor(4990) == pytest.approx(np.exp(0.4), rel=0.05)

@@ -1,0 +1,46 @@
+"""Scatter of repeats, pooled over configs."""
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+from objectives.front import surely_dominates
+from objectives.metrics import Direction
+from objectives.repeats import ASSUMED_NOISE_RATIO, Estimate, Noise, t_quantile
+
+UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE
+
+
+def test_without_repeats_noise_is_assumed() -> None:
+    assert Noise.of([]).sd_log == Noise.of([[100.0], [7.0]]).sd_log == pytest.approx(ASSUMED_NOISE_RATIO)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.05, 0.2])
+def test_repeats_of_different_configs_tell_together_how_far_they_scatter(noise: float) -> None:
+    rng = np.random.default_rng(1)
+    groups = [(level * rng.lognormal(0, noise, 20)).tolist() for level in (1.0, 100.0, 1e4)]
+    found = Noise.of(groups)
+    assert found.sd_log == pytest.approx(noise, rel=0.3)  # the assumption has not faded altogether
+    assert found.degrees_of_freedom == 3 * 19 + 2
+
+
+def test_quantiles_are_student_s() -> None:
+    assert t_quantile(0.95, 2) == pytest.approx(4.302653)
+    assert t_quantile(0.99, 10) == pytest.approx(3.169273)
+    assert t_quantile(0.95, 0) == float("inf")
+    for level in (0.5, 0.9, 0.95, 0.99, 0.9999):
+        for freedom in (*range(1, 40), 99, 100, 199, 200, 201, 5_000):
+            assert t_quantile(level, freedom) == pytest.approx(stdtrit(freedom, (1 + level) / 2), rel=1e-6)
+
+
+def around(value: float, ratio: float = 0.05) -> Estimate:
+    return Estimate(value, value / (1 + ratio), value * (1 + ratio), 1)
+
+
+def test_only_what_is_clear_of_noise_dominates_surely() -> None:
+    directions = (UP, DOWN)
+    assert surely_dominates((around(150), around(9.9)), (around(100), around(10)), directions)
+    assert not surely_dominates((around(102), around(9.9)), (around(100), around(10)), directions)
+    assert not surely_dominates((around(150), around(10.1)), (around(100), around(10)), directions)
+    assert not surely_dominates((around(100), around(10)), (around(100), around(10)), directions)
+    assert surely_dominates((around(100), around(5)), (around(100), around(10)), directions)
