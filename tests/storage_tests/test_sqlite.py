@@ -1,5 +1,6 @@
 """The SQLite store keeps to the contract, says what is wrong with a file, and never leaves half a file behind."""
 
+import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.study_tests.store_contract import Open, ResultsStoreContract
+from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tests.study_tests.trials import trial
+from tuner.storage.files import read_progress, write_atomically, write_progress
+from tuner.storage.protocols import ResultsStore
+from tuner.storage.sqlite import SCHEMA_VERSION, SqliteStore
 from tuner.study.errors import RecordDamaged, StudyNotFound
 from tuner.study.home import RESULTS_FILE
 from tuner.study.results import load_results
-from tuner.study.store import SCHEMA_VERSION, SqliteStore, read_progress, write_atomically, write_progress
 
 
 class TestSqliteStore(ResultsStoreContract):
@@ -31,6 +34,10 @@ class TestSqliteStore(ResultsStoreContract):
         yield another
         for store in opened:
             store.close()
+
+    @pytest.fixture
+    def store(self, reopen: Open) -> ResultsStore:
+        return reopen()
 
 
 @pytest.fixture
@@ -81,6 +88,17 @@ def test_a_file_whose_pages_were_overwritten_is_said_to_be_damaged_when_they_are
     with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of ours"):
         store.trials()
     store.close()
+
+
+def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / RESULTS_FILE
+    with contextlib.closing(sqlite3.connect(path)) as theirs:
+        theirs.execute("CREATE TABLE orders (number INTEGER)")
+        theirs.commit()
+    with pytest.raises(RecordDamaged, match="another program's tables"):
+        SqliteStore(tmp_path)
+    with contextlib.closing(sqlite3.connect(path)) as theirs:
+        assert theirs.execute("SELECT name FROM sqlite_master").fetchall() == [("orders",)]
 
 
 def test_a_store_of_a_newer_release_is_refused_with_what_to_do(tmp_path: Path) -> None:

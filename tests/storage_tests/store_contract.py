@@ -1,5 +1,6 @@
 """What every `ResultsStore` keeps to, as a class of tests that each implementation's tests inherit."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ from tests.study_tests.trials import failed, trial
 from tuner.study.store import ResultsStore
 
 Open = Callable[[], ResultsStore]
-"""Opens the same study's store once more; all are closed after the test."""
+"""Opens the same study's store once more, to look at it; all are closed after the test."""
 
 LONG = {"series": [[second / 10, second * 3.5, None] for second in range(1_000)], "text": "größer \u2028 🦄"}
 
@@ -26,8 +27,9 @@ class ResultsStoreContract:
         raise NotImplementedError
 
     @pytest.fixture
-    def store(self, reopen: Open) -> ResultsStore:
-        return reopen()
+    def store(self) -> ResultsStore:
+        """Open it as its driver does."""
+        raise NotImplementedError
 
     def test_a_new_store_is_empty(self, store: ResultsStore) -> None:
         assert isinstance(store, self.covers)
@@ -120,3 +122,86 @@ class ResultsStoreContract:
         store.close()
         store.close()
         assert [kept for _, kept in reopen().trials()] == [trial(0)]
+
+    def test_large_bodies_come_back_whole(self, store: ResultsStore, reopen: Open) -> None:
+        course = {"mb_per_s": tuple(number / 7 for number in range(50_000))}
+        histogram = {"counts": [number * number for number in range(400_000)]}
+        large = trial(0, course=course, error="ü" * 1_000_000)
+        store.append(large, {"saturated": histogram})
+        assert [kept for _, kept in reopen().trials()] == [large]
+        assert reopen().attachment(large, "saturated") == histogram
+
+    def test_the_study_file_is_kept_as_it_was_given(self, store: ResultsStore, reopen: Open) -> None:
+        assert reopen().study_file() == ""
+        for text in ("study: overnight\n", "study: größer 🦄\nproperties: {a: '%s'}\n"):
+            store.set_study_file(text)
+            assert store.study_file() == reopen().study_file() == text
+
+    def test_progress_is_what_was_told_last(self, store: ResultsStore, reopen: Open) -> None:
+        reader = reopen()
+        assert reader.progress() == {}
+        for number in range(20):
+            store.set_progress({"state": "running", "trial": number, "phase": "größer"})
+        store.close()
+        told = reader.progress()
+        assert {name: told[name] for name in ("state", "trial", "phase")} == {
+            "state": "running",
+            "trial": 19,
+            "phase": "größer",
+        }
+
+    def test_what_is_held_is_held_by_one_until_it_is_closed(self, store: ResultsStore, reopen: Open) -> None:
+        held = store.hold("mlflow-mirror")
+        assert held is not None
+        assert reopen().hold("mlflow-mirror") is None
+        other = reopen().hold("something-else")
+        assert other is not None
+        held.close()
+        again = reopen().hold("mlflow-mirror")
+        assert again is not None
+        for each in (held, again, other):
+            each.close()
+
+    def test_readers_see_a_growing_prefix_while_trials_are_kept(self, store: ResultsStore, reopen: Open) -> None:
+        readers, stop = [reopen() for _ in range(3)], threading.Event()
+        wrong: list[str] = []
+
+        def look(reader: ResultsStore) -> None:
+            last, seen = 0, list[int]()
+            while not stop.is_set() or not seen or seen[-1] != 59:
+                for sequence, kept in reader.trials(after=last):
+                    last = sequence
+                    seen.append(kept.number)
+                    if reader.attachment(kept, "paced") != [kept.number]:
+                        wrong.append(f"the attachment of {kept.number} is missing")
+            if seen != list(range(60)):
+                wrong.append(f"a reader saw {seen}")
+
+        threads = [threading.Thread(target=look, args=(reader,)) for reader in readers]
+        for thread in threads:
+            thread.start()
+        for number in range(60):
+            store.append(trial(number), {"paced": [number]})
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in threads)
+        assert wrong == []
+
+    def test_of_two_threads_that_keep_the_same_trial_one_is_refused(self, store: ResultsStore) -> None:
+        refused: list[int] = []
+
+        def keep(turn: int) -> None:
+            for number in range(20):
+                try:
+                    store.append(trial(number, float(turn)), {"paced": turn})
+                except ValueError:
+                    refused.append(number)
+
+        threads = [threading.Thread(target=keep, args=(turn,)) for turn in (1, 2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(refused) == list(range(20))
+        assert [kept.number for _, kept in store.trials()] == list(range(20))

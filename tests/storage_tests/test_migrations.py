@@ -1,0 +1,171 @@
+"""Records that earlier releases made are read and gone on with; those of later ones are refused.
+
+`kept/` holds a SQLite file and a dump of PostgreSQL as their releases wrote them: never made anew, and one more of each
+whenever the tables change.
+"""
+
+import contextlib
+import shutil
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.postgres_server import USER, PostgresServer
+from tests.storage_tests.shared import opened, storage_of
+from tests.study_tests.trials import trial
+from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION
+from tuner.storage.sqlite import MIGRATIONS as SQLITE_MIGRATIONS
+from tuner.storage.sqlite import SqliteStore, migrate
+from tuner.study.errors import RecordDamaged, StorageUnreachable
+from tuner.study.results import load_results
+
+KEPT = Path(__file__).parent / "kept"
+NAME = "kept"
+
+
+def test_a_kept_study_of_version_1_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    folder = shutil.copytree(KEPT / "sqlite-1", tmp_path / NAME)
+    results = load_results(folder)
+    assert (results.name, results.finished) == ("small", True)
+    (size,) = results.sizes
+    assert size.record_bytes == "1000"
+    assert len(size.trials) == 16
+    assert size.front
+    assert size.confirmations
+    assert results.study_file.startswith("study: small")
+    store = SqliteStore(folder, create=False)
+    first = size.trials[0]
+    assert store.attachment(first, "saturated")["latency"]
+    with pytest.raises(ValueError, match="is there already"):
+        store.append(first)
+    store.append(trial(999))
+    assert len(store.trials()) == 17
+    store.close()
+
+
+def test_a_sqlite_file_goes_through_every_step_it_has_not_had(tmp_path: Path) -> None:
+    folder = shutil.copytree(KEPT / "sqlite-1", tmp_path / NAME)
+    path = folder / "results.db"
+    later = (*SQLITE_MIGRATIONS, "ALTER TABLE trials ADD COLUMN token INTEGER DEFAULT 7; CREATE TABLE more (a TEXT)")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        with pytest.raises(sqlite3.OperationalError):
+            migrate(db, path, (*later, "CREATE TABLE extra (a TEXT); THIS IS NO SQL"))
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('more', 'extra')").fetchone() == (0,)
+        migrate(db, path, later)
+        assert db.execute("SELECT count(*), min(token) FROM trials").fetchone() == (16, 7)
+        migrate(db, path, later)
+    with pytest.raises(RecordDamaged, match="must have version 1 or older, but has 2: a newer release wrote it"):
+        SqliteStore(folder, create=False)
+
+
+@pytest.mark.parametrize("version", [1])
+def test_a_kept_dump_is_migrated_read_and_gone_on_with(
+    postgres: PostgresServer, database: str, tmp_path: Path, version: int
+) -> None:
+    name = database.rpartition("/")[2].replace("%20", " ")
+    postgres.load(KEPT / f"postgres-{version}.sql", name)
+    assert postgres.execute("SELECT max(version) FROM kafka_tuner.schema_version", name) == [(version,)]
+    storage = storage_of(database)
+    assert storage.names(tmp_path) == [NAME]
+    results = load_results(tmp_path / NAME, storage)
+    assert postgres.execute("SELECT max(version) FROM kafka_tuner.schema_version", name) == [(SCHEMA_VERSION,)]
+    assert (results.name, results.finished) == ("small", True)
+    assert results.progress["state"] == "finished"
+    assert not results.progress["alive"]
+    old = load_results(shutil.copytree(KEPT / "sqlite-1", tmp_path / NAME))
+    assert results.sizes == old.sizes
+    assert results.facts == old.facts
+    assert results.study_file == old.study_file
+    with opened(database, tmp_path / NAME) as stores:
+        store = stores.drive()
+        first = results.sizes[0].trials[0]
+        assert store.attachment(first, "saturated")["latency"]
+        with pytest.raises(ValueError, match="is there already"):
+            store.append(first)
+        store.append(trial(999), {"paced": 1})
+        assert len(store.trials()) == 17
+        assert store.trials()[-1][1] == trial(999)
+
+
+def test_steps_are_numbered_without_gaps_and_told_with_their_release(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    with storage_of(database).drive(tmp_path / "night", "night", print):
+        pass
+    name = database.rpartition("/")[2].replace("%20", " ")
+    rows = postgres.execute("SELECT version, about, release FROM kafka_tuner.schema_version ORDER BY version", name)
+    assert [(number, about) for number, about, _ in rows] == [
+        (number, step.about) for number, step in enumerate(MIGRATIONS, 1)
+    ]
+    assert all(release.startswith("kafka-tuner ") for _, _, release in rows)
+
+
+def test_hosts_that_make_the_tables_at_once_make_them_once(database: str, tmp_path: Path) -> None:
+    wrong: list[Exception] = []
+
+    def make(number: int) -> None:
+        try:
+            with storage_of(database).drive(tmp_path / f"n{number}", "night", print) as store:
+                store.append(trial(0))
+        except Exception as error:  # noqa: BLE001 - shown below
+            wrong.append(error)
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+    assert sorted(storage_of(database).names(tmp_path)) == [f"n{number}" for number in range(6)]
+
+
+def test_tables_of_a_newer_release_are_refused_with_what_to_do(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    storage = storage_of(database)
+    with storage.drive(tmp_path / "night", "night", print):
+        pass
+    name = database.rpartition("/")[2].replace("%20", " ")
+    postgres.execute(f"INSERT INTO kafka_tuner.schema_version VALUES ({SCHEMA_VERSION + 1}, 'more', 'later')", name)
+    message = rf"must have version {SCHEMA_VERSION} or older, but has {SCHEMA_VERSION + 1}: .*upgrade kafka-tuner"
+    for use in (
+        lambda: storage.read(tmp_path / "night"),
+        lambda: storage.names(tmp_path),
+        lambda: storage.drive(tmp_path / "night", "night", print).__enter__(),
+    ):
+        with pytest.raises(RecordDamaged, match=message):
+            use()
+
+
+def test_another_programs_tables_are_refused_and_left_as_they_are(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    name = database.rpartition("/")[2].replace("%20", " ")
+    postgres.execute("CREATE SCHEMA kafka_tuner CREATE TABLE orders (number integer)", name)
+    with pytest.raises(RecordDamaged, match="another program's tables"):
+        storage_of(database).drive(tmp_path / "night", "night", print).__enter__()
+    assert postgres.execute("SELECT count(*) FROM kafka_tuner.orders", name) == [(0,)]
+
+
+def test_who_may_not_make_schemas_uses_the_one_that_was_made_for_them(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    name = database.rpartition("/")[2].replace("%20", " ")
+    postgres.execute("CREATE ROLE plain LOGIN PASSWORD 'plain'", name)
+    try:
+        theirs = database.replace(database[: database.index("@127")], "postgresql://plain:plain")
+        with pytest.raises(StorageUnreachable, match="permission denied for database"):
+            storage_of(theirs).drive(tmp_path / "night", "night", print).__enter__()
+        postgres.execute("CREATE SCHEMA kafka_tuner AUTHORIZATION plain", name)
+        with storage_of(theirs).drive(tmp_path / "night", "night", print) as store:
+            store.append(trial(0), {"paced": 1})
+        postgres.execute("CREATE ROLE stranger LOGIN PASSWORD 'stranger'", name)
+        with pytest.raises(StorageUnreachable, match="permission denied"):
+            storage_of(theirs.replace("plain", "stranger")).read(tmp_path / "night")
+    finally:
+        postgres.execute("DROP ROLE IF EXISTS stranger", name)
+        postgres.execute(f'REASSIGN OWNED BY plain TO "{USER}"', name)
+        postgres.execute("DROP ROLE plain", name)

@@ -1,0 +1,30 @@
+"""Whoever adds a results store is told to put it under contract."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+
+import tuner.storage
+
+# Imported for the classes that they define; by name these would be collected here a second time.
+from tests.storage_tests import test_postgres, test_sqlite
+from tests.storage_tests.store_contract import ResultsStoreContract
+from tuner.storage.protocols import ResultsStore
+
+
+def stores() -> Iterator[type]:
+    """All classes of the package that have what a results store has."""
+    methods = [name for name, each in inspect.getmembers(ResultsStore, inspect.isfunction) if not name.startswith("_")]
+    for module in pkgutil.walk_packages(tuner.storage.__path__, "tuner.storage."):
+        for _, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if each.__module__ == module.name and all(hasattr(each, name) for name in methods):
+                yield each
+
+
+def test_every_results_store_is_under_contract() -> None:
+    assert test_postgres.__name__
+    assert test_sqlite.__name__
+    found = set(stores()) - {ResultsStore}
+    assert len(found) >= 2
+    assert found == {subclass.covers for subclass in ResultsStoreContract.__subclasses__()}

@@ -1,0 +1,352 @@
+"""The PostgreSQL store keeps to the same contract, and to what only several hosts can get wrong."""
+
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.postgres_server import PASSWORD, PostgresServer
+from tests.storage_tests.cutting_proxy import CuttingProxy
+from tests.storage_tests.shared import SHORT_LEASE_S, Opened, opened, storage_of
+from tests.storage_tests.store_contract import Open, ResultsStoreContract
+from tests.study_tests.trials import trial
+from tuner.storage.postgres_store import PostgresStore
+from tuner.storage.protocols import ResultsStore
+from tuner.study.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
+from tuner.study.store import SqliteStore
+
+pytestmark = pytest.mark.campaign
+
+
+@pytest.fixture
+def night(database: str, tmp_path: Path) -> Iterator[Opened]:
+    with opened(database, tmp_path / "night") as stores:
+        yield stores
+
+
+@pytest.fixture
+def hasty(database: str, tmp_path: Path) -> Iterator[Opened]:
+    """Leases run out within a second."""
+    with opened(database, tmp_path / "night", lease_s=SHORT_LEASE_S) as stores:
+        yield stores
+
+
+class TestPostgresStore(ResultsStoreContract):
+    covers = PostgresStore
+
+    @pytest.fixture
+    def store(self, night: Opened) -> ResultsStore:
+        return night.drive()
+
+    @pytest.fixture
+    def reopen(self, night: Opened, store: ResultsStore) -> Open:
+        return night.read
+
+
+def test_a_study_that_is_not_there_is_not_made_by_looking_for_it(night: Opened, tmp_path: Path) -> None:
+    missing = r"a study must be in postgresql://tester:\*\*\*@.*, but night is not"
+    with pytest.raises(StudyNotFound, match=missing):
+        night.read()
+    assert night.storage.names(tmp_path) == []
+    with night.storage.drive(tmp_path / "other", "other", print):
+        pass
+    assert night.storage.names(tmp_path) == ["other"]
+    with pytest.raises(StudyNotFound, match=missing):
+        night.read()
+
+
+def test_studies_are_found_by_name_folder_and_file_and_listed_by_when_they_were_driven(
+    night: Opened, tmp_path: Path
+) -> None:
+    for name in ("first", "v1.2", "first"):
+        with night.storage.drive(tmp_path / name, name, print):
+            pass
+    assert night.storage.names(tmp_path) == ["first", "v1.2"]
+    for given in ("first", "studies/first", "files/first.yaml"):
+        assert night.storage.find(given, tmp_path) == tmp_path / "first"
+    assert night.storage.find("v1.2", tmp_path) == tmp_path / "v1.2"
+    assert night.storage.find("v1", tmp_path) is None
+
+
+def test_studies_in_one_database_know_nothing_of_each_other(night: Opened, tmp_path: Path) -> None:
+    one = night.drive()
+    with night.storage.drive(tmp_path / "other", "other", print) as other:
+        for store, number in ((one, 1.0), (other, 2.0)):
+            store.append(trial(0, number), {"paced": number})
+            store.set_fact("name", number)
+            store.set_study_file(str(number))
+        assert [kept for _, kept in one.trials()] == [trial(0, 1.0)]
+        assert [kept for _, kept in other.trials()] == [trial(0, 2.0)]
+        assert (one.facts(), other.facts()) == ({"name": 1.0}, {"name": 2.0})
+        assert (one.study_file(), other.study_file()) == ("1.0", "2.0")
+        assert (one.attachment(trial(0), "paced"), other.attachment(trial(0), "paced")) == (1.0, 2.0)
+
+
+def test_who_looks_on_can_not_write(night: Opened) -> None:
+    night.drive()
+    reader = night.read()
+    writes: list[Callable[[], None]] = [
+        lambda: reader.append(trial(0)),
+        lambda: reader.set_fact("a", 1),
+        lambda: reader.set_study_file("a"),
+        lambda: reader.set_progress({}),
+    ]
+    for write in writes:
+        with pytest.raises(StudyBusy, match="night was opened to be read"):
+            write()
+    assert reader.trials() == []
+
+
+def test_a_second_driver_is_refused_while_the_first_renews_its_lease(hasty: Opened) -> None:
+    first = hasty.drive()
+    with pytest.raises(StudyBusy, match=r"one process at a time may run the study night, but .* \(process \d+\) does"):
+        hasty.drive()
+    assert "if that has died, it is free in" in hasty.told[0]
+    first.append(trial(0))
+
+
+def test_a_driver_that_ends_lets_the_next_one_begin_at_once(night: Opened) -> None:
+    for number in range(3):
+        store = night.drive()
+        store.append(trial(number))
+        store.close()
+    assert night.told == []
+    assert len(night.read().trials()) == 3
+
+
+def frozen(store: ResultsStore) -> None:
+    """Let a driver renew its lease no more, as if its host were paused or cut off."""
+    assert isinstance(store, PostgresStore)
+    assert store._keeping is not None
+    store._keeping._renew = lambda: True  # type: ignore[method-assign]
+
+
+def test_a_silent_driver_is_replaced_when_its_lease_has_run_out_and_can_write_nothing_more(hasty: Opened) -> None:
+    first = hasty.drive()
+    first.append(trial(0), {"paced": 1})
+    frozen(first)
+    second = hasty.drive()
+    second.append(trial(1))
+    writes: list[Callable[[], None]] = [
+        lambda: first.append(trial(2), {"paced": 2}),
+        lambda: first.set_fact("finished_at", "now"),
+        lambda: first.set_study_file("stale"),
+    ]
+    for write in writes:
+        with pytest.raises(StudyTakenOver, match=r"another has taken it over from this one.*tuner status night"):
+            write()
+    first.close()  # gives back what is no longer its own: that must change nothing
+    second.append(trial(2))
+    second.set_fact("name", "night")
+    assert [kept.number for _, kept in second.trials()] == [0, 1, 2]
+    assert second.attachment(trial(2), "paced") is None
+    assert second.facts() == {"name": "night"}
+    assert second.study_file() == ""
+
+
+def test_a_driver_that_was_replaced_learns_it_from_its_progress(hasty: Opened) -> None:
+    first = hasty.drive()
+    frozen(first)
+    second = hasty.drive()
+    second.set_progress({"trial": 7})
+    assert isinstance(first, PostgresStore)
+    assert first._keeping is not None
+    for _ in range(200):
+        if first._keeping.lost:
+            break
+        time.sleep(0.05)
+        first._keeping.tell({"trial": 1})
+    with pytest.raises(StudyTakenOver):
+        first.set_progress({"trial": 1})
+    second.close()
+    assert hasty.read().progress() == {"trial": 7, "alive": False}
+
+
+def test_a_replaced_drivers_transaction_that_is_under_way_ends_before_the_study_is_taken_over(
+    hasty: Opened, database: str, tmp_path: Path
+) -> None:
+    import psycopg
+
+    first = hasty.drive()
+    frozen(first)
+    with psycopg.connect(database) as slow:
+        slow.execute("SELECT 1 FROM kafka_tuner.leases FOR SHARE")  # as an append does, and then its host hangs
+        taken = threading.Event()
+
+        def take() -> None:
+            with hasty.storage.drive(tmp_path / "night", "night", print):
+                taken.set()
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        assert not taken.wait(2 * SHORT_LEASE_S), "taken over in the midst of a write"
+        slow.rollback()
+        assert taken.wait(30)
+        thread.join(30)
+
+
+def test_a_killed_driver_is_replaced_by_another_process(database: str, tmp_path: Path) -> None:
+    program = """
+        import os, signal, sys
+        from pathlib import Path
+        from tests.storage_tests.shared import SHORT_LEASE_S, storage_of
+        from tests.study_tests.trials import trial
+
+        with storage_of(sys.argv[1], lease_s=SHORT_LEASE_S).drive(Path(sys.argv[2]), "night", print) as store:
+            store.append(trial(0), {"paced": [0.5]})
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    words = [sys.executable, "-c", textwrap.dedent(program), database, str(tmp_path / "elsewhere" / "night")]
+    assert subprocess.run(words, timeout=120, check=False).returncode == -9
+    with opened(database, tmp_path / "night", lease_s=SHORT_LEASE_S) as stores:
+        store = stores.drive()
+        assert [kept for _, kept in store.trials()] == [trial(0)]
+        assert store.attachment(trial(0), "paced") == [0.5]
+        store.append(trial(1))
+
+
+def test_whether_a_driver_is_at_work_is_told_by_its_lease(hasty: Opened) -> None:
+    driver = hasty.drive()
+    driver.set_progress({"state": "running"})
+    reader = hasty.read()
+    for _ in range(200):
+        if reader.progress():
+            break
+        time.sleep(0.05)
+    assert reader.progress() == {"state": "running", "alive": True}
+    frozen(driver)
+    for _ in range(200):
+        if not reader.progress()["alive"]:
+            break
+        time.sleep(0.05)
+    assert reader.progress() == {"state": "running", "alive": False}
+
+
+def test_a_server_that_is_restarted_between_two_statements_is_not_noticed(
+    night: Opened, postgres: PostgresServer
+) -> None:
+    store = night.drive()
+    store.append(trial(0))
+    reader = night.read()
+    postgres.restart()
+    store.append(trial(1), {"paced": 1})
+    postgres.kill()
+    postgres.start()
+    store.set_fact("name", "night")
+    assert [kept.number for _, kept in reader.trials()] == [0, 1]
+    assert reader.attachment(trial(1), "paced") == 1
+    assert reader.facts() == {"name": "night"}
+
+
+def test_a_trial_is_kept_when_the_server_is_away_for_a_while(night: Opened, postgres: PostgresServer) -> None:
+    store = night.drive()
+    postgres.kill()
+    keeping = threading.Thread(target=store.append, args=(trial(0), {"paced": 1}))
+    keeping.start()
+    # Not for a fixed time: when the user hears of it depends on when an attempt fails.
+    until_s = time.monotonic() + 25
+    while not night.told and time.monotonic() < until_s:
+        time.sleep(0.05)
+    postgres.start()
+    keeping.join(60)
+    assert [kept for _, kept in store.trials()] == [trial(0)]
+    assert "must answer, but" in night.told[0]
+    assert "nothing is lost" in night.told[0]
+    assert PASSWORD not in night.told[0]
+
+
+def test_an_outage_that_outlasts_our_patience_is_an_error_and_the_study_goes_on_later(
+    database: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    with opened(database, tmp_path / "night", patience_s=0.5) as stores:
+        store = stores.drive()
+        store.append(trial(0))
+        postgres.end()
+        try:
+            with pytest.raises(StorageUnreachable, match=r"the storage at postgresql://tester:\*\*\*@127.0.0.1:\d+/"):
+                store.append(trial(1))
+        finally:
+            postgres.start()
+        store.append(trial(1))
+        assert [kept.number for _, kept in store.trials()] == [0, 1]
+
+
+@pytest.mark.parametrize("cut", ["before", "after"])
+def test_a_commit_whose_answer_is_lost_keeps_the_trial_once(
+    postgres: PostgresServer, database: str, tmp_path: Path, cut: str
+) -> None:
+    with CuttingProxy(postgres.port) as proxy, opened(database, tmp_path / "night") as direct:
+        with opened(database.replace(f":{postgres.port}/", f":{proxy.port}/"), tmp_path / "night") as stores:
+            store = stores.drive()
+            for number in range(5):
+                proxy.cut_at(b"COMMIT", answered=cut == "after")
+                store.append(trial(number), {"paced": number})
+                assert proxy.cuts == number + 1
+            with pytest.raises(ValueError, match="1000/0003 is there already"):
+                store.append(trial(3), {"paced": 99})
+        reader = direct.read()
+        assert [kept for _, kept in reader.trials()] == [trial(number) for number in range(5)]
+        assert [reader.attachment(trial(number), "paced") for number in range(5)] == list(range(5))
+
+
+def test_a_lease_whose_answer_is_lost_is_ours(postgres: PostgresServer, database: str, tmp_path: Path) -> None:
+    with opened(database, tmp_path / "night") as direct:
+        direct.drive().close()
+        with CuttingProxy(postgres.port) as proxy:
+            proxy.cut_at(b"INSERT INTO kafka_tuner.leases", answered=True)
+            with opened(database.replace(f":{postgres.port}/", f":{proxy.port}/"), tmp_path / "night") as stores:
+                store = stores.drive()
+                store.append(trial(0))
+                assert proxy.cuts == 1
+                assert stores.told == []
+
+
+def test_both_kinds_of_store_tell_the_same_of_the_same_study(night: Opened, tmp_path: Path) -> None:
+    local, shared = SqliteStore(tmp_path / "local"), night.drive()
+    for store in (local, shared):
+        for number in (3, 1, 2):
+            store.append(trial(number), {"paced": {"n": number}})
+        store.set_fact("name", "night")
+    assert [kept for _, kept in local.trials()] == [kept for _, kept in shared.trials()]
+    assert local.facts() == shared.facts()
+    local.close()
+
+
+def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: PostgresServer, tmp_path: Path) -> None:
+    storage = storage_of(postgres.url(password="wr/ong@secret"))
+    with pytest.raises(StorageUnreachable, match="password authentication failed") as raised:
+        storage.read(tmp_path / "night")
+    assert "wr/ong" not in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_the_password_may_come_from_where_libpq_looks(
+    postgres: PostgresServer, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = database.replace(database[database.index(":", 13) : database.index("@127")], "")
+    assert PASSWORD not in without
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    assert storage_of(without).names(tmp_path) == []
+    monkeypatch.delenv("PGPASSWORD")
+    file = tmp_path / "pgpass"
+    escaped = PASSWORD.replace("\\", "\\\\").replace(":", "\\:")
+    file.write_text(f"127.0.0.1:*:*:tester:{escaped}\n", encoding="utf-8")
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    assert storage_of(without).names(tmp_path) == []
+
+
+def test_a_kept_trial_waits_for_the_servers_disk_whatever_the_user_has_set(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    name = database.rpartition("/")[2].replace("%20", " ")
+    postgres.execute(f'ALTER DATABASE "{name}" SET synchronous_commit = off')
+    with opened(database, tmp_path / "night") as stores:
+        store = stores.drive()
+        assert isinstance(store, PostgresStore)
+        assert store._rows("SHOW synchronous_commit") == [("on",)]

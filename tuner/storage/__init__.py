@@ -1,0 +1,1 @@
+"""Where studies are recorded: folders with SQLite, or a PostgreSQL server that several hosts share."""

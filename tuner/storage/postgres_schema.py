@@ -1,0 +1,161 @@
+"""The tables in PostgreSQL, and what leads from each version of them to the next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tuner.storage.connection import Db
+from tuner.study.errors import RecordDamaged
+from tuner.version import version
+
+SCHEMA: Final = "kafka_tuner"
+_LOCK: Final = 0x6B61666B61  # any number that nobody else's migrations use
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step. What was released is never changed: a mistake is mended by a later step.
+
+    Attributes:
+        about: What it brings.
+        script: SQL; all of it happens, or nothing.
+    """
+
+    about: str
+    script: str
+
+
+MIGRATIONS: Final = (
+    Migration(
+        "studies, their trials and facts",
+        """
+        CREATE TABLE kafka_tuner.studies (
+            id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            name text NOT NULL UNIQUE,
+            created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+            study_file text NOT NULL DEFAULT ''
+        );
+        CREATE TABLE kafka_tuner.trials (
+            sequence bigint GENERATED ALWAYS AS IDENTITY,
+            study integer NOT NULL REFERENCES kafka_tuner.studies ON DELETE CASCADE,
+            record_bytes text NOT NULL,
+            number integer NOT NULL,
+            kept_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+            body text NOT NULL,
+            PRIMARY KEY (study, sequence),
+            UNIQUE (study, record_bytes, number)
+        );
+        CREATE TABLE kafka_tuner.attachments (
+            study integer NOT NULL,
+            record_bytes text NOT NULL,
+            number integer NOT NULL,
+            name text NOT NULL,
+            body bytea NOT NULL,
+            PRIMARY KEY (study, record_bytes, number, name),
+            FOREIGN KEY (study, record_bytes, number)
+                REFERENCES kafka_tuner.trials (study, record_bytes, number) ON DELETE CASCADE
+        );
+        ALTER TABLE kafka_tuner.attachments ALTER COLUMN body SET STORAGE EXTERNAL;
+        CREATE TABLE kafka_tuner.facts (
+            study integer NOT NULL REFERENCES kafka_tuner.studies ON DELETE CASCADE,
+            name text NOT NULL,
+            body text NOT NULL,
+            PRIMARY KEY (study, name)
+        );
+        CREATE TABLE kafka_tuner.progress (
+            study integer PRIMARY KEY REFERENCES kafka_tuner.studies ON DELETE CASCADE,
+            told_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+            body text NOT NULL
+        );
+        """,
+    ),
+    Migration(
+        "leases: one driver at a time, on all hosts",
+        """
+        CREATE TABLE kafka_tuner.leases (
+            study integer PRIMARY KEY REFERENCES kafka_tuner.studies ON DELETE CASCADE,
+            token bigint NOT NULL,
+            owner text NOT NULL,
+            nonce text NOT NULL,
+            taken_at timestamptz NOT NULL,
+            renewed_at timestamptz NOT NULL,
+            expires_at timestamptz NOT NULL
+        );
+        ALTER TABLE kafka_tuner.trials ADD COLUMN token bigint NOT NULL DEFAULT 0;
+        """,
+    ),
+    Migration(
+        "jobs: the service's queue",
+        """
+        CREATE TABLE kafka_tuner.jobs (
+            number bigint PRIMARY KEY,
+            name text NOT NULL UNIQUE,
+            digest text NOT NULL,
+            study_file text NOT NULL,
+            targets text[] NOT NULL,
+            submitted_by text NOT NULL,
+            state text NOT NULL,
+            owner text NOT NULL DEFAULT '',
+            crashes integer NOT NULL DEFAULT 0,
+            note text NOT NULL DEFAULT '',
+            submitted_at timestamptz NOT NULL,
+            changed_at timestamptz NOT NULL,
+            lease_until timestamptz NOT NULL DEFAULT '-infinity',
+            not_before timestamptz NOT NULL DEFAULT '-infinity'
+        );
+        CREATE INDEX jobs_by_state ON kafka_tuner.jobs (state, number);
+        """,
+    ),
+)
+SCHEMA_VERSION: Final = len(MIGRATIONS)
+
+
+def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
+    """The version of the tables; 0 where there are none.
+
+    Raises:
+        RecordDamaged: A newer release made them, or another program.
+    """
+    row = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchone()
+    if row is None or not row[0]:
+        others = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchone()
+        if others is not None and others[0]:
+            raise RecordDamaged(
+                f"the schema {SCHEMA} at {where} must be ours or empty, but another program's tables are in it"
+            )
+        return 0
+    found = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchone()
+    assert found is not None
+    if found[0] > newest:
+        raise RecordDamaged(
+            f"the storage at {where} must have version {newest} or older, but has {found[0]}: a newer release made it; "
+            "upgrade kafka-tuner"
+        )
+    return int(found[0])
+
+
+def migrate(db: Db, where: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring the tables to the newest version, all steps or none; hosts that do so at once wait for each other.
+
+    Raises:
+        RecordDamaged: A newer release made them, or another program.
+    """
+    if version_of(db, where, len(migrations)) == len(migrations):
+        return
+    with db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        # Only where it is missing: who may not make schemas may not even ask for one that is there.
+        if db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [SCHEMA]).fetchone() is None:
+            db.execute("CREATE SCHEMA kafka_tuner")
+        before = version_of(db, where, len(migrations))
+        if before == 0:
+            db.execute(
+                "CREATE TABLE kafka_tuner.schema_version (version integer PRIMARY KEY, about text NOT NULL, "
+                "release text NOT NULL, migrated_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+            )
+        for number, step in enumerate(migrations[before:], before + 1):
+            db.execute(step.script.encode())
+            db.execute(
+                "INSERT INTO kafka_tuner.schema_version (version, about, release) VALUES (%s, %s, %s)",
+                [number, step.about, version()],
+            )

@@ -1,0 +1,182 @@
+"""A study's record in its own folder: rows in SQLite, attachments in files beside it."""
+
+import fcntl
+import gzip
+import json
+import sqlite3
+import threading
+from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, Final
+
+from tuner.storage.files import read_progress, write_atomically, write_progress
+from tuner.storage.places import RESULTS_FILE, STUDY_FILE, size_name
+from tuner.study.errors import RecordDamaged, StudyNotFound
+from tuner.study.trial import Trial
+
+_BUSY_S: Final = 30.0
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE IF NOT EXISTS trials (
+        sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+        record_bytes TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        UNIQUE (record_bytes, number)
+    );
+    CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, body TEXT NOT NULL);
+    """,
+)
+"""What leads from each version of the tables to the next, the first from nothing; what was released never changes."""
+
+SCHEMA_VERSION: Final = len(MIGRATIONS)
+
+
+class SqliteStore:
+    """Rows in SQLite, attachments in files beside it, everything in the study's folder.
+
+    Raises:
+        RecordDamaged: The file is no store of ours, or of a newer release.
+        StudyNotFound: With `create` off, there is none.
+    """
+
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
+        self.folder = folder
+        path = folder / RESULTS_FILE
+        if not create and not path.is_file():
+            raise StudyNotFound(f"a study's folder must hold {RESULTS_FILE}, but {folder} does not")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            migrate(self._db, path)
+        except sqlite3.OperationalError as error:  # locked, or read-only: the file itself may be sound
+            self._db.close()
+            raise RecordDamaged(f"{path} must open for reading and writing, but: {error}") from None
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise _damaged(path, error) from None
+        except RecordDamaged:
+            self._db.close()
+            raise
+
+    def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
+        """See `ResultsStore.append`."""
+        # Refused before anything is written: the attachments of the trial that is there stay its own.
+        if self._rows("SELECT 1 FROM trials WHERE record_bytes = ? AND number = ?", trial.record_bytes, trial.number):
+            raise ValueError(f"a trial is kept once, but {trial.key} is there already")
+        # Files first: a row never names an attachment that is not there.
+        for name, value in (attachments or {}).items():
+            write_atomically(self._attachment_path(trial, name), gzip.compress(json.dumps(value).encode(), 5))
+        body = json.dumps(trial.as_json(), separators=(",", ":"))
+        try:
+            with self._lock:
+                self._db.execute(
+                    "INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)",
+                    (trial.record_bytes, trial.number, body),
+                )
+        except sqlite3.IntegrityError:
+            raise ValueError(f"a trial is kept once, but {trial.key} is there already") from None
+
+    def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
+        """See `ResultsStore.trials`."""
+        rows = self._rows("SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", after)
+        return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
+
+    def attachment(self, trial: Trial, name: str) -> Any:
+        """See `ResultsStore.attachment`."""
+        path = self._attachment_path(trial, name)
+        return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
+
+    def set_fact(self, name: str, value: Any) -> None:
+        """See `ResultsStore.set_fact`."""
+        with self._lock:
+            self._db.execute("INSERT OR REPLACE INTO facts (name, body) VALUES (?, ?)", (name, json.dumps(value)))
+
+    def facts(self) -> dict[str, Any]:
+        """See `ResultsStore.facts`."""
+        return {name: json.loads(body) for name, body in self._rows("SELECT name, body FROM facts")}
+
+    def set_study_file(self, text: str) -> None:
+        """See `ResultsStore.set_study_file`."""
+        write_atomically(self.folder / STUDY_FILE, text.encode())
+
+    def study_file(self) -> str:
+        """See `ResultsStore.study_file`."""
+        path = self.folder / STUDY_FILE
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    def set_progress(self, progress: Mapping[str, Any]) -> None:
+        """See `ResultsStore.set_progress`."""
+        write_progress(self.folder, progress)
+
+    def progress(self) -> dict[str, Any]:
+        """See `ResultsStore.progress`."""
+        return read_progress(self.folder)
+
+    def hold(self, what: str) -> TextIOWrapper | None:
+        """See `ResultsStore.hold`."""
+        file = (self.folder / f"{what}.lock").open("a")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return None
+        return file
+
+    def close(self) -> None:
+        """See `ResultsStore.close`."""
+        with self._lock:
+            self._db.close()
+
+    def _rows(self, query: str, *values: str | int) -> list[Any]:
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:  # of the connection; of the file there is no kind of its own
+                raise
+            raise _damaged(self.folder / RESULTS_FILE, error) from None
+
+    def _attachment_path(self, trial: Trial, name: str) -> Path:
+        return self.folder / "trials" / size_name(trial.record_bytes) / f"{trial.number:04d}-{name}.json.gz"
+
+
+def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
+    """Bring the tables of a file to the newest version, all steps or none.
+
+    Raises:
+        RecordDamaged: A newer release wrote the file, or another program.
+    """
+    if _version(db, path, len(migrations)) == len(migrations):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for number in range(_version(db, path, len(migrations)), len(migrations)):
+            for statement in migrations[number].split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {number + 1}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+
+
+def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if not 0 <= version <= newest:
+        raise RecordDamaged(
+            f"{path} must have version {newest} or older, but has {version}: a newer release wrote it; "
+            "upgrade kafka-tuner"
+        )
+    if version == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise RecordDamaged(f"{path} must be a SQLite file of ours, but another program's tables are in it")
+    return version
+
+
+def _damaged(path: Path, error: sqlite3.DatabaseError) -> RecordDamaged:
+    return RecordDamaged(f"{path} must be a SQLite file of ours, but: {error}; move it away to start anew")
