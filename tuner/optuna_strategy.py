@@ -8,7 +8,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import optuna
+from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, TPESampler
 
@@ -23,6 +25,9 @@ from tuner.study.spec import Method
 from tuner.study.trial import State, Trial
 
 _TINY: Final = 1e-9
+_MOST_TRIALS: Final = 160
+_KEPT_TRIALS: Final = 80
+_BEST_TRIALS: Final = 30
 _POPULATION: Final = 16
 """Of NSGA-II: Optuna's 50 would be a whole night's trials before the first selection."""
 
@@ -48,10 +53,8 @@ class OptunaStrategy:
         self._space, self._method, self._seed, self._startup = space, method, seed, startup_trials
         if method is Method.GP:
             _require_torch()
-        self._study = optuna.create_study(
-            directions=[optuna.study.StudyDirection[objective.direction.name] for objective in objectives],
-            sampler=self._sampler(0),
-        )
+        self._directions = [optuna.study.StudyDirection[objective.direction.name] for objective in objectives]
+        self._study = optuna.create_study(directions=self._directions, sampler=self._sampler(0))
         self._maximise = [objective.direction is Direction.MAXIMIZE for objective in objectives]
         self._worst: list[float | None] = [None] * len(objectives)
         self._asked: dict[int, optuna.Trial] = {}
@@ -67,10 +70,14 @@ class OptunaStrategy:
     def tell(self, trial: Trial, index: int | None = None) -> None:
         """See `Strategy.tell`. A trial that failed teaches nothing; one outside the space can't be expressed."""
         asked = self._asked.pop(index, None) if index is not None else None
-        if trial.state is State.FAILED:
-            if asked is not None:
-                self._study.tell(asked, state=optuna.trial.TrialState.FAIL)
-            return
+        if asked is not None and asked.study is not self._study:
+            asked = None  # of before something was forgotten
+        if trial.state is not State.FAILED:
+            self._learn(trial, asked)
+        elif asked is not None:
+            self._study.tell(asked, state=optuna.trial.TrialState.FAIL)
+
+    def _learn(self, trial: Trial, asked: optuna.Trial | None) -> None:
         values, violation = self._values(trial), _violation(trial)
         if asked is not None:
             asked.set_constraint("violation", violation)
@@ -87,6 +94,23 @@ class OptunaStrategy:
             except (KeyError, ValueError):
                 return  # a config of a space that was another then, with a larger topic limit, say
             self._study.add_trial(told)
+        if self._method is not Method.NSGA2:  # which only ever looks at its last generations
+            self._forget_some()
+
+    def _forget_some(self) -> None:
+        """Go on with the best and the newest trials once there are many: what a proposal costs grows with their number.
+
+        What is left follows from what was told, in its order, and so is the same when a study goes on.
+        """
+        trials = self._study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        if len(trials) <= _MOST_TRIALS:
+            return
+        values = np.array([trial.values for trial in trials]) * np.where(self._maximise, -1.0, 1.0)
+        missed = np.array([max(0.0, trial.constraints["violation"]) for trial in trials])
+        best = set(np.lexsort((_dominated_by(values), missed))[:_BEST_TRIALS].tolist())
+        newest = range(len(trials) - (_KEPT_TRIALS - _BEST_TRIALS), len(trials))
+        self._study = optuna.create_study(directions=self._directions)
+        self._study.add_trials([trials[number] for number in sorted({*best, *newest})])
 
     def _sampler_state(self, asked: optuna.Trial) -> dict[str, Any]:
         """What NSGA-II notes at a trial: its generation, without which a rebuilt study would begin at the first."""
@@ -148,6 +172,14 @@ class NSGA2Sampler(NSGAIISampler):
     def select_parent(self, study: optuna.Study, generation: int) -> list[optuna.trial.FrozenTrial]:
         """The parents of a generation."""
         return sorted(super().select_parent(study, generation), key=lambda parent: parent.number)
+
+
+def _dominated_by(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many others dominate each. Shape of values: (trials, objectives), the less the better."""
+    nowhere_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
+    better = (values[:, None, :] < values[None, :, :]).any(axis=2)
+    counted: NDArray[np.int64] = (nowhere_worse & better).sum(axis=0)
+    return counted
 
 
 def _violation(trial: Trial) -> float:

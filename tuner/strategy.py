@@ -1,6 +1,7 @@
-"""What proposes configs. Samplers stand behind `Strategy`; the simple ones are here, Optuna's in `optuna_strategy`.
+"""What proposes configs. Samplers stand behind `Strategy`; the simple ones are here.
 
-A strategy's proposals follow from its seed, the index asked for and the trials it was told, in their order, and nothing
+One that learns is in `surrogate_strategy`, Optuna's are in `optuna_strategy`; `tuner.study.strategies` chooses. A
+strategy's proposals follow from its seed, the index asked for and the trials it was told, in their order, and nothing
 else: a study that was killed and goes on proposes what it would have proposed.
 """
 
