@@ -2,21 +2,19 @@
 
 from search_spaces import ProducerConfig
 from runners.workload import RecordSizes, Workload
-from tuner.session import Target, open_session
+from tuner.session import open_session
+from tuner.target import Target
 
 with open_session(Target()) as session:          # a real broker of our own
     measured = session.runner().run(ProducerConfig.parse({"linger.ms": 20}), Workload(RecordSizes.fixed(1000)))
 print(measured.mb_per_s, measured.latency.percentile_us(0.99))
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from runners.clusters.cluster import Cluster, Progress, RunningCluster, silent
-from runners.clusters.container import ContainerCluster
-from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.existing import ExistingCluster
+from runners.clusters.cluster import Progress, RunningCluster, silent
 from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import TargetRefused
@@ -24,35 +22,7 @@ from runners.isolated import Isolated
 from runners.leased import Lease, Leased, named_topic, owned_topic
 from runners.librdkafka.bench import LibrdkafkaRunner, Limits
 from runners.runner import Runner
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Which cluster, and which topic on it.
-
-    Attributes:
-        bootstrap: `host:port[,host:port]` of an existing cluster; None starts brokers of our own.
-        connection: Client properties for an existing cluster, librdkafka's names; may hold secrets.
-        container: Image of a broker to run in a container; None starts brokers of our own without one.
-        brokers: How many brokers to start when there is neither.
-        topic: A topic of the user's to write to, never deleted; None creates topics of our own.
-        like: A topic whose partitions, replication and settings our topics copy.
-    """
-
-    bootstrap: str | None = None
-    connection: Mapping[str, str] = field(default_factory=dict, repr=False)
-    container: str | None = None
-    brokers: int = 1
-    topic: str | None = None
-    like: str | None = None
-
-    def cluster(self) -> Cluster:
-        """The cluster, not started yet."""
-        if self.bootstrap is not None:
-            return ExistingCluster(self.bootstrap, self.connection)
-        if self.container is not None:
-            return ContainerCluster(self.container)
-        return EmbeddedCluster(self.brokers)
+from tuner.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +43,15 @@ class Session:
     swept: tuple[str, ...] = ()
     progress: Progress = silent
 
-    def lease(self) -> Lease:
-        """Gives topics to measure on: ours, which are deleted when given back, or the one that the target names."""
+    def lease(self, *, overlapping: bool = False) -> Lease:
+        """Gives topics to measure on: ours, which are deleted when given back, or the one that the target names.
+
+        Args:
+            overlapping: Whether a deletion may go on while the next run warms up.
+        """
         if self.target.topic is not None:
             return named_topic(self.topics, self.target.topic)
-        return owned_topic(self.topics, self.target.like, self.progress)
+        return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
     def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
         """A runner that measures on that topic, in the process that calls it; can be sent to another."""

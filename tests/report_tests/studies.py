@@ -9,7 +9,9 @@ import numpy as np
 
 from objectives.scoring import Objective, score
 from search_spaces.producer_config import ProducerConfig
-from tuner.study.results import StudyResults, load_results
+from tuner.study.confirm_plan import Choice
+from tuner.study.results import CONFIRMING, StudyResults, load_results
+from tuner.study.spec import Goal
 from tuner.study.store import STUDY_FILE, SqliteStore, write_progress
 from tuner.study.trial import Kind, State, Trial, guarantee_of
 
@@ -67,6 +69,10 @@ def write_study(
     # A night's fsyncs are not what is tested.
     store._db.execute("PRAGMA synchronous = OFF")
     store._db.execute("BEGIN")
+    if rounds:
+        base, winner = (ProducerConfig.parse(values).fingerprint for values in ({}, WINNER))
+        choice = Choice(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
+        kept = {CONFIRMING: {size: choice.as_json() for size in record_sizes}, **kept}
     for name, value in kept.items():
         store.set_fact(name, value)
     for place, size in enumerate(record_sizes):

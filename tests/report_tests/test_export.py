@@ -67,7 +67,7 @@ def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:
         "records: 1000 B",
         "goal: balanced",
         "throughput, MB/s: 1.",
-        "times better than the baseline (95 % interval",
+        "times better than the baseline (96.7 % interval",
         "3 rounds in turn)",
         "measured again in turn with the baseline",
         "guarantee: acks=all",
@@ -171,7 +171,7 @@ def test_the_table_shows_both_sides(confirmed: Recommendation) -> None:
     text = export(confirmed, Format.TABLE)
     assert "  linger.ms=2\n" in text
     words = " ".join(text.split())
-    assert "baseline recommended gain (95 % interval)" in words
+    assert "baseline recommended gain (96.7 % interval) one more round (95 %)" in words
     assert "guarantee: acks=all, may reorder on retry (the baseline's too)" in words
     assert "changed property recommended baseline client's default" in words
     assert "linger.ms 2 5 5" in words
@@ -188,7 +188,7 @@ def test_what_got_worse_is_no_gain(confirmed: Recommendation) -> None:
     worse = replace(ratio, value=0.5, low=0.4, high=0.8)
     same = replace(ratio, value=1.01, low=0.9, high=1.1)
     text = in_words(replace(confirmed, gains={"mb_per_s": worse, "latency_p99_ms": same}))
-    assert "throughput, MB/s: 2.00 times worse than the baseline (95 % interval 1.25 to 2.50" in text
+    assert "throughput, MB/s: 2.00 times worse than the baseline (96.7 % interval 1.25 to 2.50" in text
     assert "latency p99, ms: no difference from the baseline shown" in text
 
 

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.report_tests.studies import failed, study
-from tuner.report.importance import FRONT, knob_importance
+from tuner.report.importance import knob_importance
+from tuner.study.explanation import FRONT
 from tuner.study.trial import Trial
 
 
@@ -24,6 +26,37 @@ def test_the_knob_that_decides_comes_first(tmp_path: Path) -> None:
     for shares in found.values():
         assert next(iter(shares)) == "linger.ms"
         assert sum(shares.values()) == pytest.approx(1.0)
+
+
+def test_knobs_that_do_nothing_get_next_to_nothing(tmp_path: Path) -> None:
+    for shares in knob_importance(study(tmp_path, change=only_linger_counts).sizes[0]).values():
+        assert shares["linger.ms"] > 0.9
+
+
+def test_of_noise_alone_nothing_is_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+
+    def noise(trial: Trial) -> Trial:
+        numbers = {"mb_per_s": rng.lognormal(3, 0.2), "latency_p99_ms": rng.lognormal(1, 0.2)}
+        return replace(trial, metrics=numbers, objectives=tuple(numbers.values()), violations={})
+
+    assert knob_importance(study(tmp_path, change=noise).sizes[0]) == {}
+
+
+def test_what_decides_one_objective_is_told_from_what_decides_the_other(tmp_path: Path) -> None:
+    def apart(trial: Trial) -> Trial:
+        if not trial.params:
+            return trial
+        numbers = {
+            "mb_per_s": float(trial.params["batch.size"]) ** 0.3,
+            "latency_p99_ms": float(trial.params["linger.ms"]),
+        }
+        return replace(trial, metrics=numbers, objectives=tuple(numbers.values()), violations={})
+
+    found = knob_importance(study(tmp_path, trials=60, change=apart).sizes[0])
+    assert next(iter(found["mb_per_s"])) == "batch.size"
+    assert next(iter(found["latency_p99_ms"])) == "linger.ms"
+    assert set(list(found[FRONT])[:2]) == {"batch.size", "linger.ms"}
 
 
 def test_one_objective_has_one_importance(tmp_path: Path) -> None:

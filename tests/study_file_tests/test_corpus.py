@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.ray_cluster import Code
 from search_spaces.guarantee import DURABILITY
 from search_spaces.knob_change import KnobChange
 from tests.study_file_tests.reading import ENVIRON, EXAMPLES, GOOD, load
@@ -52,14 +53,14 @@ def test_secrets_written_out_are_not_repeated() -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_load(path: Path) -> None:
     spec, _ = load_study(path, {"KAFKA_BOOTSTRAP": "kafka1:9092", "KAFKA_PASSWORD": "hunter2"})
-    assert spec.name.startswith(("quickstart", "orders"))
+    assert spec.name.startswith(("quickstart", "orders", "three-sizes"))
 
 
 def test_the_quickstart_is_short() -> None:
     spec, _ = load_study(next(path for path in EXAMPLES if path.stem == "quickstart"), {})
     assert [str(sizes) for sizes in spec.workload.record_sizes] == ["100", "1000"]
-    assert spec.trial_s == pytest.approx(6.0)
-    assert spec.search.trials == 14
+    assert spec.trial_s == pytest.approx(5.5)
+    assert spec.search.trials == 12
     assert spec.search.trials * 2 * spec.trial_s < 180
 
 
@@ -69,13 +70,15 @@ def test_everything_a_night_needs() -> None:
     assert (spec.search.trials, spec.search.hours, spec.search.until) == (None, 8.5, "07:00")
     assert spec.search.max_bytes == 1_500_000_000_000
     assert spec.search.transfer is False
+    assert spec.search.racing is False
     assert spec.workload.saturate == PhaseSpec(0.5, 60.0)
     assert spec.workload.paced == PhaseSpec(0.0, 30.0)
     assert spec.workload.rate_records_per_s == 5000
     assert spec.safety.broker_wait_s == 7200
     assert spec.safety.min_free_disk_bytes == 0
     assert spec.tracking.enabled is False
-    assert (spec.executor, spec.ray_address) == (Executor.RAY, "ray://head:10001")
+    assert (spec.executor, spec.ray_address, spec.ray_code) == (Executor.RAY, "head:6379", Code.INSTALLED)
+    assert (spec.ray_wait_s, spec.placement) == (300, ("a",))
 
 
 def test_properties_mean_what_they_say() -> None:

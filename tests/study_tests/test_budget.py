@@ -1,11 +1,12 @@
 """A budget counts over all runs of a study, and ends at whichever limit comes first."""
 
 import datetime
+import time
 
 import pytest
 
 from tests.study_tests.trials import trial
-from tuner.study.budget import Budget, next_occurrence
+from tuner.study.budget import Budget, next_occurrence, spent_s
 from tuner.study.spec import SearchSpec
 from tuner.study.trial import Trial
 
@@ -35,6 +36,28 @@ def test_hours_count_over_all_runs() -> None:
     assert left_s(search) == pytest.approx(7_200, abs=ABOUT)
     assert left_s(search, 1_800, 3_600) == pytest.approx(1_800, abs=ABOUT)
     assert left_s(search, 7_000, 3_600) == 0.0
+
+
+def test_trials_that_ran_at_once_count_once() -> None:
+    began = datetime.datetime(2026, 3, 1, 20, 0, tzinfo=datetime.UTC)
+    at = [0, 100, 600]
+    trials = [
+        trial(n, duration_s=300.0, started_at=(began + datetime.timedelta(seconds=each)).isoformat())
+        for n, each in enumerate(at)
+    ]
+    assert spent_s(trials) == 400 + 300
+    assert spent_s(list(reversed(trials))) == 700
+
+
+def test_the_night_in_which_clocks_are_put_back_is_an_hour_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    try:
+        evening = datetime.datetime(2026, 10, 24, 23, 0)
+        assert left_s(SearchSpec(until="07:00"), now=evening) == pytest.approx(9 * 3600, abs=ABOUT)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_what_is_left_never_grows() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from objectives.ratios import ratio_of
-from tests.study_tests.trials import baseline, confirming, failed, trial
+from objectives.ratios import claim_level, ratio_of
+from tests.study_tests.trials import OBJECTIVES, baseline, choice_of, confirming, failed, trial
+from tuner.study.confirm_plan import Choice
 from tuner.study.confirmation import Confirmation, confirmations_of
 from tuner.study.trial import Kind, Trial
 
@@ -11,16 +12,20 @@ FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
 BASE = baseline().fingerprint
 
 
+def confirmed(trials: list[Trial], choice: Choice | None = None) -> tuple[Confirmation, ...]:
+    return confirmations_of(trials, choice or choice_of(trials), {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+
+
 def only(trials: list[Trial]) -> Confirmation:
-    (found,) = confirmations_of(trials, BASE)
+    (found,) = confirmed(trials)
     return found
 
 
 def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None:
     found = only(confirming(0, [(150, 5), (300, 4)], [(100, 10), (200, 10)], FAST))
     assert found.fingerprint == trial(0, config=FAST).fingerprint
-    assert found.gains["mb_per_s"] == ratio_of([150, 300], [100, 200])
-    assert found.gains["latency_p99_ms"] == ratio_of([10, 10], [5, 4])
+    assert str(found.gains["mb_per_s"]) == str(ratio_of([150, 300], [100, 200], level=claim_level(3)))
+    assert str(found.gains["latency_p99_ms"]) == str(ratio_of([10, 10], [5, 4], level=claim_level(3)))
     assert found.gains["mb_per_s"].value == pytest.approx(1.5)
     assert found.gains["latency_p99_ms"].value == pytest.approx((2 * 2.5) ** 0.5)
     # All numbers are of the same rounds, also those that no gain is told of.
@@ -42,7 +47,7 @@ def test_a_gain_is_better_only_with_its_whole_interval() -> None:
     found = only(confirming(0, [(110, 10), (120, 11), (90, 9)], rounds, FAST))
     assert found.gains["mb_per_s"].value > 1.0 > found.gains["mb_per_s"].low
     assert not found.better("mb_per_s")
-    assert only(confirming(0, [(110, 9), (120, 9), (105, 9)], rounds, FAST)).better("mb_per_s")
+    assert only(confirming(0, [(110, 9), (112, 9), (109, 9)], rounds, FAST)).better("mb_per_s")
     assert not only(confirming(0, [(90, 9)] * 3, rounds, FAST)).better("mb_per_s")
     assert not only(confirming(0, [(100, 9)] * 3, rounds, FAST)).better("mb_per_s"), "as good is not better"
     assert not found.better("records_per_s"), "what was not compared is not better"
@@ -61,12 +66,12 @@ def test_fewer_than_two_shared_rounds_say_nothing(rounds: int) -> None:
     trials = confirming(0, [(150, 5)] * rounds, [(100, 10)] * rounds, FAST)
     alone = trial(8, 150, 5, kind=Kind.CONFIRM, config=FAST, round=5)
     theirs = trial(9, 100, 10, kind=Kind.CONFIRM, config={}, round=6)
-    assert confirmations_of([*trials, alone, theirs], BASE) == ()
+    assert confirmed([*trials, alone, theirs]) == ()
 
 
 def test_what_the_search_measured_does_not_count() -> None:
     search = [baseline(0), trial(1, 150, 5, config=FAST), baseline(2), trial(3, 150, 5, config=FAST)]
-    assert confirmations_of(search, BASE) == ()
+    assert confirmed(search) == ()
     found = only([*search, *confirming(4, [(120, 9)] * 2, [(100, 10)] * 2, FAST)])
     assert found.values["mb_per_s"] == 120
 
@@ -74,7 +79,7 @@ def test_what_the_search_measured_does_not_count() -> None:
 def test_each_winner_is_compared_with_the_same_baseline() -> None:
     trials = confirming(0, [(150, 20)] * 2, [(100, 10)] * 2, FAST)
     trials += [trial(10 + n, 90, 4, kind=Kind.CONFIRM, config=QUICK, round=n) for n in range(2)]
-    fast, quick = confirmations_of(trials, BASE)
+    fast, quick = confirmed(trials)
     assert fast.gains["mb_per_s"].value == pytest.approx(1.5)
     assert quick.gains["latency_p99_ms"].value == pytest.approx(2.5)
     assert fast.baseline == quick.baseline
@@ -82,9 +87,10 @@ def test_each_winner_is_compared_with_the_same_baseline() -> None:
 
 def test_without_rounds_of_the_baseline_there_is_nothing_to_compare_with() -> None:
     trials = confirming(0, [(150, 20)] * 3, [(100, 10)] * 3, FAST)
-    assert confirmations_of(trials, BASE) != ()
-    assert confirmations_of(trials, "another") == ()
-    assert confirmations_of([each for each in trials if each.fingerprint != BASE], BASE) == ()
+    assert confirmed(trials) != ()
+    assert confirmed(trials, choice_of(trials, rounds=9, first_round=7)) == (), "rounds of an earlier confirmation"
+    assert confirmed([each for each in trials if each.fingerprint != BASE]) == ()
+    assert confirmations_of(trials, None, {}, OBJECTIVES) == ()
 
 
 def test_a_number_that_a_round_lacks_has_no_gain() -> None:
@@ -102,4 +108,4 @@ def test_a_number_that_a_round_lacks_has_no_gain() -> None:
     found = only(trials)
     assert list(found.gains) == ["mb_per_s"]
     assert "latency_p99_ms" not in found.values
-    assert found.balance.value == pytest.approx(found.gains["mb_per_s"].value)
+    assert found.balance.value == 1.0, "nothing is known of all objectives together"

@@ -11,7 +11,6 @@ from runners.workload import RecordSizes
 from search_spaces.guarantee import DURABILITY
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import Target
 from tuner.study.errors import StudyChanged
 from tuner.study.question import check_unchanged, lock_key, question_of, target_label
 from tuner.study.spec import (
@@ -26,6 +25,7 @@ from tuner.study.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
+from tuner.target import Target
 
 LOAD = WorkloadSpec((RecordSizes.fixed(1_000),))
 SPEC = StudySpec("overnight", LOAD, space={"linger.ms": KnobChange(low=1, high=20), "acks": KnobChange(value="all")})
@@ -65,6 +65,7 @@ SAME_QUESTION: list[dict[str, Any]] = [
     {"space": dict(reversed(list(SPEC.space.items())))},
     {"workload": replace(LOAD, record_sizes=(*LOAD.record_sizes, RecordSizes.fixed(100)))},
     {"search": SearchSpec(trials=500, hours=8, until="06:00", max_bytes=10**12, burn_in_max=2, transfer=False)},
+    {"search": SearchSpec(racing=False)},
     {"confirm": ConfirmSpec(rounds=9, goals=(Goal.LATENCY,))},
     {"tracking": TrackingSpec(uri="http://mlflow:5000", enabled=False)},
     {"safety": SafetySpec(max_failures_in_a_row=1)},

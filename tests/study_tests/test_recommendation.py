@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
-from tests.study_tests.trials import OBJECTIVES, baseline, confirming, failed, results, trial
+from tests.study_tests.trials import OBJECTIVES, baseline, choice_of, confirming, failed, results, trial
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.recommendation import Conditions, Recommendation, pick, recommend
 from tuner.study.results import StudyResults, size_results
@@ -123,9 +123,21 @@ def test_of_several_confirmed_each_goal_takes_its_own(goal: Goal, config: dict[s
         trials += [
             trial(20 + 2 * place + turn, *numbers, kind=Kind.CONFIRM, config=values, round=turn) for turn in range(2)
         ]
-    found = recommend(study(trials), "1000", goal)
+    claimed = {Goal.THROUGHPUT: FASTEST, Goal.LATENCY: QUICKEST, Goal.BALANCED: BOTH}
+    found = recommend(study(sizes=(results(trials, choice=choice_of(trials, claimed)),)), "1000", goal)
     assert found.config.values == config
     assert found.confirmed
+
+
+def test_what_was_better_at_something_else_than_was_claimed_is_not_recommended_for_it() -> None:
+    """Of many numbers one is always lucky: only what was to be proven is proven."""
+    trials = [*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]
+    only_fast = study(sizes=(results(trials, choice=choice_of(trials, {Goal.THROUGHPUT: BOTH})),))
+    assert recommend(only_fast, "1000", Goal.THROUGHPUT).config.values == BOTH
+    kept = recommend(only_fast, "1000", Goal.LATENCY)
+    assert kept.is_baseline
+    assert "none was measured again in turn with the baseline for the goal latency" in kept.how
+    assert "for throughput some were" in kept.how
 
 
 def test_a_winner_whose_interval_reaches_down_to_the_baseline_is_none() -> None:

@@ -19,10 +19,13 @@ from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.study_tests.trials import OBJECTIVES, baseline, results, trial
-from tuner.optuna_strategy import MissingExtra, OptunaStrategy
-from tuner.strategy import GridStrategy, Proposal, QuasiRandomStrategy, RandomStrategy, Strategy
-from tuner.study.spec import Method, PhaseSpec, WorkloadSpec
+from tuner import optuna_strategy
+from tuner.optuna_strategy import MissingExtra
+from tuner.strategy import Proposal, Strategy
+from tuner.study.spec import Method, PhaseSpec, SearchSpec, WorkloadSpec
+from tuner.study.strategies import strategy_of
 from tuner.study.trial import Kind, State, Trial
+from tuner.surrogate import known
 
 DEFAULTS = ProducerConfig.parse({})
 SPACE = SearchSpace.of(1_000, DEFAULTS)
@@ -40,22 +43,15 @@ GRID_SPACE = SearchSpace.of(
 STARTUP = 5
 TRIALS = 36
 """Enough for models to be used and for NSGA-II to have a second generation."""
-LEARNING = (Method.BAYESIAN, Method.NSGA2)
+LEARNING = (Method.BAYESIAN, Method.TPE, Method.NSGA2)
 METHODS = [method for method in Method if method is not Method.GP]
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 
 def strategy(method: Method, seed: int = 0, space: SearchSpace | None = None) -> Strategy:
-    match method:
-        case Method.GRID:
-            return GridStrategy(space or GRID_SPACE, 3)
-        case Method.RANDOM:
-            return RandomStrategy(space or SPACE, seed)
-        case Method.QUASI_RANDOM:
-            return QuasiRandomStrategy(space or SPACE, seed)
-        case _:
-            return OptunaStrategy(space or SPACE, OBJECTIVES, method, seed=seed, startup_trials=STARTUP)
+    search = SearchSpec(method=method, startup_trials=STARTUP)
+    return strategy_of(search, OBJECTIVES, space or (GRID_SPACE if method is Method.GRID else SPACE), seed)
 
 
 def outcome(number: int, proposal: Proposal) -> Trial:
@@ -135,6 +131,26 @@ def test_a_strategy_rebuilt_from_the_record_goes_on_as_the_one_that_was_killed_w
     assert [each.values for each in told] == [each.values for each in trials]
 
 
+@pytest.mark.parametrize("method", [Method.BAYESIAN, Method.TPE])
+@pytest.mark.parametrize("killed_after", [9, 31])
+def test_what_a_sampler_forgets_of_a_long_study_follows_from_the_record_too(
+    monkeypatch: pytest.MonkeyPatch, method: Method, killed_after: int
+) -> None:
+    for name, count in (("_MOST_TRIALS", 10), ("_KEPT_TRIALS", 7), ("_BEST_TRIALS", 3)):
+        monkeypatch.setattr(optuna_strategy, name, count)
+    for name, count in (("MOST_CONFIGS", 10), ("_KEPT_CONFIGS", 7), ("_BEST_CONFIGS", 3)):
+        monkeypatch.setattr(known, name, count)
+    live, trials = strategy(method), [baseline(0)]
+    live.tell(trials[0])
+    whole = go_on(live, trials, 0, TRIALS)
+    assert values(whole) != values(run(method)[0])
+    rebuilt, told = strategy(method), [through_text(each) for each in trials[: 1 + killed_after]]
+    for each in told:
+        rebuilt.tell(each)
+    rest = go_on(rebuilt, told, killed_after, TRIALS)
+    assert rest == whole[len(whole) - len(rest) :]
+
+
 @pytest.mark.parametrize("method", LEARNING)
 def test_what_a_sampler_learns_changes_what_it_proposes(method: Method) -> None:
     whole, _ = run(method)
@@ -183,11 +199,12 @@ def test_a_search_whose_every_trial_failed_or_gave_nothing_goes_on(method: Metho
     assert asked.ask(2 * STARTUP) is not None
 
 
-def test_tpe_comes_to_avoid_what_breaks_a_constraint() -> None:
+@pytest.mark.parametrize("method", [Method.BAYESIAN, Method.TPE])
+def test_a_model_comes_to_avoid_what_breaks_a_constraint(method: Method) -> None:
     """Long lingers are faster here; that they can't hold the rate is all that speaks against them."""
 
     def short_lingers(held_by_long: float) -> float:
-        asked, short = strategy(Method.BAYESIAN), []
+        asked, short = strategy(method), []
         for index in range(30):
             proposal = asked.ask(index)
             assert proposal is not None

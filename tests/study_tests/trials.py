@@ -5,6 +5,7 @@ from typing import Any
 
 from objectives.scoring import Constraint, Objective, score
 from search_spaces.producer_config import ProducerConfig
+from tuner.study.confirm_plan import Choice
 from tuner.study.results import SizeResults, size_results
 from tuner.study.spec import PRESETS, Goal
 from tuner.study.trial import Kind, State, Trial, guarantee_of
@@ -74,6 +75,26 @@ def confirming(
     return made
 
 
-def results(trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES) -> SizeResults:
+def choice_of(trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]] | None = None, **changes: Any) -> Choice:
+    """A confirmation without second looks of the configs in these confirming rounds.
+
+    Args:
+        trials: With confirming ones.
+        goals: The config that is claimed to be better for each goal; the first that was confirmed for all by default.
+        changes: Other fields of the choice.
+    """
+    base = baseline().fingerprint
+    found = [trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM and trial.fingerprint != base]
+    if goals is None:
+        claimed = dict.fromkeys(Goal, (found[0],)) if found else {}
+    else:
+        claimed = {goal: (ProducerConfig.parse(config).fingerprint,) for goal, config in goals.items()}
+    rounds = 1 + max((trial.round for trial in trials if trial.round is not None), default=0)
+    return Choice(base, claimed, **{"rounds": rounds, "max_rounds": rounds, **changes})
+
+
+def results(
+    trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES, choice: Choice | None = None
+) -> SizeResults:
     """What these trials of one record size amount to."""
-    return size_results(SIZE, objectives, trials, 20_000.0)
+    return size_results(SIZE, objectives, trials, 20_000.0, choice or choice_of(trials))

@@ -1,6 +1,6 @@
 """A recommended config in every form that somebody may want to paste."""
 
-from tuner.export.forms import SUFFIXES, TRANSLATED, Format, export, export_all, size_name
+from tuner.export.forms import SUFFIXES, TRANSLATED, Format, export, export_all
 from tuner.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     "export_all",
     "recommendation_of",
     "recommendation_record",
-    "size_name",
 ]

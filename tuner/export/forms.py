@@ -68,11 +68,6 @@ def export_all(found: Sequence[Recommendation], form: Format) -> str:
             return "\n".join(export(each, form) for each in found)
 
 
-def size_name(record_bytes: str) -> str:
-    """A record size or mix as part of a file's name: `100-0.7_1000-0.3`."""
-    return record_bytes.replace(":", "-").replace(",", "_")
-
-
 def _properties(found: Recommendation) -> str:
     return format_properties(found.config.values, comment="\n".join(_origin(found)))
 

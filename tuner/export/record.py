@@ -5,6 +5,7 @@ Its form is versioned; fields are added, never changed in meaning.
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from dataclasses import fields as dataclass_fields
 from typing import Any, Final
 
 from objectives.ratios import Ratio
@@ -18,7 +19,6 @@ from tuner.study.trial import Kind, State, Trial
 
 SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"
-_LEVEL: Final = 0.95
 
 
 def recommendation_record(found: Recommendation) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def recommendation_record(found: Recommendation) -> dict[str, Any]:
 
 def ratio_record(ratio: Ratio) -> dict[str, float | int]:
     """A gain with its interval."""
-    return {**asdict(ratio), "level": _LEVEL}
+    return asdict(ratio)
 
 
 def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
@@ -76,7 +76,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             trial=_read_trial(record, record["record_bytes"]),
             baseline=_read_trial(baseline, record["record_bytes"]),
             gains={
-                metric: Ratio(kept["value"], kept["low"], kept["high"], kept["rounds"])
+                metric: Ratio(**{field.name: kept[field.name] for field in dataclass_fields(Ratio)})
                 for metric, kept in record["gains"].items()
             },
             metrics=dict(record["metrics"]),

@@ -5,7 +5,7 @@ from typing import Final
 
 from search_spaces.properties_file import format_properties
 from tuner.export.changes import changes
-from tuner.export.wording import KEEP, NO_GAIN, gain, number, shown_metrics, title
+from tuner.export.wording import KEEP, NO_GAIN, gain, gain_headings, number, one_more_round, shown_metrics, title
 from tuner.study.recommendation import Recommendation
 
 _GAP: Final = "   "
@@ -29,11 +29,12 @@ def _numbers(found: Recommendation) -> list[str]:
     metrics = shown_metrics(found.metrics, found.baseline_metrics)
     if found.is_baseline:
         return aligned([("", "baseline"), *((title(name), number(found.metrics.get(name))) for name in metrics)])
-    rows = [("", "baseline", "recommended", *(("gain (95 % interval)",) if found.confirmed else ()))]
+    rows = [("", "baseline", "recommended", *(gain_headings(found.gains) if found.confirmed else ()))]
     for name in metrics:
         shown = [number(found.baseline_metrics.get(name)), number(found.metrics.get(name))]
         ratio = found.gains.get(name)
-        rows.append((title(name), *shown, *((gain(ratio) if ratio else "",) if found.confirmed else ())))
+        told = (gain(ratio), one_more_round(ratio)) if ratio else ("", "")
+        rows.append((title(name), *shown, *(told if found.confirmed else ())))
     return aligned(rows)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from objectives.ratios import Ratio
+from objectives.ratios import LEVEL, Ratio, short
 from tuner.study.recommendation import Recommendation
 
 NO_GAIN: Final = "not measured again: no gain is claimed"
@@ -56,6 +56,21 @@ def gain(ratio: Ratio) -> str:
     return f"{ratio}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
 
 
+def gain_headings(gains: Mapping[str, Ratio]) -> tuple[str, str]:
+    """Over a column of gains, and over one of what one more round would show."""
+    level = next((ratio.level for ratio in gains.values()), LEVEL)
+    return f"gain ({_percent(level)} interval)", f"one more round ({_percent(LEVEL)})"
+
+
+def one_more_round(ratio: Ratio) -> str:
+    """The prediction interval: `1.20 to 1.44`."""
+    return f"{short(ratio.repeat_low)} to {short(ratio.repeat_high)}"
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:.3g} %"
+
+
 def gain_sentences(found: Recommendation) -> list[str]:
     """What may be said of the gain: a sentence per metric that was measured again, else that none is claimed."""
     if found.is_baseline:
@@ -69,10 +84,10 @@ def _sentence(ratio: Ratio) -> str:
     value, low, high, what = ratio.value, ratio.low, ratio.high, "better"
     if high < 1.0:
         value, low, high, what = 1 / value, 1 / high, 1 / low, "worse"
-    interval = f"95 % interval {low:.2f} to {high:.2f}, {ratio.rounds} rounds in turn"
+    interval = f"{_percent(ratio.level)} interval {short(low)} to {short(high)}, {ratio.rounds} rounds in turn"
     if low <= 1.0:
-        return f"no difference from the baseline shown ({value:.2f}, {interval})"
-    return f"{value:.2f} times {what} than the baseline ({interval})"
+        return f"no difference from the baseline shown ({short(value)}, {interval})"
+    return f"{short(value)} times {what} than the baseline ({interval})"
 
 
 def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = ()) -> list[str]:

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tuner.export import SUFFIXES, Format, export, size_name
+from tuner.export import SUFFIXES, Format, export
+from tuner.export.why import why_markdown
 from tuner.report.front_table import front_csv, front_markdown, front_record
-from tuner.report.importance import knob_importance
+from tuner.report.importance import METHOD, knob_importance
 from tuner.report.interactive import front_html
 from tuner.report.page import report_page
 from tuner.report.picked import labels, recommendations
 from tuner.report.pictures import draw_front, draw_hypervolume, draw_importance
+from tuner.study.explanation import explain
+from tuner.study.home import size_name
 from tuner.study.recommendation import Recommendation
 from tuner.study.results import SizeResults, StudyResults
 from tuner.study.spec import Goal
@@ -26,7 +29,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     """Write everything about one record size into a folder, over what was there.
 
     The front as JSON, CSV, Markdown, PNG and HTML; hypervolume and knob importance as pictures (the latter as JSON too,
-    and only where there are trials enough); `recommended/<goal>` in every form.
+    and only where there are trials enough); why each config is recommended; `recommended/<goal>` in every form.
 
     Args:
         results: The study.
@@ -46,6 +49,9 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     if importance:
         _write(out / "importance.json", json.dumps(_importance_record(results, size, importance), indent=2) + "\n")
         draw_importance(importance, out / "importance.png", heading=f"{results.name}, {size.record_bytes} B records")
+    explanations = [explain(results, each, importance) for each in found.values()]
+    if explanations:
+        _write(out / "why.md", f"# {heading}\n\n{why_markdown(explanations)}")
     _write_recommended(found, out / RECOMMENDED)
 
 
@@ -82,7 +88,7 @@ def _importance_record(
         "kind": "knob_importance",
         "study": results.name,
         "record_bytes": size.record_bytes,
-        "evaluator": "PED-ANOVA",
+        "evaluator": METHOD,
         "importance": {name: dict(shares) for name, shares in importance.items()},
     }
 

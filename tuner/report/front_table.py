@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from objectives.metrics import Direction
 from objectives.ratios import Ratio
+from objectives.repeats import Estimate
 from tuner.export.changes import Change, changes
 from tuner.export.record import ratio_record
 from tuner.export.wording import gain, number, shown_metrics, title
@@ -20,6 +21,10 @@ TOLD_APART: Final = (
     "times better than the baseline: with an interval where it was measured again in turn with the baseline, "
     "else of one trial, which luck may have helped"
 )
+HOW_SURE: Final = (
+    "95 % interval of the mean of all measurements of that config, by the scatter of repeats in the whole study"
+)
+_NEAR_SHOWN: Final = 12
 _ALWAYS: Final = ("mb_per_s", "latency_p99_ms")
 
 
@@ -30,7 +35,8 @@ class FrontRow:
     Attributes:
         trial: The trial that found it; the first complete baseline.
         is_baseline: Whether it is the baseline.
-        metrics: Its numbers; the baseline's are medians over its repeats.
+        metrics: Its numbers, means where it was measured several times; the baseline's are medians over its repeats.
+        estimates: By metric, mean and 95 % interval from all its measurements.
         times: By metric, how many times better than the baseline it was in its one trial: no claim.
         gains: By metric, the same from rounds measured in turn: a claim; empty where there were none.
         flags: What speaks against it.
@@ -40,6 +46,7 @@ class FrontRow:
     trial: Trial
     is_baseline: bool
     metrics: Mapping[str, float]
+    estimates: Mapping[str, Estimate]
     times: Mapping[str, float]
     gains: Mapping[str, Ratio]
     flags: tuple[str, ...]
@@ -53,6 +60,13 @@ class FrontRow:
             return gain(self.gains[metric])
         return f"{self.times[metric]:.2f}" if metric in self.times else "-"
 
+    def measured(self, metric: str) -> str:
+        """A number with how sure it is: `459 ±3%`."""
+        text, found = number(self.metrics.get(metric)), self.estimates.get(metric)
+        if found is None or metric not in self.metrics:
+            return text
+        return f"{text} ±{max(found.high / found.value, found.value / found.low) - 1:.0%}"
+
     @property
     def changed(self) -> str:
         """`compression.type=lz4 linger.ms=20`."""
@@ -64,7 +78,7 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
     rows = [_row(size, size.baseline)] if size.baseline else []
     members = [trial for trial in size.front_trials if size.baseline is None or trial.number != size.baseline.number]
     sign = 1 if size.objectives[0].direction is Direction.MINIMIZE else -1
-    members.sort(key=lambda trial: sign * (trial.objectives[0] or 0.0))
+    members.sort(key=lambda trial: sign * size.metrics_of(trial)[size.objectives[0].metric])
     return rows + [_row(size, trial) for trial in members]
 
 
@@ -86,6 +100,8 @@ def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         "rate_records_per_s": size.rate_records_per_s,
         "hypervolume": size.hypervolume[-1][1] if size.hypervolume else None,
         "front": [_record(row, size) for row in front_rows(size)],
+        "near_front": list(size.near_front),
+        "baseline_drift_ratio": dict(size.estimates.wandered),
     }
 
 
@@ -117,11 +133,27 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     for row in rows:
         cells = ["baseline" if row.is_baseline else str(row.trial.number)]
         for metric in metrics:
-            cells += [number(row.metrics.get(metric)), row.versus(metric)]
+            cells += [row.measured(metric), row.versus(metric)]
         bound = row.trial.verdict + ("" if not row.flags else f" ({'; '.join(row.flags)})")
         lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
     head = f"# {study.name}, {size.record_bytes} B records: the front after {len(size.trials)} trials"
-    return "\n".join([head, "", *lines, "", f"x baseline: {TOLD_APART}.", ""])
+    return "\n".join([head, "", *lines, "", *front_notes(size), ""])
+
+
+def front_notes(size: SizeResults) -> list[str]:
+    """What to know when reading the table, in sentences."""
+    notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
+    for metric, ratio in size.estimates.wandered.items():
+        notes.append(f"The baseline's {title(metric)} wandered by {ratio:.0%} during the study; numbers are corrected.")
+    if size.near_front:
+        notes.append(_near_front(size))
+    return notes
+
+
+def _near_front(size: SizeResults) -> str:
+    numbers = ", ".join(map(str, size.near_front[:_NEAR_SHOWN]))
+    more = f" and {len(size.near_front) - _NEAR_SHOWN} more" if len(size.near_front) > _NEAR_SHOWN else ""
+    return f"Noise alone may keep these trials off the front: {numbers}{more}."
 
 
 def _row(size: SizeResults, trial: Trial) -> FrontRow:
@@ -131,7 +163,8 @@ def _row(size: SizeResults, trial: Trial) -> FrontRow:
     return FrontRow(
         trial=trial,
         is_baseline=is_baseline,
-        metrics=size.baseline_metrics if is_baseline else trial.metrics,
+        metrics=size.baseline_metrics if is_baseline else size.metrics_of(trial),
+        estimates=size.estimates.by_config.get(trial.fingerprint, {}),
         times={name: value for name, value in times.items() if value is not None and not is_baseline},
         gains=confirmation.gains if confirmation else {},
         flags=(*((GENERATOR_BOUND,) if trial.flagged else ()), *trial.warnings),
@@ -151,6 +184,7 @@ def _record(row: FrontRow, size: SizeResults) -> dict[str, Any]:
         "fingerprint": trial.fingerprint,
         "objectives": dict(zip(_objectives(size), trial.objectives, strict=False)),
         "metrics": dict(row.metrics),
+        "estimates": {metric: {**asdict(each), "level": 0.95} for metric, each in row.estimates.items()},
         "times_baseline_in_one_trial": dict(row.times),
         "gains": {metric: ratio_record(ratio) for metric, ratio in row.gains.items()},
         "guarantee": trial.guarantee,

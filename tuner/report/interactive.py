@@ -8,15 +8,18 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from tuner.export.changes import changes
+from tuner.export.why import metric_name
 from tuner.export.wording import number, shown_metrics, title
-from tuner.report.importance import FRONT
 from tuner.report.picked import labels, recommendations
-from tuner.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, TRIAL_AXIS, Point, View, view_of
+from tuner.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, TRIAL_AXIS, Point, View, is_wide, view_of
+from tuner.study.explanation import FRONT, Explanation
 from tuner.study.results import SizeResults, StudyResults
 from tuner.study.trial import Kind, State
 
 _MANY: Final = 6
 _GRID: Final = "#E3E7EC"
+# Two and five between the powers of ten, as numbers.
+_LOG: Final = {"type": "log", "dtick": "D2", "tickformat": ",.10~g"}
 _CONFIG: Final = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 
 
@@ -147,8 +150,38 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
         label = "reaching the front" if name == FRONT else title(name)
         at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
         figure.add_trace(go.Bar(**at, name=label, orientation="h", marker={"color": colour}))
-    figure.update_xaxes(title="share of the importance (PED-ANOVA)")
+    figure.update_xaxes(title="share of the importance")
     figure.update_layout(margin_l=290)  # names of properties are long
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def effects_figure(why: Explanation) -> go.Figure:
+    """What each change brings, with its interval.
+
+    Args:
+        why: With a change that was measured.
+    """
+    shown = [each for each in why.effects.each if each.gains]
+    figure = _figure("", height=150 + 22 * len(shown) * len(why.metrics))
+    for metric, colour in zip(why.metrics, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
+        known = [(each, each.gains[metric]) for each in shown if metric in each.gains]
+        values = [gain.value for _, gain in known]
+        reach = {
+            "type": "data",
+            "symmetric": False,
+            "array": [gain.high - gain.value for _, gain in known],
+            "arrayminus": [gain.value - gain.low for _, gain in known],
+        }
+        names = [escape(" ".join(each.knobs)) for each, _ in known]
+        marker = {"color": colour, "size": 9}
+        told = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
+        figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **told))
+    figure.add_vline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
+    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
+    figure.update_layout(margin_l=290, margin_t=50, scattermode="group", legend=above)  # names of properties are long
+    log = is_wide(gain.value for each in shown for gain in each.gains.values())
+    figure.update_xaxes(title="times better than without the change", **(_LOG if log else {}))
     figure.update_yaxes(autorange="reversed")
     return figure
 
@@ -174,8 +207,7 @@ def _axes(figure: go.Figure, view: View) -> None:
         (figure.update_xaxes, view.x_log, view.x_title),
         (figure.update_yaxes, view.y_log, view.y_title),
     ):
-        # Two and five between the powers of ten, as numbers.
-        update(title=text, **({"type": "log", "dtick": "D2", "tickformat": ",.10~g"} if log else {}))
+        update(title=text, **(_LOG if log else {}))
 
 
 def _line(view: View, colour: str) -> go.Scatter:

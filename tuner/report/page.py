@@ -17,6 +17,9 @@ from tuner.report.interactive import (
 from tuner.report.page_parts import all_trials, front_section, recommendation_cards, table
 from tuner.report.page_style import SCRIPT, STYLE
 from tuner.report.picked import labels, recommendations
+from tuner.report.raced import Raced
+from tuner.report.why_section import why_section
+from tuner.study.explanation import Importance, explain
 from tuner.study.results import SizeResults, StudyResults
 from tuner.study.trial import Kind, State
 
@@ -60,20 +63,22 @@ def _subtitle(study: StudyResults) -> str:
 
 
 def _size_section(study: StudyResults, size: SizeResults, place: int) -> str:
-    found = recommendations(study, size)
+    found, importance = recommendations(study, size), knob_importance(size)
     parts = [
         f'<h2 id="size-{place}">{escape(size.record_bytes)} B records</h2>',
         recommendation_cards(found, place),
         _warnings(size),
+        why_section([explain(study, each, importance) for each in found.values()], place),
         "<h3>Every trial, and the front</h3>",
         figure_html(front_figure(size, labels(found)), f"front-{place}"),
         front_section(size),
         "<h3>Did the search still find something?</h3>",
         figure_html(hypervolume_figure(size), f"hypervolume-{place}"),
+        *([f'<p class="dim">{escape(raced)}</p>'] if (raced := str(Raced.of(size.trials))) else []),
         "<h3>Did the machine hold still? The baseline again and again</h3>",
         f"<p>{escape(_drift(size))}</p>",
         figure_html(drift_figure(size), f"drift-{place}"),
-        _importance(size, place),
+        _importance(importance, place),
         f"<details><summary>All {len(size.trials)} trials</summary>{all_trials(size)}</details>",
     ]
     return "\n".join(parts)
@@ -105,14 +110,20 @@ def _drift(size: SizeResults) -> str:
         return "The baseline was not measured twice, so nothing can be said."
     values = [trial.metrics["mb_per_s"] for trial in repeats]
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
+    scatter = ", ".join(f"{noise.sd_log:.1%} in {metric}" for metric, noise in size.estimates.noise.items())
     return (
         f"{len(values)} baselines between {min(values):.1f} and {max(values):.1f} MB/s: {spread:.0%} of their median "
-        "apart. Differences between trials that are smaller than this mean little."
+        "apart. Differences between trials that are smaller than this mean little. "
+        f"{_wandering(size)}Repeats of one config scatter by {scatter}."
     )
 
 
-def _importance(size: SizeResults, place: int) -> str:
-    importance = knob_importance(size)
+def _wandering(size: SizeResults) -> str:
+    moved = size.estimates.wandered.get("mb_per_s")
+    return "" if moved is None else f"The baseline itself wandered by {moved:.0%}, which numbers are corrected for. "
+
+
+def _importance(importance: Importance, place: int) -> str:
     if not importance:
         return ""
     picture = figure_html(importance_figure(importance), f"importance-{place}")

@@ -6,8 +6,8 @@ from typing import Final
 
 from search_spaces.properties_file import format_properties
 from tuner.export.changes import changes
-from tuner.export.wording import KEEP, NO_GAIN, gain, number, shown_metrics, title
-from tuner.report.front_table import TOLD_APART, front_metrics, front_rows
+from tuner.export.wording import KEEP, NO_GAIN, gain, gain_headings, number, one_more_round, shown_metrics, title
+from tuner.report.front_table import front_metrics, front_notes, front_rows
 from tuner.study.recommendation import Recommendation
 from tuner.study.results import SizeResults
 from tuner.study.spec import Goal
@@ -53,12 +53,13 @@ def front_section(size: SizeResults) -> str:
         numbers: list[Cell] = []
         for metric in metrics:
             value = row.metrics.get(metric)
-            numbers += [(number(value), value), (row.versus(metric), row.times.get(metric, 1.0))]
+            numbers += [(row.measured(metric), value), (row.versus(metric), row.times.get(metric, 1.0))]
         bound = row.trial.verdict + "".join(f"; {flag}" for flag in row.flags)
         name = "baseline" if row.is_baseline else f"trial {row.trial.number}"
         cells.append([name, *numbers, row.trial.guarantee, bound, row.changed])
     shown = table([*headings, "guarantee", "bound by", "changed properties"], cells, sortable=True)
-    return f'<div class="scroll">{shown}</div><p class="dim">x baseline: {escape(TOLD_APART)}.</p>'
+    notes = " ".join(front_notes(size))
+    return f'<div class="scroll">{shown}</div><p class="dim">{escape(notes)}</p>'
 
 
 def all_trials(size: SizeResults) -> str:
@@ -105,9 +106,10 @@ def _numbers(found: Recommendation) -> str:
         before, now = found.baseline_metrics.get(metric), found.metrics.get(metric)
         ratio = found.gains.get(metric)
         shown = [(number(before), before), *([] if found.is_baseline else [(number(now), now)])]
-        rows.append([title(metric), *shown, *([(gain(ratio) if ratio else "", None)] if found.confirmed else [])])
+        told: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
+        rows.append([title(metric), *shown, *(told if found.confirmed else [])])
     headings = ["", "baseline", *([] if found.is_baseline else ["recommended"])]
-    return table([*headings, *(["gain (95 % interval)"] if found.confirmed else [])], rows)
+    return table([*headings, *(gain_headings(found.gains) if found.confirmed else [])], rows)
 
 
 def _before(found: Recommendation) -> str:
@@ -122,7 +124,7 @@ def _result(trial: Trial, size: SizeResults) -> str:
     if trial.number in size.front:
         return "front"
     missed = [name for name, violation in trial.violations.items() if violation > 0]
-    return f"missed {', '.join(missed)}" if missed else ""
+    return f"missed {', '.join(missed)}" if missed else "stopped early" if trial.stopped_early else ""
 
 
 def _cell(cell: Cell) -> str:

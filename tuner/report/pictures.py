@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from tuner.export.wording import title
-from tuner.report.importance import FRONT
 from tuner.report.label_places import place_labels
 from tuner.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, TRIAL_AXIS, View, view_of
+from tuner.study.explanation import FRONT
 from tuner.study.results import SizeResults
 
 _DPI: Final = 120
@@ -89,7 +89,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
         label = "reaching the front" if name == FRONT else title(name)
         axes.barh(offsets, shares, height=thickness * 0.9, color=colour, label=label)
     axes.set_yticks(range(len(knobs)), knobs)
-    axes.set_xlabel("share of the importance (PED-ANOVA)")
+    axes.set_xlabel("share of the importance")
     axes.set_xlim(left=0)
     axes.grid(visible=False, axis="y")
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
@@ -178,6 +178,16 @@ def _step(view: View, axes: Axes, colour: str, label: str) -> None:
     if view.line:
         axes.plot([x for x, _ in view.line], [y for _, y in view.line], color=colour, lw=1.8, zorder=4)
     axes.scatter(*at, s=42, color=colour, zorder=5, label=label)
+    axes.errorbar(
+        *at,
+        xerr=[[p.x_reach[0] for p in view.front], [p.x_reach[1] for p in view.front]],
+        yerr=[[p.y_reach[0] for p in view.front], [p.y_reach[1] for p in view.front]],
+        fmt="none",
+        ecolor=colour,
+        alpha=0.5,
+        lw=1.2,
+        zorder=4,
+    )
 
 
 def _total(importance: Mapping[str, Mapping[str, float]], knob: str) -> float:

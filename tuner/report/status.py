@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import psutil
 
+from tuner.report.raced import Raced
 from tuner.study.results import SizeResults, StudyResults
-from tuner.study.trial import Kind, State, Trial
+from tuner.study.trial import CONFIRMING_KINDS, Kind, State, Trial
 
 SCHEMA_VERSION: Final = 1
 _SHOWN_FAILURES: Final = 3
@@ -58,6 +59,7 @@ class SizeStatus:
         failed: Trials without a measurement, of `done` and `confirming`.
         front: Configs on the front.
         best: By objective.
+        raced: What racing has saved.
     """
 
     record_bytes: str
@@ -67,6 +69,7 @@ class SizeStatus:
     failed: int
     front: int
     best: tuple[BestSoFar, ...]
+    raced: Raced
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,9 @@ def _state(study: StudyResults, progress: Mapping[str, Any]) -> StudyState:
 
 
 def _is_alive(progress: Mapping[str, Any]) -> bool:
-    """Whether the driver's process still runs; one that got its number later is another."""
+    """Whether the driver still runs: as the storage says, else its process here; one with its number may be another."""
+    if "alive" in progress:
+        return bool(progress["alive"])
     try:
         born = psutil.Process(int(progress["pid"])).create_time()
         told = datetime.fromisoformat(str(progress["updated_at"])).timestamp()
@@ -160,10 +165,11 @@ def _size(size: SizeResults, total: int | None) -> SizeStatus:
         record_bytes=size.record_bytes,
         done=_done(size),
         total=total,
-        confirming=sum(trial.kind is Kind.CONFIRM for trial in size.trials),
+        confirming=sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
         failed=sum(trial.state is State.FAILED for trial in size.trials),
         front=len(size.front),
         best=tuple(_best(size)),
+        raced=Raced.of(size.trials),
     )
 
 

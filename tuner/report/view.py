@@ -26,11 +26,21 @@ BLACK: Final = "#1B1F24"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A trial on the axes."""
+    """A trial on the axes.
+
+    Attributes:
+        trial: The trial.
+        x: To the right.
+        y: Upwards.
+        x_reach: How far the 95 % interval reaches to the left and to the right; nowhere where it is not known.
+        y_reach: How far it reaches down and up.
+    """
 
     trial: Trial
     x: float
     y: float
+    x_reach: tuple[float, float] = (0.0, 0.0)
+    y_reach: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +119,8 @@ def view_of(size: SizeResults) -> View:
     """The picture of a record size. Burn-ins, repeats of the baseline and confirming rounds are not in it."""
     x_metric, y_metric = _axes(size)
     shown = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE]
-    points = [point for trial in shown if (point := _point(trial, trial.metrics, x_metric, y_metric))]
-    baseline = _point(size.baseline, size.baseline_metrics, x_metric, y_metric) if size.baseline else None
+    points = [point for trial in shown if (point := _point(size, trial, size.metrics_of(trial), x_metric, y_metric))]
+    baseline = _point(size, size.baseline, size.baseline_metrics, x_metric, y_metric) if size.baseline else None
     feasible = tuple(point for point in points if point.trial.feasible)
     return View(
         x_metric=x_metric,
@@ -133,10 +143,17 @@ def _axes(size: SizeResults) -> tuple[str, str]:
     return next(name for name in metrics if name != y_metric), y_metric
 
 
-def _point(trial: Trial, metrics: Mapping[str, float], x_metric: str, y_metric: str) -> Point | None:
+def _point(size: SizeResults, trial: Trial, metrics: Mapping[str, float], x_metric: str, y_metric: str) -> Point | None:
     x = float(trial.number) if x_metric == TRIAL_AXIS else metrics.get(x_metric)
     y = metrics.get(y_metric)
-    return None if x is None or y is None else Point(trial, x, y)
+    if x is None or y is None:
+        return None
+    return Point(trial, x, y, _reach(size, trial, x_metric, x), _reach(size, trial, y_metric, y))
+
+
+def _reach(size: SizeResults, trial: Trial, metric: str, value: float) -> tuple[float, float]:
+    found = size.estimates.by_config.get(trial.fingerprint, {}).get(metric)
+    return (0.0, 0.0) if found is None else (max(0.0, value - found.low), max(0.0, found.high - value))
 
 
 def _front(

@@ -3,6 +3,7 @@
 import datetime
 import time
 from collections.abc import Sequence
+from math import inf
 
 from tuner.study.spec import SearchSpec
 from tuner.study.trial import Trial
@@ -20,9 +21,10 @@ class Budget:
     def __init__(self, search: SearchSpec, spent: Sequence[Trial], now: datetime.datetime) -> None:
         ends_s = []
         if search.hours is not None:
-            ends_s.append(search.hours * 3600 - sum(trial.duration_s for trial in spent))
+            ends_s.append(search.hours * 3600 - spent_s(spent))
         if search.until is not None:
-            ends_s.append((next_occurrence(search.until, now) - now).total_seconds())
+            # By the clock of the world: a night in which clocks are put back is an hour longer.
+            ends_s.append(next_occurrence(search.until, now).timestamp() - now.timestamp())
         self._deadline_s = time.monotonic() + min(ends_s) if ends_s else None
         self._max_bytes = search.max_bytes
         self._spent_bytes = sum(trial.value_bytes for trial in spent)
@@ -38,6 +40,16 @@ class Budget:
     def left_bytes(self) -> float | None:
         """Bytes left; None is no limit."""
         return None if self._max_bytes is None else self._max_bytes - self._spent_bytes
+
+
+def spent_s(trials: Sequence[Trial]) -> float:
+    """Seconds in which trials were under way; those that ran at once count once."""
+    total, busy_until = 0.0, -inf
+    known = [(datetime.datetime.fromisoformat(t.started_at).timestamp(), t.duration_s) for t in trials if t.started_at]
+    for began, duration in sorted(known):
+        total += max(0.0, began + duration - max(began, busy_until))
+        busy_until = max(busy_until, began + duration)
+    return total + sum(trial.duration_s for trial in trials if not trial.started_at)
 
 
 def next_occurrence(time_of_day: str, now: datetime.datetime) -> datetime.datetime:

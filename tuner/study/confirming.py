@@ -1,76 +1,99 @@
-"""The end of a record size: baseline and winners again, in turn, so that what is claimed is no lucky trial."""
+"""The end of a record size: its best configs again, in turn with the baseline, so that no claim is a lucky trial."""
 
+from collections.abc import Callable
 from typing import Any
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.strategy import Proposal
-from tuner.study.recommendation import pick
-from tuner.study.results import SizeResults
-from tuner.study.schedule import confirm_steps, missing_steps
+from tuner.study.confirm_plan import Choice, Step, least_steps, next_step
+from tuner.study.recommendation import nominees
+from tuner.study.results import CONFIRMING, SizeResults
 from tuner.study.store import ResultsStore
 from tuner.study.trial import Kind
 from tuner.study.trial_loop import TrialLoop
 
-_FACT = "confirming"
-
 
 def is_confirming(loop: TrialLoop, size: RecordSizes) -> bool:
-    """Whether the search of this record size is over and its winners are chosen."""
-    return str(size) in loop.store.facts().get(_FACT, {})
+    """Whether the search of this record size is over and its nominees are chosen."""
+    return str(size) in loop.store.facts().get(CONFIRMING, {})
 
 
-def confirm(loop: TrialLoop, size: RecordSizes, rate_records_per_s: float | None) -> None:
-    """Measure the baseline and the winners of the study's goals in turn, as far as that is not on record yet.
+def confirm(loop: TrialLoop, size: RecordSizes, burn_in: Callable[[], float | None]) -> None:
+    """Measure what the plan asks for, as far as that is not on record yet (`tuner.study.confirm_plan`).
 
     Args:
         loop: Of the study.
         size: The record size.
-        rate_records_per_s: Fixed rate of the paced phase.
+        burn_in: Makes sure that the target is warm, and gives the fixed rate of the paced phase.
     """
-    rounds = loop.spec.confirm.rounds
-    results = loop.records[size].results(rate_records_per_s)
-    if not rounds or results.baseline is None:
+    record, asked = loop.records[size], loop.spec.confirm
+    results = record.results(None)
+    if not asked.rounds or results.baseline is None:
         return
-    configs, first_round = _candidates(loop, results)
-    if len(configs) < 2:
-        loop.show.say(f"{size} B: nothing on the front but the baseline, so nothing to confirm")
+    choice = _choice(loop, results)
+    if not any(choice.nominees.values()):
+        loop.show.say(f"{size} B: nothing measured was better than the baseline, so there is nothing to confirm")
         return
-    steps = confirm_steps(list(configs), rounds, loop.spec.search.seed, first_round)
-    missing = missing_steps(steps, loop.records[size].trials)
-    if missing:
-        winners = len(configs) - 1
-        what = "the winner" if winners == 1 else f"{winners} winners"
-        loop.show.say(f"{size} B: measuring the baseline and {what} again, in turn, {rounds} rounds")
-    for step in missing:
+    configs = _configs(loop, results, choice)
+    told: set[Kind] = set()
+    measured = 0
+    while step := next_step(
+        choice, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
+    ):
+        if step.kind not in told:
+            loop.show.say(f"{size} B: {_what(step, choice)}")
+            told.add(step.kind)
         if not loop.may_start(None):
             loop.show.say(f"{size} B: no bytes are left to confirm")
             return
-        proposal = Proposal(0, configs[step.fingerprint], {})
-        loop.run_one(size, Kind.CONFIRM, proposal, rate_records_per_s, step.round)
+        beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
+        if beyond_plan and not loop.may_start(loop.ends_s()):
+            loop.show.say(f"{size} B: no time is left to narrow the intervals further")
+            return
+        rate_records_per_s = burn_in()
+        loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
+        measured += 1
 
 
 def reopen(store: ResultsStore) -> None:
     """Let a finished or confirming study be searched further, as its limits have changed; then it confirms anew."""
-    store.set_fact(_FACT, {})
+    store.set_fact(CONFIRMING, {})
 
 
-def _candidates(loop: TrialLoop, results: SizeResults) -> tuple[dict[str, ProducerConfig], int]:
-    """Baseline and winners by fingerprint, and the first of their rounds: after those of an earlier confirmation.
+def _what(step: Step, choice: Choice) -> str:
+    match step.kind:
+        case Kind.SECOND_LOOK:
+            return "a second look at the best configs, as the luckiest of them stands first"
+        case Kind.CONFIRM:
+            most = f" to {choice.max_rounds}" if choice.max_rounds > choice.rounds else ""
+            what = "this config" if choice.both_ways else "the winners again"
+            return f"measuring the baseline and {what}, in turn, {choice.rounds}{most} rounds"
+        case _:
+            return "measuring what each change brings: the winners with one knob at a time back at the baseline's value"
 
-    The choice is kept, so that a resumed confirmation has the same.
-    """
+
+def _choice(loop: TrialLoop, results: SizeResults) -> Choice:
+    """What is confirmed; kept, so that a resumed confirmation has the same."""
     assert results.baseline is not None
-    kept: dict[str, dict[str, Any]] = loop.store.facts().get(_FACT, {})
+    kept: dict[str, dict[str, Any]] = loop.store.facts().get(CONFIRMING, {})
     if results.record_bytes not in kept:
-        winners = [pick(results, goal) for goal in loop.spec.confirm.goals]
-        chosen = [results.baseline.fingerprint, *(trial.fingerprint for trial in winners if trial is not None)]
-        past = [trial.round for trial in results.trials if trial.round is not None]
-        kept[results.record_bytes] = {
-            "fingerprints": list(dict.fromkeys(chosen)),
-            "first_round": max(past, default=-1) + 1,
-        }
-        loop.store.set_fact(_FACT, kept)
-    choice = kept[results.record_bytes]
+        asked = loop.spec.confirm
+        if asked.configs:
+            chosen = dict.fromkeys(asked.goals, tuple(config.fingerprint for config in asked.configs))
+        else:
+            chosen = {
+                goal: tuple(trial.fingerprint for trial in nominees(results, goal, max(1, asked.nominees)))
+                for goal in asked.goals
+            }
+        choice = Choice.of(asked, results.baseline.fingerprint, chosen, results.trials)
+        kept[results.record_bytes] = choice.as_json()
+        loop.store.set_fact(CONFIRMING, kept)
+    return Choice.from_json(kept[results.record_bytes])
+
+
+def _configs(loop: TrialLoop, results: SizeResults, choice: Choice) -> dict[str, ProducerConfig]:
+    given = {config.fingerprint: config for config in loop.spec.confirm.configs}
     by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
-    return {each: by_fingerprint[each].config() for each in choice["fingerprints"]}, choice["first_round"]
+    asked = [choice.baseline, *(each for fingerprints in choice.nominees.values() for each in fingerprints)]
+    return {each: given[each] if each in given else by_fingerprint[each].config() for each in asked}

@@ -1,5 +1,6 @@
 """The study's own course: burn in, search and confirm, record size by record size, until the budget ends."""
 
+import functools
 import itertools
 import time
 import zlib
@@ -9,25 +10,20 @@ from statistics import fmean
 from typing import Final
 
 from runners.workload import RecordSizes
-from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from search_spaces.starting_points import starting_points
 from tuner.strategy import Proposal, Strategy
 from tuner.study.confirming import confirm, is_confirming
 from tuner.study.errors import TooManyFailures
 from tuner.study.judging import Ask
-from tuner.study.recommendation import pick
 from tuner.study.schedule import burnt_in, next_kind
+from tuner.study.seeds import seeds_of
 from tuner.study.size_record import SizeRecord
-from tuner.study.spec import Goal, Method, StudySpec
+from tuner.study.spec import StudySpec
 from tuner.study.trial import Kind, State
 from tuner.study.trial_loop import TrialLoop, utc_now
 
-_TRANSFERRED: Final = 5
 _RATES: Final = "rates"
-_SEEDED: Final = (Method.BAYESIAN, Method.GP, Method.NSGA2)
-"""Samplers that learn from what they are told; the others stand for themselves."""
 
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
 """Makes the strategy of one record size, given its space and its seed."""
@@ -41,12 +37,15 @@ class Driver:
         loop: What every trial goes through.
         make_strategy: Of each record size.
         topic_max_message_bytes: What topics of the target take.
+        searching: Whether to search; else only what was found is confirmed.
     """
 
     loop: TrialLoop
     make_strategy: MakeStrategy
     topic_max_message_bytes: int
+    searching: bool = True
     _spec: StudySpec = field(init=False)
+    _burnt_in: set[RecordSizes] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """The study is the loop's."""
@@ -61,9 +60,9 @@ class Driver:
         """
         sizes = self._spec.workload.record_sizes
         for place, size in enumerate(sizes):
-            if not is_confirming(self.loop, size):
+            if self.searching and not is_confirming(self.loop, size):
                 self._search(size, sizes_left=len(sizes) - place)
-            confirm(self.loop, size, self._rates().get(str(size)))
+            confirm(self.loop, size, functools.partial(self._burn_in, size))
         self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
         self.loop.tell_progress(None, "", "finished")
         self.loop.poke()
@@ -88,8 +87,8 @@ class Driver:
         strategy = self.make_strategy(space, zlib.crc32(str(size).encode()) ^ self._spec.search.seed)
         for trial in record.trials:
             if trial.kind in (Kind.SEARCH, Kind.BASELINE):
-                strategy.tell(trial)
-        seeds = self._seeds(size, space)
+                strategy.tell(record.of_its_time(trial))
+        seeds = seeds_of(self._spec, size, space, loop.records)
         under_way: list[Ask] = []
         while True:
             while loop.bench.free and loop.may_start(ends_s, of_others + loop.confirm_bytes(), len(under_way)):
@@ -103,7 +102,7 @@ class Driver:
             ask, trial = loop.finish()
             under_way.remove(ask)
             if trial.kind is Kind.SEARCH or trial.kind is Kind.BASELINE:
-                strategy.tell(trial, ask.proposal.index if ask.asked else None)
+                strategy.tell(record.of_its_time(trial), ask.proposal.index if ask.asked else None)
 
     def _next(
         self, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[Ask]
@@ -130,7 +129,13 @@ class Driver:
         return loop.ask(size, kind, proposal, under_way=under_way, asked=asked, since_s=since_s)
 
     def _burn_in(self, size: RecordSizes) -> float | None:
-        """Measure the baseline until the broker is as fast as it gets; gives the fixed rate of the paced phase."""
+        """Measure the baseline until the broker is as fast as it gets; gives the fixed rate of the paced phase.
+
+        Done once by each process for each size: its broker, or ours, may have been started anew.
+        """
+        if size in self._burnt_in:
+            return self._rates().get(str(size))
+        self._burnt_in.add(size)
         self.loop.show.say(f"{size} B: measuring the baseline until two in a row agree")
         capacities: list[float] = []
         in_vain = 0
@@ -160,29 +165,6 @@ class Driver:
         rates: dict[str, float] = self.loop.store.facts().get(_RATES, {})
         return rates
 
-    def _seeds(self, size: RecordSizes, space: SearchSpace) -> list[ProducerConfig]:
-        """What is measured ahead of a sampler's own proposals: known good configs, and those of other record sizes."""
-        if self._spec.search.method not in _SEEDED:
-            return []
-        known = {trial.fingerprint for trial in self.loop.records[size].trials}
-        wanted = [*starting_points(space, self._spec.baseline)]
-        if self._spec.search.transfer:
-            wanted += self._transferred(size, space)
-        return list({config.fingerprint: config for config in wanted if config.fingerprint not in known}.values())
-
-    def _transferred(self, size: RecordSizes, space: SearchSpace) -> list[ProducerConfig]:
-        """Configs of other record sizes' fronts that this space has too, the best for each goal first."""
-        found: dict[str, ProducerConfig] = {}
-        for other, record in self.loop.records.items():
-            if other == size or not record.front:
-                continue
-            results = record.results(None)
-            best = [trial for goal in Goal if (trial := pick(results, goal)) is not None]
-            for trial in (*best, *results.front_trials):
-                if trial.kind is Kind.SEARCH and _within(space, trial.config()):
-                    found.setdefault(trial.fingerprint, trial.config())
-        return list(found.values())[:_TRANSFERRED]
-
 
 def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
     """The search space that a study has for one record size.
@@ -206,10 +188,3 @@ def _next_index(record: SizeRecord, under_way: list[Ask]) -> int:
     made = {trial.proposal for trial in record.trials}
     made |= {ask.proposal.index for ask in under_way if ask.kind is Kind.SEARCH}
     return next(index for index in itertools.count() if index not in made)
-
-
-def _within(space: SearchSpace, config: ProducerConfig) -> bool:
-    try:
-        return space.params_of(config) is not None
-    except ConfigError:
-        return False

@@ -4,7 +4,10 @@ StudyError
 ├── StudyNotFound       no study has that name                                   (exit 2)
 ├── StudyChanged        the file asks for another study than the one on record   (exit 2)
 ├── StudyBusy           another process is running it                            (exit 1)
+├── StudyTakenOver      another driver has taken it over from this one           (exit 1)
 ├── RecordDamaged       the results store can't be read, or belongs to a newer release (exit 1)
+├── StorageMisnamed     the storage's address is none                            (exit 2)
+├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
 ├── NoFeasibleConfig    nothing can be recommended under these conditions        (exit 5)
 └── TooManyFailures     trial after trial gave no measurement                    (exit 1)
 """
@@ -24,6 +27,18 @@ class StudyChanged(StudyError):  # noqa: N818
 
 class StudyBusy(StudyError):  # noqa: N818
     """Another process runs the study."""
+
+
+class StudyTakenOver(StudyError):  # noqa: N818
+    """Another driver runs the study now; this one keeps nothing more, and ends."""
+
+
+class StorageMisnamed(StudyError):  # noqa: N818
+    """The storage's address can't be one, or nothing here can speak to it."""
+
+
+class StorageUnreachable(StudyError):  # noqa: N818
+    """The storage's server does not answer, or refuses us; the study can be gone on with."""
 
 
 class RecordDamaged(StudyError):  # noqa: N818

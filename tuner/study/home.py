@@ -1,18 +1,21 @@
-"""Where studies lie: a folder each, below one root."""
+"""Where studies lie: a folder each, below one root; on a shared storage that folder holds only what is made anew."""
 
-import os
 from pathlib import Path
-from typing import Final
 
+from tuner.storage.chosen import storage_at
+from tuner.storage.places import RESULTS_FILE, ROOT_VARIABLE, size_name, studies_root
+from tuner.storage.protocols import Storage
 from tuner.study.errors import StudyNotFound
 
-ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
-RESULTS_FILE: Final = "results.db"
-
-
-def studies_root() -> Path:
-    """The folder of all studies: `$KAFKA_TUNER_STUDIES`, else `studies` below the working directory."""
-    return Path(os.environ.get(ROOT_VARIABLE) or "studies").expanduser().absolute()
+__all__ = [
+    "RESULTS_FILE",
+    "ROOT_VARIABLE",
+    "all_studies",
+    "find_study",
+    "size_name",
+    "studies_root",
+    "study_folder",
+]
 
 
 def study_folder(name: str, root: Path | None = None) -> Path:
@@ -20,26 +23,30 @@ def study_folder(name: str, root: Path | None = None) -> Path:
     return (root or studies_root()) / name
 
 
-def find_study(name: str, root: Path | None = None) -> Path:
+def find_study(name: str, root: Path | None = None, storage: Storage | None = None) -> Path:
     """The folder of a study that was run, by its name, its folder or its study file.
+
+    Args:
+        name: One of these.
+        root: The folder of all studies.
+        storage: Where they are recorded; the one in force by default.
 
     Raises:
         StudyNotFound: There is none; the message names those that there are.
+        StorageUnreachable: The storage's server does not answer.
     """
-    root = root or studies_root()
-    given = Path(name)
-    for folder in (given, root / name, root / given.stem):
-        if (folder / RESULTS_FILE).is_file():
-            return folder.absolute()
-    known = all_studies(root)
+    root, storage = root or studies_root(), storage or storage_at()
+    folder = storage.find(name, root)
+    if folder is not None:
+        return folder
+    known = storage.names(root)
     there = f"there are: {', '.join(known)}" if known else "there is none yet; `tuner run` makes one"
-    raise StudyNotFound(
-        f"a study must lie below {root} (set {ROOT_VARIABLE} for another folder), but {name!r} does not; {there}"
-    )
+    where = f"in {storage.shown}"
+    if not storage.is_shared:
+        where = f"below {root} (set {ROOT_VARIABLE} for another folder)"
+    raise StudyNotFound(f"a study must lie {where}, but {name!r} does not; {there}")
 
 
-def all_studies(root: Path | None = None) -> list[str]:
-    """Names of the studies below the root, the newest first."""
-    found = list((root or studies_root()).glob(f"*/{RESULTS_FILE}"))
-    found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    return [path.parent.name for path in found]
+def all_studies(root: Path | None = None, storage: Storage | None = None) -> list[str]:
+    """Names of the studies, the newest first."""
+    return (storage or storage_at()).names(root or studies_root())

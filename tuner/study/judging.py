@@ -1,13 +1,14 @@
 """From what a trial's phases gave to the trial that is kept."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from objectives.evidence import Evidence
 from objectives.outcome import metrics_of
-from objectives.scoring import score
+from objectives.racing import Stop
+from objectives.scoring import ALWAYS, Score, score
 from objectives.verdict import judge
 from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
@@ -67,6 +68,8 @@ def trial_of(
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, spec.objectives, spec.constraints, baseline)
     burn_in = ask.kind is Kind.BURN_IN
+    raced = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
+    lost = next((stop for stop in raced.values() if stop.ends_trial), None) if done.error is None else None
     main = saturated or paced
     verdict = judge(Evidence.of(main)) if main is not None else None
     seen = [measured for measured in (paced, saturated) if measured is not None]
@@ -81,23 +84,67 @@ def trial_of(
         params=dict(ask.proposal.params),
         metrics=metrics,
         objectives=() if burn_in else judged.values,
-        violations={} if burn_in else dict(judged.violations),
+        violations={} if burn_in else _violations(judged, metrics, spec) if lost else dict(judged.violations),
         verdict=str(verdict.bound) if verdict else "",
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),
         error=str(done.error) if done.error is not None else "",
-        warnings=tuple(dict.fromkeys(sentence for measured in seen for sentence in _doubts(measured))),
+        warnings=_warnings(seen, {} if lost else raced),
         worker=done.worker,
         attempts=done.attempts,
         started_at=ask.started_at.isoformat(timespec="milliseconds"),
         duration_s=ended_s - ask.started_s,
-        load_s=sum(measured.series[-1].at_s + measured.flush_s for measured in seen if measured.series),
-        value_bytes=sum(_all_bytes(measured) for measured in seen),
+        load_s=sum(_load_s(measured) for measured in (*seen, *done.replaced)),
+        value_bytes=sum(_all_bytes(measured) for measured in (*seen, *done.replaced)),
         round=ask.round,
         proposal=ask.proposal.index if ask.kind is Kind.SEARCH else None,
         sampler_state=dict(ask.proposal.sampler_state),
+        stopped_early=lost.because if lost else "",
+        saved_s=_saved_s(done, raced, skipping=lost is not None) if done.error is None else 0.0,
+        course=_whole_courses(done),
     )
     return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
+
+
+def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
+    """Of what was measured alone: what a race that was lost had no time for is not known to be broken."""
+    measured = {str(each) for each in (*ALWAYS, *spec.constraints) if each.metric in metrics}
+    return {name: violation for name, violation in judged.violations.items() if name in measured}
+
+
+def _saved_s(done: TrialDone, raced: Mapping[str, Stop], *, skipping: bool) -> float:
+    """Seconds of load that were planned and not run, less those that were run twice.
+
+    Args:
+        done: What came of the trial.
+        raced: Phases that were ended before their time.
+        skipping: Whether phases that were not begun are spared by that.
+    """
+    saved_s = 0.0
+    for name, workload in done.job.phases:
+        planned_s, measured = workload.warmup_s + workload.measured_s, done.measurements.get(name)
+        if measured is None:
+            saved_s += planned_s if skipping else 0.0
+        elif name in raced and measured.series:
+            saved_s += max(0.0, planned_s - measured.series[-1].at_s)
+    return saved_s - sum(_load_s(measured) for measured in done.replaced)
+
+
+def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
+    """What is followed window by window, of phases that ran to their end."""
+    return {
+        name: tuple(values)
+        for phase, course in done.courses.items()
+        if phase in done.measurements and phase not in done.stops
+        for name, values in course.values.items()
+        if len(values) == course.windows
+    }
+
+
+def _warnings(seen: Sequence[Measurement], cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
+    doubts = [sentence for measured in seen for sentence in _doubts(measured)]
+    cuts = [f"the {name} phase was cut short: {stop.because}" for name, stop in cut_short.items()]
+    return tuple(dict.fromkeys((*doubts, *cuts)))
 
 
 def _doubts(measured: Measurement) -> tuple[str, ...]:
@@ -113,6 +160,10 @@ def _doubts(measured: Measurement) -> tuple[str, ...]:
             else ()
         ),
     )
+
+
+def _load_s(measured: Measurement) -> float:
+    return measured.series[-1].at_s + measured.flush_s if measured.series else 0.0
 
 
 def _all_bytes(measured: Measurement) -> float:

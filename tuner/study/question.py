@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from tuner.session import Target
 from tuner.study.errors import StudyChanged
 from tuner.study.spec import StudySpec
+from tuner.target import Target
 
 _ANEW: Final = "give the study another name to ask anew, or put it back as it was to go on"
 
@@ -44,6 +44,8 @@ def question_of(spec: StudySpec) -> dict[str, Any]:
             "grid_steps": spec.search.grid_steps,
         },
         "executor": "simulated" if spec.executor == "simulated" else "real",
+        # Only where it was asked for, so that records from before there were zones go on.
+        **({"placement": list(spec.placement)} if spec.placement else {}),
     }
 
 

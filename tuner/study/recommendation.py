@@ -3,21 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log
-from typing import Final
 
-from objectives.ratios import Ratio
+from objectives.ratios import ERROR_RATE, Ratio
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.confirmation import Confirmation
 from tuner.study.errors import NoFeasibleConfig
-from tuner.study.results import SizeResults, StudyResults
+from tuner.study.goals import ASKS, TOLERATED_LOSS, goal_gain, goal_rank
+from tuner.study.results import SizeResults, StudyResults, may_lead
 from tuner.study.spec import Goal
-from tuner.study.trial import Kind, Trial
-
-_ASKS: Final = {Goal.THROUGHPUT: "mb_per_s", Goal.LATENCY: "latency_p99_ms", Goal.BALANCED: None}
-
-TOLERATED_LOSS: Final = 0.9
-"""A balanced config keeps this much of the baseline in every number, however much it gains in another."""
+from tuner.study.trial import CONFIRMING_KINDS, Kind, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +82,26 @@ def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()
     Balanced is the largest product of gains over the baseline among configs that lose little, if there are any.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
-    if not fit:
-        return None
-    match goal:
-        case Goal.THROUGHPUT:
-            return max(fit, key=lambda trial: trial.metrics.get("mb_per_s", 0.0))
-        case Goal.LATENCY:
-            return min(fit, key=lambda trial: trial.metrics.get("latency_p99_ms", inf))
-        case Goal.BALANCED:
-            return max(fit, key=lambda trial: _balance(results, trial))
+    return max(fit, key=lambda trial: _rank_of(results, trial, goal), default=None)
+
+
+def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
+    """The search's best configs for a goal, the best first: better than the baseline as far as they were measured.
+
+    They need not be on the front: noise decides which of two much alike is.
+    """
+    found: dict[str, Trial] = {}
+    candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
+    for trial in sorted(candidates, key=lambda trial: _rank_of(results, trial, goal), reverse=True):
+        gain = goal_gain(goal, results.metrics_of(trial), results.baseline_metrics, results.objectives)
+        better = gain is not None and gain > 1.0 and _rank_of(results, trial, goal)[0]
+        if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
+            found.setdefault(trial.fingerprint, trial)
+    return tuple(found.values())[:most]
+
+
+def _rank_of(results: SizeResults, trial: Trial, goal: Goal) -> tuple[bool, float]:
+    return goal_rank(goal, results.metrics_of(trial), results.baseline_metrics, results.objectives)
 
 
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
@@ -105,13 +111,8 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
 
 def _lost(results: SizeResults, fingerprint: str) -> bool:
     """Whether a config lost records when it was measured again."""
-    again = [trial for trial in results.trials if trial.kind is Kind.CONFIRM and trial.fingerprint == fingerprint]
+    again = [trial for trial in results.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
     return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
-
-
-def _balance(results: SizeResults, trial: Trial) -> tuple[bool, float]:
-    gains = [results.gain(trial, objective.metric) or 0.0 for objective in results.objectives]
-    return min(gains) >= TOLERATED_LOSS, sum(log(gain) if gain > 0 else -inf for gain in gains)
 
 
 def recommend(
@@ -141,7 +142,7 @@ def recommend(
         raise NoFeasibleConfig(
             f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
         )
-    asked = _ASKS[goal]
+    asked = ASKS[goal]
     if asked is not None and asked not in results.baseline_metrics:
         raise NoFeasibleConfig(
             f"goal {goal} needs {asked}, which {study.name} did not measure: it optimises "
@@ -156,11 +157,14 @@ def recommend(
         found = max(confirmed, key=lambda found: _rank(found, goal))
         chosen = _trial_of(results, found.fingerprint)
         rounds = next(iter(found.gains.values())).rounds
-        how = f"measured again in turn with the baseline, {rounds} rounds; 95 % intervals over the rounds"
+        how = (
+            f"measured again in turn with the baseline, {rounds} rounds; {_level(found)} intervals, so that at most "
+            f"1 in {1 / ERROR_RATE:.0f} record sizes is told of a gain that is none"
+        )
         return _recommendation(study, results, goal, chosen, found, how, warnings)
     chosen_by_trial = pick(results, goal, conditions)
     if results.confirmations and results.baseline.feasible and conditions.kept_by(results.baseline_metrics):
-        how = "winners were measured again in turn with the baseline, and none was better with its whole interval"
+        how = _none_is_proven(results, goal)
         return _recommendation(study, results, goal, results.baseline, None, how, warnings)
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
@@ -177,6 +181,16 @@ def recommend(
         else "one trial, which luck may have helped; it was not measured again, so no gain is claimed"
     )
     return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
+
+
+def _none_is_proven(results: SizeResults, goal: Goal) -> str:
+    tried = {each for found in results.confirmations for each in found.goals}
+    if goal in tried:
+        return "winners were measured again in turn with the baseline, and none was better with its whole interval"
+    return (
+        f"none was measured again in turn with the baseline for the goal {goal}, as the search found nothing "
+        f"better for it or confirm.goals leaves it out; for {' and '.join(sorted(tried)) or 'other goals'} some were"
+    )
 
 
 def _recommendation(
@@ -217,8 +231,13 @@ def _trial_of(results: SizeResults, fingerprint: str) -> Trial:
     return next((trial for trial in found if trial.number in results.front), found[0])
 
 
+def _level(found: Confirmation) -> str:
+    return f"{100 * found.balance.level:.3g} %"
+
+
 def _wins(found: Confirmation, goal: Goal, conditions: Conditions) -> bool:
-    if not found.gains or not conditions.kept_by(found.values):
+    # Only what was claimed beforehand can be proven: one of many numbers is always lucky.
+    if goal not in found.goals or not found.gains or not conditions.kept_by(found.values):
         return False
     match goal:
         case Goal.THROUGHPUT:

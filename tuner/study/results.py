@@ -4,14 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
-from objectives.front import Front, hypervolume
+from objectives.front import Front, hypervolume, surely_dominates
+from objectives.repeats import Estimate
 from objectives.scoring import Objective
-from tuner.study.confirmation import Confirmation, confirmations_of
+from tuner.storage.chosen import storage_at
+from tuner.storage.protocols import Storage
+from tuner.study.confirm_plan import Choice
+from tuner.study.confirmation import SHOWN, Confirmation, confirmations_of
 from tuner.study.errors import RecordDamaged
-from tuner.study.store import STUDY_FILE, ResultsStore, SqliteStore, read_progress
+from tuner.study.estimates import Estimates
+from tuner.study.store import ResultsStore
 from tuner.study.trial import Kind, State, Trial
+
+CONFIRMING: Final = "confirming"
+"""Name of the fact that holds each record size's `Choice`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +32,12 @@ class SizeResults:
         trials: All of them, by number.
         baseline: The first baseline trial that is complete; None before there is one.
         baseline_metrics: Median of the complete baselines' numbers.
-        front: Numbers of the trials that no other dominates, the baseline's among them if it is one.
-        hypervolume: (trial number, volume) at each change; gains over the baseline, so that it alone is 1.0.
+        estimates: What all measurements of each config say together.
+        front: Numbers of the trials whose configs no other dominates, by the means of all their measurements; the
+            baseline's among them if it is one.
+        near_front: Numbers of trials whose configs are dominated, but by so little that noise may have decided it.
+        hypervolume: (trial number, volume) at each change, as the search saw it; gains over the baseline, so that it
+            alone is 1.0.
         rate_records_per_s: Fixed rate of the paced phase; None where there is none.
         confirmations: What the confirming rounds say.
     """
@@ -35,7 +47,9 @@ class SizeResults:
     trials: tuple[Trial, ...]
     baseline: Trial | None
     baseline_metrics: Mapping[str, float]
+    estimates: Estimates
     front: tuple[int, ...]
+    near_front: tuple[int, ...]
     hypervolume: tuple[tuple[int, float], ...]
     rate_records_per_s: float | None
     confirmations: tuple[Confirmation, ...]
@@ -57,9 +71,17 @@ class SizeResults:
         wanted = set(self.front)
         return tuple(trial for trial in self.trials if trial.number in wanted)
 
+    def metrics_of(self, trial: Trial) -> Mapping[str, float]:
+        """The numbers that its config is judged by.
+
+        Means of all its measurements where there are several, each compared with the baseline of its own time.
+        """
+        estimates = self.estimates.by_config.get(trial.fingerprint, {})
+        return {**trial.metrics, **{metric: found.value for metric, found in estimates.items()}}
+
     def gain(self, trial: Trial, metric: str) -> float | None:
-        """How many times better than the baseline a trial was, in that trial alone: not yet a claim."""
-        value, baseline = trial.metrics.get(metric), self.baseline_metrics.get(metric)
+        """How many times better than the baseline a trial's config was: not yet a claim."""
+        value, baseline = self.metrics_of(trial).get(metric), self.baseline_metrics.get(metric)
         if value is None or baseline is None:
             return None
         return Objective(metric).gain(value, baseline)
@@ -106,14 +128,19 @@ class StudyResults:
         return bool(self.facts.get("finished_at"))
 
 
-def load_results(folder: Path) -> StudyResults:
+def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
     """Read a study's record.
+
+    Args:
+        folder: The study's.
+        storage: Where it is recorded; the one in force by default.
 
     Raises:
         StudyNotFound: The folder holds none.
         RecordDamaged: It can't be read.
+        StorageUnreachable: The shared storage does not answer.
     """
-    store = SqliteStore(folder, create=False)
+    store = (storage or storage_at()).read(folder)
     try:
         return results_of(store, folder)
     finally:
@@ -129,11 +156,10 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
         )
     objectives = tuple(Objective(metric) for metric in facts["objectives"])
     trials = [trial for _, trial in store.trials()]
-    study_file = folder / STUDY_FILE
     return StudyResults(
         name=facts.get("name", folder.name),
         folder=folder,
-        study_file=study_file.read_text(encoding="utf-8") if study_file.is_file() else "",
+        study_file=store.study_file(),
         facts=facts,
         objectives=objectives,
         sizes=tuple(
@@ -142,53 +168,105 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
                 objectives,
                 [trial for trial in trials if trial.record_bytes == size],
                 facts.get("rates", {}).get(size),
+                _choice_in(facts, size),
             )
             for size in facts.get("record_sizes", [])
         ),
-        progress=read_progress(folder),
+        progress=store.progress(),
     )
 
 
+def _choice_in(facts: Mapping[str, Any], size: str) -> Choice | None:
+    kept = facts.get(CONFIRMING, {}).get(size)
+    return Choice.from_json(kept) if kept else None
+
+
 def size_results(
-    record_bytes: str, objectives: tuple[Objective, ...], trials: Sequence[Trial], rate_records_per_s: float | None
+    record_bytes: str,
+    objectives: tuple[Objective, ...],
+    trials: Sequence[Trial],
+    rate_records_per_s: float | None,
+    choice: Choice | None = None,
 ) -> SizeResults:
     """Front, hypervolume and confirmations of one record size's trials."""
     trials = sorted(trials, key=lambda trial: trial.number)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
     baseline = baselines[0] if baselines else None
     medians = baseline_metrics(baselines)
-    front = Front(tuple(objective.direction for objective in objectives))
+    seen = Front(tuple(objective.direction for objective in objectives))
     volumes: list[tuple[int, float]] = []
     for trial in trials:
-        if on_trial(front, trial, baseline):
-            volumes.append((trial.number, front_volume(front, objectives, medians)))
+        if on_trial(seen, trial, baseline):
+            volumes.append((trial.number, front_volume(seen, objectives, medians)))
+    judged = dict.fromkeys((*SHOWN, *(objective.metric for objective in objectives)))
+    estimates = Estimates.of(trials, list(judged), baseline.fingerprint if baseline else None)
+    medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], list(judged))
+    front, near = _fronts(trials, objectives, baseline, estimates)
     return SizeResults(
         record_bytes=record_bytes,
         objectives=objectives,
         trials=tuple(trials),
         baseline=baseline,
         baseline_metrics=medians,
-        front=front.numbers,
+        estimates=estimates,
+        front=front,
+        near_front=near,
         hypervolume=tuple(volumes),
         rate_records_per_s=rate_records_per_s,
-        confirmations=confirmations_of(trials, baseline.fingerprint if baseline else ""),
+        confirmations=confirmations_of(trials, choice, medians, objectives),
     )
 
 
-def on_trial(front: Front, trial: Trial, baseline: Trial | None) -> bool:
-    """Let a trial change the front, if it may: the search's own, and the first baseline.
+def _fronts(
+    trials: Sequence[Trial], objectives: Sequence[Objective], baseline: Trial | None, estimates: Estimates
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Numbers of the configs that no other dominates by its mean, and of those that only noise may keep off."""
+    directions = tuple(objective.direction for objective in objectives)
+    lossy = {trial.fingerprint for trial in trials if trial.metrics.get("delivered_ratio", 1.0) < 1.0}
+    candidates: dict[str, tuple[int, tuple[Estimate, ...]]] = {}
+    for trial in trials:
+        if may_lead(trial, baseline) and trial.fingerprint not in lossy:
+            found = estimates.by_config.get(trial.fingerprint, {})
+            if all(objective.metric in found for objective in objectives):
+                values = tuple(found[objective.metric] for objective in objectives)
+                candidates.setdefault(trial.fingerprint, (trial.number, values))
+    front = Front(directions)
+    for number, values in candidates.values():
+        front.add(number, [each.value for each in values])
+    members = [values for number, values in candidates.values() if number in front]
+    near = [
+        number
+        for number, values in candidates.values()
+        if number not in front and not any(surely_dominates(other, values, directions) for other in members)
+    ]
+    return front.numbers, tuple(near)
 
-    Burn-ins are flattered or wronged by a fresh broker; repeats of the baseline and confirmations are second looks.
-    """
-    counts = trial.kind is Kind.SEARCH or (baseline is not None and trial.number == baseline.number)
-    if not counts or not trial.feasible:
+
+def on_trial(front: Front, trial: Trial, baseline: Trial | None) -> bool:
+    """Let a trial change the front, if it may."""
+    if not may_lead(trial, baseline):
         return False
     return front.add(trial.number, [value for value in trial.objectives if value is not None])
 
 
-def baseline_metrics(baselines: Sequence[Trial]) -> dict[str, float]:
-    """Median of each number over the baselines that have it."""
-    names = {name for trial in baselines for name in trial.metrics}
+def may_lead(trial: Trial, baseline: Trial | None) -> bool:
+    """Whether a trial may stand on the front: the search's own, and the first baseline.
+
+    Burn-ins are flattered or wronged by a fresh broker; repeats of the baseline and confirmations are second looks.
+    What was stopped early was sure not to come to anything.
+    """
+    counts = trial.kind is Kind.SEARCH or (baseline is not None and trial.number == baseline.number)
+    return counts and trial.feasible and not trial.stopped_early
+
+
+def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = None) -> dict[str, float]:
+    """Median of each number over the baselines that have it.
+
+    Args:
+        baselines: Complete ones.
+        only: Of these numbers; of all by default.
+    """
+    names = {name for trial in baselines for name in trial.metrics if only is None or name in only}
     return {name: median(trial.metrics[name] for trial in baselines if name in trial.metrics) for name in sorted(names)}
 
 

@@ -4,34 +4,40 @@ import datetime
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
+from runners.errors import RayUnfit
+from runners.leased import DELETION_S
 from runners.local_pool import LocalPool
 from runners.pool import Pool
+from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.target_lock import TargetLock
-from search_spaces.space import SearchSpace
-from tuner.session import Session, Target, open_session
-from tuner.strategy import GridStrategy, QuasiRandomStrategy, RandomStrategy, Strategy
+from tuner.session import Session, open_session
+from tuner.storage.chosen import storage_at
+from tuner.storage.protocols import Storage
+from tuner.storage.url import secrets_in
 from tuner.study.bench import Bench
 from tuner.study.budget import Budget
+from tuner.study.confirm_plan import Choice
 from tuner.study.confirming import reopen
 from tuner.study.driver import Driver, space_of
-from tuner.study.errors import StudyBusy
 from tuner.study.question import check_unchanged, lock_key, question_of, target_label
-from tuner.study.results import StudyResults, load_results
+from tuner.study.results import StudyResults, results_of
 from tuner.study.seats import ClusterPlace, Place, SimulatedPlace
 from tuner.study.size_record import SizeRecord
-from tuner.study.spec import Executor, Method, StudySpec
-from tuner.study.store import STUDY_FILE, ResultsStore, SqliteStore, write_atomically
+from tuner.study.spec import Executor, StudySpec
+from tuner.study.store import ResultsStore
+from tuner.study.strategies import strategy_of
 from tuner.study.surroundings import all_facts
 from tuner.study.trial_loop import Show, TrialLoop, utc_now
+from tuner.target import Target
 from tuner.tracking import Mirror
 
 SIMULATED_NOISE_RATIO: Final = 0.03
@@ -48,16 +54,21 @@ def run_study(
     show: Show,
     mirror: Mirror | None = None,
     simulated: Runner | None = None,
+    *,
+    searching: bool = True,
+    storage: Storage | None = None,
 ) -> StudyResults:
     """Run a study to its end, going on from its record if it has one.
 
     Args:
         spec: What is asked.
         study_text: The study file as it was given, to be kept with the results.
-        folder: Where the study's files lie, or will.
+        folder: Where the study's files lie, or will; on a shared storage, what is made anew from its record.
         show: Told what happens.
         mirror: Poked after each trial.
         simulated: Measures for `Executor.SIMULATED`; a small model by default.
+        searching: Whether to search; else what the search has found so far is confirmed anew.
+        storage: Where it is recorded; the one in force by default.
 
     Returns:
         Everything found.
@@ -65,40 +76,46 @@ def run_study(
     Raises:
         StudyChanged: The record answers another question.
         StudyBusy: Another process is running this study.
+        StudyTakenOver: Another host has taken it over, as this one's lease ran out.
+        StorageUnreachable: The shared storage was away for too long; the study can be gone on with.
         RunnerError: The target can't be used, or we stopped to protect it; the study can be gone on with.
         TooManyFailures: Trial after trial gave no measurement; the study can be gone on with.
     """
     with ExitStack() as stack:
-        folder.mkdir(parents=True, exist_ok=True)
-        stack.enter_context(TargetLock(str(folder), spec.name, root=folder / "lock", on_wait=_refuse_second(spec.name)))
-        store = stack.enter_context(closing(SqliteStore(folder)))
-        if _is_finished(spec, store):
+        store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, show.say))
+        if not searching:
+            reopen(store)
+        elif _is_finished(spec, store):
             show.say(f"{spec.name} is finished; ask for more trials or time to go on, or give it another name")
-            return load_results(folder)
+            return results_of(store, folder)
         # Spaces first: what can't be searched is said before anything is started, or kept as what the study asks.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
-        _begin(spec, study_text, folder, store)
+        _begin(spec, study_text, store)
         poke: Callable[[], None] = lambda: None  # noqa: E731
         if mirror is not None:
             mirror.start()
             stack.push(_finishing(mirror, spec.name, show))
             poke = mirror.poke
+        # A cluster first, which may not have what is asked for; a Ray of our own last, as it takes seconds to start.
+        elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
+        there = stack.enter_context(_pool(spec, folder, show)) if elsewhere else None
         places, topic_max, facts = _places(spec, stack, show, simulated)
         for name, value in facts.items():
             store.set_fact(name, value)
         # Topics go after the load has ended: brokers that create topics by themselves would make them anew for it.
         leases = stack.enter_context(ExitStack())
-        bench = Bench(places, stack.enter_context(_pool(spec, folder, show)))
+        # A pool that is there already is entered once more, so that it too is closed before the leases are.
+        bench = Bench(places, stack.enter_context(there or _pool(spec, folder, show)))
         leases.callback(bench.close)
-        loop = _loop(spec, store, folder, bench, show, poke)
+        loop = _loop(spec, store, bench, show, poke)
         try:
-            Driver(loop, _strategies(spec), topic_max).run()
+            Driver(loop, partial(strategy_of, spec.search, spec.objectives), topic_max, searching).run()
         except BaseException as error:
             interrupted = not isinstance(error, Exception)
             loop.tell_progress(None, "", "interrupted" if interrupted else "failed")
             raise
-        return load_results(folder)
+        return results_of(store, folder)
 
 
 def _finishing(mirror: Mirror, name: str, show: Show) -> Callable[..., None]:
@@ -115,7 +132,7 @@ def _finishing(mirror: Mirror, name: str, show: Show) -> Callable[..., None]:
     return leave
 
 
-def _begin(spec: StudySpec, study_text: str, folder: Path, store: ResultsStore) -> None:
+def _begin(spec: StudySpec, study_text: str, store: ResultsStore) -> None:
     facts, question = store.facts(), question_of(spec)
     if not store.trials():
         # What has no answers yet may be asked otherwise: the address was mistyped, say.
@@ -146,7 +163,7 @@ def _begin(spec: StudySpec, study_text: str, folder: Path, store: ResultsStore) 
         reopen(store)
     for name, value in new.items():
         store.set_fact(name, value)
-    write_atomically(folder / STUDY_FILE, study_text.encode())
+    store.set_study_file(study_text)
 
 
 def _is_finished(spec: StudySpec, store: ResultsStore) -> bool:
@@ -157,9 +174,9 @@ def _is_finished(spec: StudySpec, store: ResultsStore) -> bool:
 
 
 def _allows_more(before: dict[str, Any] | None, now: dict[str, Any]) -> bool:
-    """Whether a study that goes on is to search for longer, or shorter, than it was to."""
+    """Whether a study that goes on is to search or confirm for longer, or shorter, than it was to."""
     return before is not None and any(
-        before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes")
+        before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes", "confirm")
     )
 
 
@@ -171,22 +188,20 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
         "hours": search.hours,
         "until": search.until,
         "max_bytes": search.max_bytes,
-        "rounds": spec.confirm.rounds,
+        "confirm": Choice.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees},
     }
 
 
 def _without_secret(uri: str | None) -> str | None:
     """The URI as it may be kept: one with a password in it is not; `tuner sync --tracking-uri` names it again."""
-    return None if uri is not None and urlsplit(uri).password else uri
+    return None if uri is not None and secrets_in(uri) else uri
 
 
 def _all_sizes(before: list[str], now: list[str]) -> list[str]:
     return list(dict.fromkeys([*before, *now]))
 
 
-def _loop(
-    spec: StudySpec, store: ResultsStore, folder: Path, bench: Bench, show: Show, poke: Callable[[], None]
-) -> TrialLoop:
+def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, show: Show, poke: Callable[[], None]) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
         size: SizeRecord(str(size), spec.objectives, [trial for trial in trials if trial.record_bytes == str(size)])
@@ -195,7 +210,7 @@ def _loop(
     if trials:
         show.say(f"{len(trials)} trials are on record; going on from there")
     budget = Budget(spec.search, trials, datetime.datetime.now())
-    return TrialLoop(spec, store, folder, bench, show, poke, records, budget)
+    return TrialLoop(spec, store, bench, show, poke, records, budget)
 
 
 def _places(
@@ -209,9 +224,11 @@ def _places(
     places: list[ClusterPlace] = []
     for key in sorted({lock_key(target) for target in spec.targets}):
         stack.enter_context(TargetLock(key, spec.name, on_wait=_wait_for(show)))
+    load = spec.workload
+    overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:
         place = ClusterPlace(
-            _opener(target, show), spec.workload.producers, spec.safety.broker_wait_s, show.say, time.sleep
+            _opener(target, show), load.producers, spec.safety.broker_wait_s, show.say, time.sleep, overlapping
         )
         stack.callback(place.close)
         places.append(place)
@@ -235,42 +252,33 @@ def _opener(target: Target, show: Show) -> Callable[[], AbstractContextManager[S
 def _pool(spec: StudySpec, folder: Path, show: Show) -> Pool:
     if spec.executor is not Executor.RAY:
         return LocalPool(len(spec.targets))
-    if spec.ray_address is None:
-        show.say("starting Ray on this host")
     return RayPool(
         folder / "ray",
         slots=len(spec.targets),
         producers=spec.workload.producers,
-        address=spec.ray_address,
+        cluster=_ray_cluster(spec, show),
         target=",".join(sorted(lock_key(target) for target in spec.targets)),
         on_wait=_wait_for(show),
+        tell=show.say,
     )
 
 
-def _strategies(spec: StudySpec) -> Callable[[SearchSpace, int], Strategy]:
-    def make(space: SearchSpace, seed: int) -> Strategy:
-        match spec.search.method:
-            case Method.GRID:
-                return GridStrategy(space, spec.search.grid_steps)
-            case Method.RANDOM:
-                return RandomStrategy(space, seed)
-            case Method.QUASI_RANDOM:
-                return QuasiRandomStrategy(space, seed)
-            case learning:
-                # Deferred: Optuna takes a second to import.
-                from tuner.optuna_strategy import OptunaStrategy
-
-                startup = spec.search.startup_trials
-                return OptunaStrategy(space, spec.objectives, learning, seed=seed, startup_trials=startup)
-
-    return make
-
-
-def _refuse_second(name: str) -> Callable[[str], None]:
-    def on_wait(holder: str) -> None:
-        raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; `tuner status {name}`")
-
-    return on_wait
+def _ray_cluster(spec: StudySpec, show: Show) -> RayCluster | None:
+    if spec.ray_address is None:
+        if spec.placement:
+            raise RayUnfit(
+                f"zones are those of a Ray cluster that runs, but none was named for {', '.join(spec.placement)}: give "
+                "executor.ray_address, or leave executor.placement out"
+            )
+        show.say("starting Ray on this host")
+        return None
+    return RayCluster(
+        spec.ray_address,
+        spec.ray_code,
+        spec.placement,
+        spec.ray_wait_s,
+        this_host_only=any(target.of_this_host_only for target in spec.targets),
+    )
 
 
 def _wait_for(show: Show) -> Callable[[str], None]:

@@ -1,12 +1,10 @@
 """What is measured next: follows from the record alone, so that a study goes on where it stopped."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from random import Random
 from typing import Final
 
 from tuner.study.spec import SearchSpec
-from tuner.study.trial import Kind, Trial
+from tuner.study.trial import Kind
 
 AGREEMENT_RATIO: Final = 0.05
 """Successive baselines that differ by no more end the burn-in."""
@@ -37,34 +35,3 @@ def burnt_in(capacities: Sequence[float], at_most: int) -> bool:
         return False
     before, last = capacities[-2:]
     return abs(last - before) <= AGREEMENT_RATIO * max(last, before)
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmStep:
-    """One measurement of the confirmation."""
-
-    round: int
-    fingerprint: str
-
-
-def confirm_steps(fingerprints: Sequence[str], rounds: int, seed: int, first_round: int = 0) -> list[ConfirmStep]:
-    """Every config once a round, in an order drawn anew for each round.
-
-    Args:
-        fingerprints: The baseline's and the winners'.
-        rounds: How many.
-        seed: Of the order.
-        first_round: Number of the first one.
-    """
-    order = Random(seed)
-    return [
-        ConfirmStep(first_round + number, fingerprint)
-        for number in range(rounds)
-        for fingerprint in order.sample(list(fingerprints), len(fingerprints))
-    ]
-
-
-def missing_steps(steps: Sequence[ConfirmStep], trials: Sequence[Trial]) -> list[ConfirmStep]:
-    """The steps that are not on record yet; one that failed is not tried again."""
-    there = {(trial.round, trial.fingerprint) for trial in trials if trial.kind is Kind.CONFIRM}
-    return [step for step in steps if (step.round, step.fingerprint) not in there]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from runners.clusters.cluster import Progress
 from runners.clusters.topics import Topic
@@ -16,6 +16,10 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.session import Session
 
+_SETTLING_S: Final = 1.5
+"""A load whose worker is gone ends when it has a window to show, within a second."""
+_SETTLING_LOOKS: Final = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Seat:
@@ -25,11 +29,13 @@ class Seat:
         runners: One per producer, on one topic.
         stored: Records in that topic; None where that can't be known.
         owned: Whether nobody else writes to it.
+        settled: As `stored`, once nobody writes any more: a worker that was lost may have left a load behind.
     """
 
     runners: tuple[Runner, ...]
     stored: Callable[[], int | None]
     owned: bool
+    settled: Callable[[], int | None] = lambda: None
 
 
 class Place(Protocol):
@@ -61,6 +67,7 @@ class ClusterPlace:
         broker_wait_s: How long a lost broker is waited for.
         tell: Told what is being done.
         sleep: Waits so many seconds; given so that tests need not.
+        overlapping: Whether a topic may still be being deleted while the next trial warms up.
     """
 
     def __init__(
@@ -70,21 +77,22 @@ class ClusterPlace:
         broker_wait_s: float,
         tell: Progress,
         sleep: Callable[[float], None],
+        overlapping: bool = False,
     ) -> None:
         self._open, self._producers, self._wait_s = open_session, producers, broker_wait_s
-        self._tell, self._sleep = tell, sleep
+        self._tell, self._sleep, self._overlapping = tell, sleep, overlapping
         self._stack = ExitStack()
         self.session = self._stack.enter_context(open_session())
 
     @contextmanager
     def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[Seat]:
         """See `Place.lease`."""
-        with self.session.lease()(workload) as topic:
+        with self.session.lease(overlapping=self._overlapping)(workload) as topic:
             # Several producers share the topic: none of them can count what is stored by its own end offsets.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
             share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
             runners = tuple(Kept(self.session.on_topic(ours, limits=share_of)) for _ in range(self._producers))
-            yield Seat(runners, lambda: self._stored(topic), topic.owned)
+            yield Seat(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:
         """See `Place.mend`."""
@@ -112,6 +120,15 @@ class ClusterPlace:
             return sum(self.session.topics.end_offsets(topic))
         except RunnerError:
             return None  # we may not read there
+
+    def _settled(self, topic: Topic) -> int | None:
+        before, stored = None, self._stored(topic)
+        for _ in range(_SETTLING_LOOKS):
+            if stored == before or not topic.owned:
+                break
+            self._sleep(_SETTLING_S)
+            before, stored = stored, self._stored(topic)
+        return stored
 
     def close(self) -> None:
         """Delete our topics and stop what we started."""

@@ -1,13 +1,22 @@
 """One record size's trials as they come: what the loop asks after each, at no more cost for thousands than for ten."""
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
 
+from objectives.drift import Drift
 from objectives.front import Front
 from objectives.metrics import Direction
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from tuner.study.results import SizeResults, baseline_metrics, on_trial, size_results
 from tuner.study.trial import Kind, State, Trial
+
+_FOLLOWED: Final = 50
+"""Newest trials of which each window is known."""
+_RECENT: Final = 30
+"""Newest baselines that drift is told from."""
 
 
 class SizeRecord:
@@ -20,7 +29,10 @@ class SizeRecord:
         self.baselines: list[Trial] = []
         self.baseline_metrics: dict[str, float] = {}
         self.kinds: dict[Kind, int] = dict.fromkeys(Kind, 0)
+        self.searched: list[Trial] = []
+        self.followed: deque[Trial] = deque(maxlen=_FOLLOWED)
         self.next_number = 0
+        self._drift: list[tuple[int, list[Drift]]] = []
         for trial in trials:
             self.add(trial)
 
@@ -32,7 +44,42 @@ class SizeRecord:
         if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
             self.baselines.append(trial)
             self.baseline_metrics = baseline_metrics(self.baselines)
+            self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
+        if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
+            self.searched.append(trial)
+        if trial.course and trial.kind is not Kind.BURN_IN:
+            self.followed.append(trial)
         on_trial(self.front, trial, self.baselines[0] if self.baselines else None)
+
+    def of_its_time(self, trial: Trial) -> Trial:
+        """The trial with its objectives compared with the baseline of its own time: what a sampler is told.
+
+        Only baselines before it count, so that a study that goes on tells what it told before.
+        """
+        drifts = self._drifts_before(trial.number)
+        if drifts is None or not any(drift.step_log for drift in drifts):
+            return trial
+        values = [
+            None if value is None else value * drift.factor(trial.number)
+            for value, drift in zip(trial.objectives, drifts, strict=True)
+        ]
+        return replace(trial, objectives=tuple(values))
+
+    def at_time_of(self, number: int, other: int, values: Sequence[float]) -> tuple[float, ...]:
+        """What another trial's objectives would be had it been measured when the trial of a number is."""
+        drifts = self._drifts_before(number)
+        if drifts is None or not any(drift.step_log for drift in drifts):
+            return tuple(values)
+        return tuple(
+            value * drift.factor(other) / drift.factor(number) for value, drift in zip(values, drifts, strict=True)
+        )
+
+    def _drifts_before(self, number: int) -> list[Drift] | None:
+        return next((drifts for before, drifts in reversed(self._drift) if before <= number), None)
+
+    def _drift_of(self, objective: Objective) -> Drift:
+        known = [trial for trial in self.baselines[-_RECENT:] if trial.metrics.get(objective.metric, 0.0) > 0]
+        return Drift.of([trial.number for trial in known], [trial.metrics[objective.metric] for trial in known])
 
     @property
     def counted(self) -> int:

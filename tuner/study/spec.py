@@ -6,17 +6,19 @@ from enum import StrEnum
 from typing import Final
 
 from objectives.scoring import Constraint, Objective
+from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import RecordSizes, Workload
 from search_spaces.guarantee import Guarantee
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import Target
+from tuner.target import Target
 
 
 class Method(StrEnum):
     """How configs are proposed."""
 
     BAYESIAN = "bayesian"
+    TPE = "tpe"
     GP = "gp"
     NSGA2 = "nsga2"
     RANDOM = "random"
@@ -132,6 +134,7 @@ class SearchSpec:
         burn_in_max: Baselines measured at most, before two agree, ahead of trial 0; 0 does without.
         grid_steps: Values per knob of a grid, where the knob does not say.
         transfer: Whether each record size starts with the front of those before it.
+        racing: Whether a trial is stopped once it is sure not to come to anything.
     """
 
     method: Method = Method.BAYESIAN
@@ -145,6 +148,7 @@ class SearchSpec:
     burn_in_max: int = 4
     grid_steps: int = 3
     transfer: bool = True
+    racing: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +156,25 @@ class ConfirmSpec:
     """How winners are measured again.
 
     Attributes:
-        rounds: Of baseline and winners in turn; 0 does without, and then no gain is claimed.
+        rounds: Of baseline and winners in turn, in any case; 0 does without, and then no gain is claimed.
+        max_rounds: The most rounds, for winners whose interval is not narrow enough before.
+        width_ratio: An interval is narrow enough when it is as wide as this, relative to its value.
         goals: Whose winners.
+        nominees: Best configs of each goal that are given second looks.
+        looks: Second looks at each.
+        ablation_rounds: Rounds in which each proven winner is measured with one knob at a time back at the baseline's
+            value; 0 does without.
+        configs: To be confirmed in place of what a search found.
     """
 
-    rounds: int = 3
+    rounds: int = 8
+    max_rounds: int = 20
+    width_ratio: float = 0.1
     goals: tuple[Goal, ...] = (Goal.THROUGHPUT, Goal.LATENCY, Goal.BALANCED)
+    nominees: int = 3
+    looks: int = 2
+    ablation_rounds: int = 2
+    configs: tuple[ProducerConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +228,9 @@ class StudySpec:
         safety: What protects the targets.
         executor: Where benchmarks run.
         ray_address: Of an existing Ray cluster; None starts Ray here.
+        ray_code: Whose code the workers of that cluster run.
+        ray_wait_s: How long its nodes are waited for.
+        placement: Zones of that cluster to measure from, dealt to the producers of a trial in turn; empty is anywhere.
     """
 
     name: str
@@ -227,6 +247,9 @@ class StudySpec:
     safety: SafetySpec = SafetySpec()
     executor: Executor = Executor.RAY
     ray_address: str | None = None
+    ray_code: Code = Code.SHIP
+    ray_wait_s: float = DEFAULT_WAIT_S
+    placement: tuple[str, ...] = ()
 
     @property
     def paced(self) -> bool:

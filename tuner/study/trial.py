@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
@@ -15,7 +15,13 @@ class Kind(StrEnum):
     BURN_IN = "burn-in"
     BASELINE = "baseline"
     SEARCH = "search"
+    SECOND_LOOK = "second-look"
     CONFIRM = "confirm"
+    ABLATION = "ablation"
+
+
+CONFIRMING_KINDS: Final = (Kind.SECOND_LOOK, Kind.CONFIRM, Kind.ABLATION)
+"""Kinds of trials after the search: what was found is measured again."""
 
 
 class State(StrEnum):
@@ -56,6 +62,10 @@ class Trial:
         round: Of the confirmation; None elsewhere.
         proposal: Index of the proposal in the search; None elsewhere.
         sampler_state: What the sampler attached, to be given back when a study is resumed.
+        stopped_early: Why it was stopped before its time, as it could not come to anything; empty when it ran to its
+            end. Its numbers are those seen until then: fit to learn from, and never of the front.
+        saved_s: Planned seconds of load that racing has spared it; below 0 where a short phase was run again in full.
+        course: By metric, its value in each measured window, of phases that ran to their end.
     """
 
     record_bytes: str
@@ -83,10 +93,13 @@ class Trial:
     round: int | None = None
     proposal: int | None = None
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
+    stopped_early: str = ""
+    saved_s: float = 0.0
+    course: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def feasible(self) -> bool:
-        """Whether it may stand on the front."""
+        """Whether it has every number that is asked for and keeps every constraint, as far as it went."""
         return (
             self.state is State.COMPLETE
             and bool(self.objectives)
@@ -115,6 +128,7 @@ class Trial:
         known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
         for name in ("objectives", "warnings"):
             known[name] = tuple(known.get(name, ()))
+        known["course"] = {name: tuple(values) for name, values in known.get("course", {}).items()}
         return cls(**known)
 
 
@@ -126,7 +140,7 @@ def guarantee_of(config: ProducerConfig) -> str:
 def _plain(value: Any) -> Any:
     match value:
         case Mapping():
-            return dict(value)
+            return {name: _plain(each) for name, each in value.items()}
         case tuple():
             return list(value)
         case _:

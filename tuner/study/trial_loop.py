@@ -6,10 +6,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean
 from typing import Final, Protocol
 
+from objectives.racing import followed
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.librdkafka.bench import Limits
 from runners.measurement import Window
@@ -17,12 +17,14 @@ from runners.workload import RecordSizes, Workload
 from tuner.strategy import Proposal
 from tuner.study.bench import PACED, SATURATED, Bench, TrialJob
 from tuner.study.budget import Budget
+from tuner.study.confirm_plan import least_steps
 from tuner.study.errors import TooManyFailures
 from tuner.study.judging import Ask, trial_of
+from tuner.study.racing import race_of
 from tuner.study.size_record import SizeRecord
 from tuner.study.spec import StudySpec
-from tuner.study.store import ResultsStore, write_progress
-from tuner.study.trial import Kind, State, Trial
+from tuner.study.store import ResultsStore
+from tuner.study.trial import CONFIRMING_KINDS, Kind, State, Trial
 
 _OVERHEAD_S: Final = 1.0
 _RECENT: Final = 20
@@ -67,7 +69,6 @@ class TrialLoop:
     Attributes:
         spec: The study's.
         store: Where trials are kept.
-        folder: The study's.
         bench: Where they are measured.
         show: Told what happens.
         poke: Called after each change of the record.
@@ -77,13 +78,13 @@ class TrialLoop:
 
     spec: StudySpec
     store: ResultsStore
-    folder: Path
     bench: Bench
     show: Show
     poke: Callable[[], None]
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
     _recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    _recent_whole_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _recent_bytes: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _failures: int = 0
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
@@ -108,7 +109,12 @@ class TrialLoop:
             self.tell_progress(standing, phase)
 
         limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
-        self.bench.submit(TrialJob(ask.proposal.config, phases, limits, ask.number, on_window, tag=ask))
+        config, racing = ask.proposal.config, self.spec.search.racing
+        metrics = followed(self.spec.objectives, self.spec.constraints) if racing else ()
+        race = race_of(self.spec, standing.record, config, ask.number) if racing and ask.kind is Kind.SEARCH else None
+        # What others are compared with must have all its numbers: a busy moment is no reason to leave some out.
+        whole = ask.kind is not Kind.SEARCH
+        self.bench.submit(TrialJob(config, phases, limits, ask.number, on_window, ask, metrics, race, whole))
 
     def finish(self) -> tuple[Ask, Trial]:
         """Wait for a trial to end, and keep it.
@@ -198,12 +204,18 @@ class TrialLoop:
         return fmean(self._recent_s) if self._recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
-        """Seconds that confirming one record size takes, at most."""
-        return self._confirm_trials() * self.mean_s()
+        """Seconds that are kept for confirming one record size: for what there is in any case."""
+        whole_s = fmean(self._recent_whole_s) if self._recent_whole_s else self.mean_s()
+        return least_steps(self.spec.confirm) * whole_s
 
     def confirm_bytes(self) -> float:
-        """Bytes that confirming one record size writes, at most."""
-        return self._confirm_trials() * self._most_bytes()
+        """Bytes that are kept for confirming one record size."""
+        return least_steps(self.spec.confirm) * self._most_bytes()
+
+    def ends_s(self) -> float | None:
+        """When the study is to end, on `time.monotonic`; None is no limit."""
+        left_s = self.budget.left_s()
+        return None if left_s is None else time.monotonic() + left_s
 
     def standing(self, ask: Ask) -> Standing:
         """How far the record size of a trial is."""
@@ -215,10 +227,9 @@ class TrialLoop:
         now = utc_now()
         left_s = standing.left_s if standing else None
         ends_at = None if left_s is None else (now + datetime.timedelta(seconds=left_s)).isoformat(timespec="seconds")
-        if standing is not None and standing.kind is Kind.CONFIRM:
+        if standing is not None and standing.kind in CONFIRMING_KINDS:
             state = "confirming"
-        write_progress(
-            self.folder,
+        self.store.set_progress(
             {
                 "pid": os.getpid(),
                 "state": state,
@@ -237,12 +248,11 @@ class TrialLoop:
         self._recent_bytes.append(trial.value_bytes)
         if trial.kind is not Kind.BURN_IN:
             self._recent_s.append(trial.duration_s)
+            # What racing spares a trial it does not spare one that confirms.
+            self._recent_whole_s.append(trial.duration_s + trial.saved_s)
 
     def _most_bytes(self) -> float:
         return max(self._recent_bytes, default=0.0)
-
-    def _confirm_trials(self) -> int:
-        return self.spec.confirm.rounds * (1 + len(self.spec.confirm.goals))
 
     def _trial_bytes(self) -> int:
         left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
@@ -255,7 +265,7 @@ class TrialLoop:
         if total is None:
             return by_time
         record = self.records[size]
-        steps = max(0, total - record.counted) + later * total - record.kinds[Kind.CONFIRM]
+        steps = max(0, total - record.counted) + later * total - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
         left_s = max(0.0, steps * self.mean_s() + (later + 1) * self.confirm_s())
         return left_s if by_time is None else min(left_s, by_time)
 

@@ -7,6 +7,16 @@ from tuner.study_file.errors import Problem, StudyFileError
 from tuner.study_file.loading import load_study, parse_study
 from tuner.study_file.schema import json_schema
 from tuner.study_file.starter import starter_text
+from tuner.study_file.used_secrets import drop_used_secrets
 from tuner.study_file.writing import study_text
 
-__all__ = ["Problem", "StudyFileError", "json_schema", "load_study", "parse_study", "starter_text", "study_text"]
+__all__ = [
+    "Problem",
+    "StudyFileError",
+    "drop_used_secrets",
+    "json_schema",
+    "load_study",
+    "parse_study",
+    "starter_text",
+    "study_text",
+]

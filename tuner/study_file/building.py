@@ -11,7 +11,6 @@ from search_spaces.record_size import check_record
 from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
 from search_spaces.values import Value
-from tuner.session import Target
 from tuner.study.spec import (
     ConfirmSpec,
     Executor,
@@ -25,6 +24,7 @@ from tuner.study_file.errors import Place, Problems
 from tuner.study_file.files import Files
 from tuner.study_file.sections import Section, StudyFile, WorkloadSection
 from tuner.study_file.targets import TargetBuilder
+from tuner.target import Target
 
 # Source: the default of max.message.bytes in Apache Kafka's topic configs.
 _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
@@ -74,7 +74,7 @@ class Builder:
             objectives=asked.objectives,
             constraints=tuple(dict.fromkeys((*asked.constraints, *file.constraints))),
             search=SearchSpec(**{**_values(file.search), "trials": self._trials()}),
-            confirm=ConfirmSpec(file.confirm.rounds, tuple(file.confirm.goals)),
+            confirm=ConfirmSpec(**{**_values(file.confirm), "goals": tuple(file.confirm.goals)}),
             tracking=TrackingSpec(**_values(file.tracking)),
             safety=SafetySpec(
                 max_bytes_per_trial=file.safety.max_bytes_per_trial,
@@ -84,6 +84,9 @@ class Builder:
             ),
             executor=file.executor.kind,
             ray_address=file.executor.ray_address,
+            ray_code=file.executor.ray_code,
+            ray_wait_s=file.executor.ray_wait,
+            placement=tuple(file.executor.placement),
         )
 
     def _trials(self) -> int | None:
@@ -109,6 +112,19 @@ class Builder:
         executor = self.file.executor
         if executor.ray_address is not None and executor.kind is not Executor.RAY:
             self._add(("executor", "ray_address"), "only `kind: ray` has an address; leave one of them out")
+        elif executor.ray_address is not None and executor.ray_address.startswith("ray://"):
+            self._add(
+                ("executor", "ray_address"),
+                "this is host:port of the head, or auto, and we run on a node of the cluster: Ray's own client can't "
+                "take streams of results",
+            )
+        if executor.placement and executor.kind is not Executor.RAY:
+            self._add(("executor", "placement"), "only `kind: ray` has zones; leave one of them out")
+        if len(executor.placement) > self.file.workload.producers:
+            self._add(
+                ("executor", "placement"),
+                "each zone that is named has a producer: raise workload.producers, or name fewer",
+            )
 
     def _check_replication(self, targets: tuple[Target, ...]) -> None:
         replication = self.file.workload.replication

@@ -37,6 +37,12 @@ def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place:
             return value
 
 
+def names_in(text: str) -> list[str]:
+    """The variables that a text refers to."""
+    inside = (_INSIDE.fullmatch(reference["inside"] or "") for reference in _REFERENCE.finditer(text))
+    return [found["name"] for found in inside if found is not None]
+
+
 def escaped(text: str) -> str:
     """The text as a study file has it when nothing in it is a reference."""
     return text.replace("${", "$${")

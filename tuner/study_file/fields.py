@@ -109,6 +109,20 @@ def flag() -> Reads:
     return Reads(read, {"type": "boolean"})
 
 
+def switch() -> Reads:
+    """On or off, or true or false."""
+
+    def read(value: object) -> bool:
+        meant = scalar(value) if isinstance(value, str) else value
+        if meant in ("on", "off"):
+            return meant == "on"
+        if not isinstance(meant, bool):
+            raise refused("this is on or off")
+        return meant
+
+    return Reads(read, {"enum": ["on", "off", True, False]})
+
+
 def text(rule: str = "this is a text", pattern: str = r"\S(.*\S)?") -> Reads:
     """A text of one line that matches a pattern."""
     compiled = re.compile(pattern, re.ASCII)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from objectives.scoring import Constraint
+from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from search_spaces.guarantee import DURABILITY
 from search_spaces.knob_change import KnobChange
@@ -45,6 +46,7 @@ _ADDRESS_RULE: Final = "an address reads host:port, or several as host:port,host
 NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 Name = Annotated[str, NAME]
+Zone = Annotated[str, fields.text("a zone has letters, digits, -, _ and .", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")]
 Text = Annotated[str, fields.text()]
 Sizes = Annotated[RecordSizes, fields.record_sizes()]
 Duration = Annotated[float, fields.seconds(0, _DAY_S)]
@@ -189,13 +191,25 @@ class SearchSection(Section):
     """Values per knob of a grid, where the knob does not say."""
     transfer: Flag = _SEARCH.transfer
     """Whether each record size starts with the best configs of those before it."""
+    racing: Annotated[bool, fields.switch()] = _SEARCH.racing
+    """Whether a trial is stopped early once it is sure not to come to anything."""
 
 
 class ConfirmSection(Section):
     """How winners are measured again, in turn with the baseline."""
 
     rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.rounds
-    """Rounds of baseline and winners; 0 does without, and then no gain is claimed."""
+    """Rounds of baseline and winners in any case; 0 does without, and then no gain is claimed."""
+    max_rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.max_rounds
+    """The most rounds, for winners whose interval is not narrow enough before."""
+    width_ratio: Annotated[float, fields.number(0, 10, above=True)] = _CONFIRM.width_ratio
+    """An interval is narrow enough when it is as wide as this, relative to its value."""
+    nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees
+    """Best configs of each goal that are given second looks, as the luckiest of the search stands first."""
+    looks: Annotated[int, fields.whole(0, 100)] = _CONFIRM.looks
+    """Second looks at each."""
+    ablation_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.ablation_rounds
+    """Rounds in which proven winners are measured with one knob at a time back at the baseline's value."""
     goals: Annotated[list[OneGoal], Field(min_length=1, max_length=len(Goal))] = list(_CONFIRM.goals)
     """Whose winners."""
 
@@ -230,7 +244,15 @@ class ExecutorSection(Section):
     kind: Annotated[Executor, fields.one_of(Executor)] = Executor.RAY
     """ray: worker processes; local: this process; simulated: no Kafka at all, to try a study out."""
     ray_address: Text | None = None
-    """Address of a Ray cluster; without it, Ray is started here."""
+    """host:port of a Ray cluster's head, or auto, on one of whose nodes this runs; without it, Ray is started here."""
+    ray_code: Annotated[Code, fields.one_of(Code)] = Code.SHIP
+    """ship: workers of that cluster run the code of this process; installed: what is installed on its nodes."""
+    ray_wait: Duration = DEFAULT_WAIT_S
+    """How long nodes of that cluster, and room on them, are waited for: seconds, or 5m."""
+    placement: Annotated[
+        list[Zone], BeforeValidator(_as_list), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
+    ] = Field(default_factory=list, validate_default=False)
+    """Zones of that cluster to measure from, dealt to the producers in turn: nodes offer the resource zone:NAME."""
 
 
 class StudyFile(Section):

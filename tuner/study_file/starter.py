@@ -62,7 +62,7 @@ objectives: balanced
 
 # How configs are proposed. Whichever limit comes first ends the study.
 search:
-  method: bayesian              # bayesian, gp, nsga2, random, quasi-random or grid
+  method: bayesian              # bayesian, tpe, gp, nsga2, random, quasi-random or grid
   trials: 60                    # per record size; left out or null beside hours, until or max_bytes: as these allow
 #  hours: 8                      # of the whole study
 #  until: "07:00"                # local time at which no new trial starts
@@ -73,10 +73,14 @@ search:
   burn_in_max: 4                # baselines ahead of the first trial, at most, until two agree
   grid_steps: 3                 # values per knob, of a grid
   transfer: true                # each record size starts with the best configs of those before it
+  racing: on                    # a trial is stopped early once it is sure not to come to anything; off does without
 
 # Winners are measured again, in turn with the baseline; only what is better with certainty is recommended.
 confirm:
-  rounds: 3                     # 0 does without, and then no gain is claimed
+  rounds: 8                     # in any case; 0 does without, and then no gain is claimed
+  max_rounds: 20                # where the gain is not yet known to within width_ratio
+  width_ratio: 0.1              # an interval as narrow as a tenth of the gain is narrow enough
+  ablation_rounds: 2            # what each change of a proven winner brings; 0 does without
   goals: [throughput, latency, balanced]
 
 # MLflow's mirror of the study.
@@ -95,7 +99,7 @@ safety:
 # Where benchmarks run.
 executor:
   kind: ray                     # ray, local (in this process) or simulated (no Kafka: tries a study out)
-#  ray_address: ray://head:10001
+#  ray_address: head:6379
 """
 
 

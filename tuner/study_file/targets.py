@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError
 from search_spaces.roles import is_secret
-from tuner.session import Target
 from tuner.study_file.errors import Place, Problems
 from tuner.study_file.files import Files
 from tuner.study_file.properties import reads_local_files
 from tuner.study_file.sections import StudyFile, TargetSection
+from tuner.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class TargetBuilder:
         """One or more; what is wrong with them is noted."""
         file = self.file
         if file.targets is None:
-            return (self._target(file.target, ("target",)),)
+            return (self.target(file.target, ("target",)),)
         if "target" in file.model_fields_set:
             self.problems.add(("targets",), "give target for one cluster or targets for several, not both")
-        targets = tuple(self._target(each, ("targets", position)) for position, each in enumerate(file.targets))
+        targets = tuple(self.target(each, ("targets", position)) for position, each in enumerate(file.targets))
         addresses = [target.bootstrap for target in targets]
         for position, address in enumerate(addresses):
             if address is not None and address in addresses[:position]:
@@ -42,7 +42,13 @@ class TargetBuilder:
                 )
         return targets
 
-    def _target(self, section: TargetSection, place: Place) -> Target:
+    def target(self, section: TargetSection, place: Place) -> Target:
+        """One of them; what is wrong with it is noted.
+
+        Args:
+            section: What the file says of it.
+            place: Where it says so.
+        """
         if section.bootstrap is None:
             for key in ("command_config", "properties", "topic", "like"):
                 if getattr(section, key):

@@ -1,0 +1,48 @@
+"""A runner of which it is known what each knob does: `linger.ms` decides the latency, the codec the throughput."""
+
+from random import Random
+
+import numpy as np
+
+from runners.histogram import Histogram
+from runners.measurement import Measurement
+from runners.runner import Watch, go_on
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.runners_tests.builders import counts, measurement
+
+LZ4_GAIN = 1.4
+_RECORDS_PER_S = 50_000.0
+_SHARES = np.linspace(0.5, 1.5, 500)
+
+
+class KnownRunner:
+    """p99 grows with `linger.ms`, lz4 sends 1.4 times as much, and nothing else matters.
+
+    Args:
+        noise_ratio: Standard deviation from run to run of throughput and latency.
+    """
+
+    def __init__(self, noise_ratio: float) -> None:
+        self._noise_ratio = noise_ratio
+        self._random = Random(1)
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """See `Runner.run`."""
+        capacity = _RECORDS_PER_S * (LZ4_GAIN if config.compression == "lz4" else 1.0) * self._noise()
+        records_per_s = min(capacity, workload.rate_records_per_s or capacity)
+        records = round(records_per_s * workload.measured_s)
+        latency_us = (1e3 + 1e3 * config.linger_ms) * self._noise() * _SHARES
+        counted = {"handed_over": records, "acknowledged": records, "transmitted": records, "stored": records}
+        return measurement(
+            config=config,
+            workload=workload,
+            duration_s=workload.measured_s,
+            records=records,
+            value_bytes=records * workload.record_sizes.mean_bytes,
+            latency=Histogram.of(latency_us.astype(np.int64)),
+            counts=counts(**counted, acks=config.acks),
+        )
+
+    def _noise(self) -> float:
+        return self._random.lognormvariate(0.0, self._noise_ratio)

@@ -1,0 +1,53 @@
+"""How good numbers are for a goal, against the baseline's."""
+
+from collections.abc import Mapping, Sequence
+from math import exp, inf, log
+from typing import Final
+
+from objectives.scoring import Objective
+from tuner.study.spec import Goal
+
+ASKS: Final[Mapping[Goal, str | None]] = {
+    Goal.THROUGHPUT: "mb_per_s",
+    Goal.LATENCY: "latency_p99_ms",
+    Goal.BALANCED: None,
+}
+"""The number that a goal is about; None is all objectives of the study."""
+
+TOLERATED_LOSS: Final = 0.9
+"""A balanced config keeps this much of the baseline in every number, however much it gains in another."""
+
+
+def goal_metrics(goal: Goal, objectives: Sequence[Objective]) -> tuple[str, ...]:
+    """The numbers that a goal is about."""
+    asked = ASKS[goal]
+    return (asked,) if asked else tuple(objective.metric for objective in objectives)
+
+
+def goal_gain(
+    goal: Goal, metrics: Mapping[str, float], baseline: Mapping[str, float], objectives: Sequence[Objective]
+) -> float | None:
+    """How many times better than the baseline for a goal, several numbers by their geometric mean; None if unknown."""
+    gains = _gains(goal, metrics, baseline, objectives)
+    if not gains:
+        return None
+    return exp(sum(log(gain) for gain in gains) / len(gains)) if min(gains) > 0 else 0.0
+
+
+def goal_rank(
+    goal: Goal, metrics: Mapping[str, float], baseline: Mapping[str, float], objectives: Sequence[Objective]
+) -> tuple[bool, float]:
+    """To sort by, the best last. A balanced config that loses much in one number stands behind all that lose little."""
+    gains = _gains(goal, metrics, baseline, objectives)
+    gain = goal_gain(goal, metrics, baseline, objectives)
+    bearable = goal is not Goal.BALANCED or (gains is not None and min(gains) >= TOLERATED_LOSS)
+    return bearable, -inf if gain is None else gain
+
+
+def _gains(
+    goal: Goal, metrics: Mapping[str, float], baseline: Mapping[str, float], objectives: Sequence[Objective]
+) -> list[float] | None:
+    names = goal_metrics(goal, objectives)
+    if any(name not in metrics or name not in baseline for name in names):
+        return None
+    return [Objective(name).gain(metrics[name], baseline[name]) for name in names]
