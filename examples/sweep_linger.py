@@ -5,7 +5,8 @@ python examples/sweep_linger.py
 
 from runners.workload import RecordSizes, Workload
 from search_spaces import ProducerConfig
-from tuner.session import Target, open_session
+from tuner.session import open_session
+from tuner.target import Target
 
 
 def main() -> None:

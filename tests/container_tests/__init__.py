@@ -1,0 +1,1 @@
+"""The container image, and the files that start it."""

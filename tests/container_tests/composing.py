@@ -1,0 +1,83 @@
+"""Compose as a program, and compose.yaml as it can be started here."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.container_tests.engine import OWN_IMAGE, has_image
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+FILE: Final = ROOT / "compose.yaml"
+POSTGRES_STAND_IN: Final = "kafka-tuner-test/postgres:stand-in"
+_KAFKA_STAND_IN: Final = ["broker", "run", "--listen", "0.0.0.0:9092", "--advertise", "kafka:9092"]
+
+
+def compose() -> list[str]:
+    """Compose's plug-in of Docker, or the older program; skips where there is neither."""
+    for words in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(words[0]) and not subprocess.run([*words, "version"], capture_output=True).returncode:
+            return words
+    pytest.skip("neither `docker compose` nor `docker-compose` is installed")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One start of a compose file.
+
+    Attributes:
+        name: Keeps it apart from others.
+        file: The file.
+        environment: Its `.env`.
+    """
+
+    name: str
+    file: Path
+    environment: Path
+
+    def run(self, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """Run a verb of Compose to its end."""
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "DOCKER_HOST")}
+        before = [*compose(), "--project-directory", str(ROOT), "--project-name", self.name]
+        before += ["--env-file", str(self.environment), "--file", str(self.file)]
+        return subprocess.run(
+            [*before, *words],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**kept, "KAFKA_TUNER_IMAGE": OWN_IMAGE},
+            stdin=subprocess.DEVNULL,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def checked(self, *words: str, timeout_s: float = 300.0) -> str:
+        """Run a verb that must end well; its standard output."""
+        ran = self.run(*words, timeout_s=timeout_s)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+
+def startable(engine: Any, folder: Path) -> Path:
+    """compose.yaml with stand-ins for the images that are not on this engine, and at ports that are free."""
+    found: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    services = found["services"]
+    services["tuner"].pop("build")
+    if not has_image(engine, services["kafka"]["image"]):
+        services["kafka"].update(image=OWN_IMAGE, command=_KAFKA_STAND_IN)
+    if not has_image(engine, services["postgres"]["image"]):
+        if not has_image(engine, POSTGRES_STAND_IN):
+            context = Path(__file__).parent / "postgres"
+            engine.images.build(path=str(context), tag=POSTGRES_STAND_IN, rm=True, network_mode="host")
+        services["postgres"]["image"] = POSTGRES_STAND_IN
+    for service in services.values():
+        if "ports" in service:
+            service["ports"] = [f"127.0.0.1::{port.rpartition(':')[2]}" for port in service["ports"]]
+    file = folder / "compose.yaml"
+    file.write_text(yaml.safe_dump(found), encoding="utf-8")
+    return file

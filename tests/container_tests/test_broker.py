@@ -1,0 +1,65 @@
+"""Our own image as broker: whoever is outside its container is sent where it can be reached."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from testcontainers.core.container import DockerContainer
+
+from runners.clusters.existing import ExistingCluster
+from runners.clusters.ports import free_ports
+from runners.clusters.topic_admin import TopicAdmin
+from runners.errors import TargetError
+from tests.container_tests.engine import OWN_IMAGE
+from tests.tuner_tests.command import arguments
+
+pytestmark = [pytest.mark.docker, pytest.mark.campaign]
+
+_PORT: Final = 9092
+_START_S: Final = 120.0
+_STUDY_S: Final = 300.0
+
+
+@pytest.fixture(scope="module")
+def bootstrap(own_image: Any) -> Iterator[str]:
+    (port,) = free_ports("0.0.0.0", 1)
+    address = f"127.0.0.1:{port}"
+    container = DockerContainer(OWN_IMAGE).with_bind_ports(_PORT, port)
+    container.with_command(["broker", "run", "--listen", f"0.0.0.0:{_PORT}", "--advertise", address])
+    try:
+        container.start()
+        deadline = time.monotonic() + _START_S
+        while True:
+            try:
+                ExistingCluster(address, timeout_s=3.0).start()
+                break
+            except TargetError:
+                assert time.monotonic() < deadline, container.get_logs()
+        yield address
+    finally:
+        container.stop()
+
+
+def test_its_health_is_told(bootstrap: str, engine: Any) -> None:
+    (container,) = engine.containers.list(filters={"ancestor": OWN_IMAGE})
+    looked = container.exec_run(["python3", "-I", "-S", "/opt/kafka-tuner/container_health.py"])
+    assert (looked.exit_code, looked.output.decode().strip()) == (0, f"listens at 0.0.0.0:{_PORT}")
+
+
+def test_a_study_of_the_quick_start_s_kind_passes(
+    bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = Path("examples/quickstart.yaml").read_text(encoding="utf-8")
+    study = tmp_path / "quickstart.yaml"
+    study.write_text(f"{text}\ntarget:\n  bootstrap: {bootstrap}\n", encoding="utf-8")
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+    words = arguments("run", str(study), "--trials", "2", "--no-mlflow")
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=_STUDY_S, stdin=subprocess.DEVNULL, check=False)
+    assert ran.returncode == 0, ran.stderr
+    for size in (100, 1000):
+        assert f"study quickstart, {size} B records, goal balanced" in ran.stdout
+    found = ExistingCluster(bootstrap).start()
+    assert [name for name in TopicAdmin(found.connection).names() if name.startswith("tuner-")] == []

@@ -1,0 +1,118 @@
+"""What is in our image, and how it runs: as nobody, without network, on a file system that can't be written."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.container_tests.conftest import Starter
+from tests.container_tests.studies import short_study
+
+pytestmark = [pytest.mark.docker, pytest.mark.campaign]
+
+_STUDY: Final = "/mine/short.yaml"
+_LARGEST_BYTES: Final = 1_600_000_000
+_SAFELY: Final = {
+    "network_mode": "none",
+    "read_only": True,
+    "tmpfs": {"/tmp": "exec,mode=1777", "/var/lib/kafka-tuner": "mode=1777"},
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges:true"],
+}
+"""As a careful operator runs it. Java unpacks its codecs into /tmp and maps them as code, hence `exec`."""
+_INTERRUPTED: Final = 130
+
+
+def ended(container: Any, timeout_s: float = 300.0) -> tuple[int, str]:
+    """Exit status and output, when it has ended."""
+    status = int(container.wait(timeout=timeout_s)["StatusCode"])
+    return status, container.logs().decode()
+
+
+def shell(start: Starter, script: str) -> str:
+    status, out = ended(start("-c", script, entrypoint=["sh"], network_mode="none"))
+    assert status == 0, out
+    return out
+
+
+def test_it_says_what_it_is(own_image: Any) -> None:
+    config = own_image.attrs["Config"]
+    labels = config["Labels"]
+    assert labels["org.opencontainers.image.title"] == "kafka-tuner"
+    assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert "unknown" not in (labels["org.opencontainers.image.version"], labels["org.opencontainers.image.revision"])
+    assert config["User"] == "10001:10001"
+    assert "/var/lib/kafka-tuner/studies" in config["Volumes"]
+    assert "container_health.py" in " ".join(config["Healthcheck"]["Test"])
+    assert own_image.attrs["Size"] < _LARGEST_BYTES
+
+
+def test_no_address_of_a_mirror_and_no_secret_is_in_its_history(own_image: Any) -> None:
+    history = json.dumps(own_image.history()) + json.dumps(own_image.attrs["Config"]["Env"])
+    for word in ("PIP_INDEX_URL", "MAVEN_REPOSITORY", "PASSWORD", "TOKEN="):
+        assert word not in history
+
+
+def test_what_only_builds_and_tests_need_is_left_out(start: Starter) -> None:
+    out = shell(
+        start,
+        "cd /opt/kafka-tuner && id -u && ls bin lib/python3*/site-packages",
+    )
+    found = out.split()
+    assert found[0] == "10001"
+    assert {"tuner", "mlflow", "ray", "psutil"} <= set(found)
+    assert not {"pip", "pytest", "mypy", "hypothesis", "testcontainers", "pyarrow", "tests"} & set(found)
+
+
+def test_its_packages_fit_together(start: Starter) -> None:
+    """What was slimmed away must not be missed: every verb, and the libraries behind them."""
+    out = shell(
+        start,
+        "tuner --help && tuner serve --help && python3 -c '"
+        "import fastapi, matplotlib.pyplot, mlflow.server, optuna, pandas, plotly.graph_objects, psycopg; "
+        "import ray, scipy.stats, sklearn.ensemble; print(chr(111) + chr(107))'",
+    )
+    assert out.rstrip().endswith("ok")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> dict[str, dict[str, str]]:
+    """A mount that holds a study file."""
+    file = tmp_path / "short.yaml"
+    file.write_text(short_study("short", "{brokers: 1}"), encoding="utf-8")
+    file.chmod(0o644)
+    return {str(file): {"bind": _STUDY, "mode": "ro"}}
+
+
+@pytest.mark.parametrize("user", ["10001:10001", "54321:54321"])
+def test_a_study_needs_no_network_and_no_rights(start: Starter, study: dict[str, dict[str, str]], user: str) -> None:
+    status, out = ended(start("run", _STUDY, user=user, volumes=study, **_SAFELY))
+    assert status == 0, out
+    assert "study short, 1000 B records, goal balanced" in out
+
+
+def test_a_study_that_is_stopped_ends_cleanly_and_goes_on_from_its_volume(
+    engine: Any, start: Starter, study: dict[str, dict[str, str]]
+) -> None:
+    volume = engine.volumes.create()
+    mounts = {volume.name: {"bind": "/var/lib/kafka-tuner/studies", "mode": "rw"}, **study}
+    try:
+        first = start("run", _STUDY, network_mode="none", volumes=mounts)
+        deadline = time.monotonic() + 180.0
+        while b"baseline 1/" not in first.logs() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        first.stop(timeout=60)  # SIGTERM; SIGKILL a minute later, which would show as 137
+        status, out = ended(first)
+        assert status == _INTERRUPTED, out
+        assert "nothing is left behind" in out
+        status, went_on = ended(start("run", _STUDY, network_mode="none", volumes=mounts))
+        assert status == 0, went_on
+        assert "study short, 1000 B records, goal balanced" in went_on
+        # What was measured and kept is not measured again.
+        assert "baseline 1/" not in went_on
+    finally:
+        for container in engine.containers.list(all=True, filters={"volume": volume.name}):
+            container.remove(force=True)
+        volume.remove()
