@@ -19,6 +19,11 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "0.5",
     ),
     "overhead": ("--real-trials", "3", "--trials", "40", "--large", "300"),
+    "simulated_agreement": (),
+    "racing": ("--seeds", "2", "--trials", "20"),
+    "samplers": ("--short",),
+    "service": ("--seconds", "20"),
+    "trust": ("--studies", "2", "--trials", "12"),
 }
 """Each program with the arguments of its short form."""
 

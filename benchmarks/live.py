@@ -1,0 +1,111 @@
+"""Whether what a real study recommended holds when it is tried again.
+
+python -m benchmarks.live STUDY [--repeats 10]
+
+For each record size of a study on an embedded broker: `tuner verify`, a process of its own, starts a new broker, burns
+it in, and measures the recommended config in turn with the defaults, two rounds with the study's phases. Each repeat
+should be better than the baseline, and inside the 95 % prediction interval that the study's confirmation gave for one
+more round.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from objectives.ratios import Ratio
+from tuner.study.errors import NoFeasibleConfig
+from tuner.study.home import find_study
+from tuner.study.recommendation import Recommendation, recommend
+from tuner.study.results import StudyResults, load_results
+from tuner.study.spec import Goal
+from tuner.study_file import load_study
+
+METRIC = {Goal.THROUGHPUT: "mb_per_s", Goal.LATENCY: "latency_p99_ms"}
+INSIDE, BETTER = 0.9, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One recommendation to try again."""
+
+    record_bytes: str
+    found: Recommendation
+    metric: str
+
+    @property
+    def stated(self) -> Ratio:
+        """The gain that the study stated."""
+        return self.found.gains[self.metric]
+
+
+def main() -> None:
+    """Try every recommendation again; exit code 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("study")
+    parser.add_argument("--repeats", type=int, default=10)
+    asked = parser.parse_args()
+    folder = find_study(asked.study)
+    results = load_results(folder)
+    spec, _ = load_study(folder / "study.yaml")
+    load = spec.workload
+    kept = []
+    for case in _cases(results):
+        gains = [
+            _again(case, load.paced.measured_s, load.paced.warmup_s, load.saturate.warmup_s)
+            for _ in range(asked.repeats)
+        ]
+        inside = sum(case.stated.repeat_low <= gain <= case.stated.repeat_high for gain in gains)
+        better = sum(gain > 1.0 for gain in gains)
+        changed = " ".join(f"{name}={value}" for name, value in case.found.config.values.items())
+        stated = case.stated
+        print(
+            f"| {case.record_bytes} | {case.found.goal} | `{changed}` | {case.metric} | {stated} | "
+            f"{stated.repeat_low:.2f} to {stated.repeat_high:.2f} | {', '.join(f'{gain:.2f}' for gain in gains)} | "
+            f"{inside} of {len(gains)} | {better} of {len(gains)} |",
+            flush=True,
+        )
+        kept.append(inside >= INSIDE * len(gains) and better == len(gains))
+    sys.exit(0 if all(kept) else 1)
+
+
+def _cases(results: StudyResults) -> list[Case]:
+    """What was proven, one goal per record size."""
+    found = []
+    for size in results.sizes:
+        for goal, metric in METRIC.items():
+            try:
+                each = recommend(results, size.record_bytes, goal)
+            except NoFeasibleConfig:
+                continue
+            if not each.is_baseline and metric in each.gains and each.gains[metric].low > 1.0:
+                found.append(Case(size.record_bytes, each, metric))
+                break
+        else:
+            print(f"{size.record_bytes} B: nothing was recommended, so there is nothing to try again", file=sys.stderr)
+    return found
+
+
+def _again(case: Case, seconds: float, *warmups: float) -> float:
+    with tempfile.TemporaryDirectory(prefix="tuner-live-") as folder:
+        file = Path(folder) / "recommended.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in case.found.config.values.items()))
+        words = ["verify", str(file), "--record-bytes", case.record_bytes, "--rounds", "2", "--max-rounds", "2"]
+        words += ["--seconds", str(seconds), "--warmup", str(max(warmups)), "--json"]
+        run = subprocess.run(
+            [str(Path(sys.executable).with_name("tuner")), *words],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        (size,) = json.loads(run.stdout)["sizes"]
+    gain: float = size["gains"][case.metric]["value"]
+    return gain
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Measures a grid of configs once, as a table that samplers can be compared on.
+
+python -m benchmarks.measured_grid FILE.csv [--minutes 8]
+
+168 configs of 1 kB records on an embedded broker, in random order, each once: a paced phase at 30 % of what the
+client's defaults carry, then a saturating one. The defaults come first, after burning in, and again after every ten
+configs. Goes on where FILE ends, so that it can be taken in parts; each part burns in anew. About 15 minutes in all,
+40 GB written.
+"""
+
+import argparse
+import csv
+import itertools
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean
+
+import confluent_kafka
+import psutil
+
+from objectives.outcome import metrics_of
+from runners.isolated import Kept, end_kept
+from runners.runner import Runner
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tuner.session import Session, open_session
+from tuner.study.schedule import burnt_in
+from tuner.target import Target
+
+LINGER_MS = ("0", "0.1", "0.5", "2", "5", "20", "100")
+BATCH_BYTES = ("16384", "131072", "1000000")
+CODECS = ("none", "snappy", "lz4", "zstd")
+IN_FLIGHT = ("1", "1000000")
+METRICS = ("mb_per_s", "latency_p50_ms", "latency_p99_ms", "latency_p999_ms", "held_rate_ratio", "delivered_ratio")
+NAMES = ("linger.ms", "batch.size", "compression.type", "max.in.flight.requests.per.connection")
+SEED, EVERY = 0, 10
+LOAD = Workload(RecordSizes.fixed(1000), compressibility_ratio=0.5, partitions=3, warmup_s=0.5, measured_s=1.5)
+RATE_RATIO = 0.3
+
+
+def main() -> None:
+    """Measure what FILE lacks, for as long as asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    asked = parser.parse_args()
+    ends_s = time.monotonic() + 60 * asked.minutes
+    order = _order()
+    done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
+    with open_session(Target(), print) as session:
+        capacity = _burn_in(session)
+        rate = _rate(asked.file) or round(RATE_RATIO * capacity, 1)
+        if not done:
+            asked.file.write_text(_head(rate))
+        with asked.file.open("a", newline="") as file:
+            out = csv.writer(file, lineterminator="\n")
+            for place in range(done, len(order)):
+                if time.monotonic() > ends_s:
+                    break
+                config = ProducerConfig.parse(
+                    {name: text for name, text in zip(NAMES, order[place], strict=True) if text}
+                )
+                found = _measured(session, config, rate)
+                out.writerow(
+                    [1000, *order[place], *(f"{found[name]:.6g}" if name in found else "" for name in METRICS)]
+                )
+                file.flush()
+                print(f"{place + 1} of {len(order)}: {' '.join(order[place])}: {found.get('mb_per_s', 0):.1f} MB/s")
+    end_kept()
+
+
+def _order() -> list[tuple[str, ...]]:
+    """All configs, shuffled, with the client's defaults (four empty cells) first and every so often."""
+    grid: list[tuple[str, ...]] = list(itertools.product(LINGER_MS, BATCH_BYTES, CODECS, IN_FLIGHT))
+    random.Random(SEED).shuffle(grid)
+    found: list[tuple[str, ...]] = []
+    for place, each in enumerate(grid):
+        found += [("", "", "", ""), each] if place % EVERY == 0 else [each]
+    return found
+
+
+@contextmanager
+def _runner(session: Session, workload: Workload) -> Iterator[Runner]:
+    with session.lease()(workload) as topic:
+        yield Kept(session.on_topic(topic))
+
+
+def _burn_in(session: Session) -> float:
+    capacities: list[float] = []
+    while not burnt_in(capacities, 5):
+        with _runner(session, LOAD) as runner:
+            capacities.append(runner.run(ProducerConfig.parse({}), LOAD).records_per_s)
+        print(f"burning in: {capacities[-1]:,.0f} records/s")
+    return fmean(capacities[-2:])
+
+
+def _measured(session: Session, config: ProducerConfig, rate: float) -> dict[str, float]:
+    paced_load = Workload(
+        LOAD.record_sizes,
+        compressibility_ratio=LOAD.compressibility_ratio,
+        partitions=LOAD.partitions,
+        warmup_s=LOAD.warmup_s,
+        measured_s=LOAD.measured_s,
+        rate_records_per_s=rate,
+    )
+    with _runner(session, paced_load) as runner:
+        return metrics_of(paced=runner.run(config, paced_load), saturated=runner.run(config, LOAD))
+
+
+def _rate(file: Path) -> float | None:
+    lines = file.read_text().splitlines() if file.exists() else []
+    return next((float(line.split(":")[1]) for line in lines if line.startswith("# rate_records_per_s")), None)
+
+
+def _head(rate: float) -> str:
+    _, librdkafka = confluent_kafka.libversion()[1], confluent_kafka.libversion()[0]
+    memory = psutil.virtual_memory().total / 1e9
+    facts = {
+        "title": "168 configs of 1 kB records on an embedded broker",
+        "source": "measured with this project: python -m benchmarks.measured_grid",
+        "client": f"librdkafka {librdkafka}",
+        "broker": "Kafka 4.3.1, one embedded broker on the same machine",
+        "machine": f"{os.cpu_count()} cores, {memory:.0f} GB, shared by broker and load, {time.strftime('%Y-%m')}",
+        "how": "each config once: paced 0.5 + 1.5 s, then saturating 0.5 + 1.5 s, on one topic; the defaults (no "
+        "properties) after every 10 configs; random order, seed 0",
+        "partitions": "3",
+        "compressibility_ratio": "0.5",
+        "rate_records_per_s": f"{rate}",
+    }
+    columns = ",".join(("record_bytes", *NAMES, *METRICS))
+    return "".join(f"# {name}: {value}\n" for name, value in facts.items()) + columns + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Whether real studies in which nothing can be gained say so.
+
+python -m benchmarks.no_ops [--studies 5] [--record-bytes 1000]
+
+Each study searches one knob that has no effect here (`batch.num.messages` above what a batch of `batch.size` can hold),
+every other being left at its default, on an embedded broker of its own. Any recommendation of a change is wrong.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from runners.workload import RecordSizes
+from search_spaces.knob_change import KnobChange
+from search_spaces.knobs import KNOBS
+from tests.campaign_tests.quiet import Quiet
+from tuner.study.recommendation import recommend
+from tuner.study.run import run_study
+from tuner.study.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.study.trial import CONFIRMING_KINDS
+
+SEARCHED = "batch.num.messages"
+NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")
+"""The first is the client's default."""
+
+
+def main() -> None:
+    """Run the studies; exit code 1 where one recommends a change."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--studies", type=int, default=5)
+    parser.add_argument("--record-bytes", type=int, default=1000)
+    asked = parser.parse_args()
+    wrong = 0
+    for seed in range(asked.studies):
+        started = time.monotonic()
+        spec = _spec(seed, asked.record_bytes)
+        with tempfile.TemporaryDirectory(prefix="tuner-no-ops-") as folder:
+            results = run_study(spec, "", Path(folder) / spec.name, Quiet())
+        changed = [goal for goal in Goal if not recommend(results, str(asked.record_bytes), goal).is_baseline]
+        wrong += bool(changed)
+        size = results.sizes[0]
+        told = "; ".join(
+            f"{metric} {ratio}" for each in size.confirmations for metric, ratio in each.gains.items() if each.goals
+        )
+        steps = sum(trial.kind in CONFIRMING_KINDS for trial in size.trials)
+        print(
+            f"study {seed}: {', '.join(map(str, changed)) or 'keep what you have'}; {len(size.trials)} trials, "
+            f"{steps} of them to confirm, {time.monotonic() - started:.0f} s; "
+            f"gains of what was tried again: {told or 'nothing was'}",
+            flush=True,
+        )
+    print(f"studies that recommend a change that is none: {wrong} of {asked.studies} (goal: none)")
+    sys.exit(1 if wrong else 0)
+
+
+def _spec(seed: int, record_bytes: int) -> StudySpec:
+    space = {name: KnobChange(off=True) for name in (knob.name for knob in KNOBS) if name != SEARCHED}
+    space[SEARCHED] = KnobChange(choices=NO_EFFECT)
+    load = WorkloadSpec(
+        (RecordSizes.fixed(record_bytes),), saturate=PhaseSpec(1.0, 1.5), paced=PhaseSpec(1.0, 1.5), seed=seed
+    )
+    return StudySpec(
+        f"no-ops-{seed}",
+        load,
+        space=space,
+        search=SearchSpec(trials=8, baseline_every=4, burn_in_max=3, seed=seed),
+        confirm=ConfirmSpec(rounds=6, max_rounds=8, nominees=1, looks=0, ablation_rounds=0),
+        executor=Executor.LOCAL,
+    )
+
+
+if __name__ == "__main__":
+    main()

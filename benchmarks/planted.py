@@ -1,0 +1,50 @@
+"""A simulated target on which the true gain of every config is known: all are alike, but for those of one region."""
+
+from dataclasses import dataclass
+
+from runners.measurement import Measurement, Origin
+from runners.runner import Answer, Watch, go_on
+from runners.simulated.course import Course, Expected, Noise, luck_of
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+
+_RECORDS_PER_S = 100_000.0
+_P50_MS = 4.0
+_SPREAD = 0.4
+_LINGER_MS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A `Runner` that computes.
+
+    Attributes:
+        noise_ratio: Standard deviation from run to run, of throughput and of latency.
+        gain: How many times better configs with lz4 that linger for at most 2 ms are in both; 1 makes all alike.
+    """
+
+    noise_ratio: float
+    gain: float = 1.0
+
+    def true_gain(self, config: ProducerConfig) -> float:
+        """How many times better than the client's defaults a config truly is, in throughput and in p99."""
+        return self.gain if config.compression == "lz4" and config.linger_ms <= _LINGER_MS else 1.0
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """See `Runner.run`."""
+        gain = self.true_gain(config)
+        course = Course(
+            Origin("simulated", "none", "simulated", "", "", 1.0),
+            config,
+            workload,
+            Expected(_RECORDS_PER_S * gain, _P50_MS / gain, _SPREAD, 0.0 if workload.rate_records_per_s else 0.9),
+            Noise.of(self.noise_ratio, 0.0, None, None),
+            luck_of(config, workload),
+        )
+        windows = []
+        for number in range(len(course.phases.ends_ns)):
+            windows.append(course.window(number))
+            if watch(windows[-1]) is Answer.STOP:
+                break
+        stopped = len(windows) < len(course.phases.ends_ns)
+        return course.measurement(windows, ("simulated, not measured",), stopped_early=stopped)

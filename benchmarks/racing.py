@@ -1,0 +1,175 @@
+"""What racing saves, and what it costs: the same simulated studies with it and without.
+
+python -m benchmarks.racing [--seeds 20] [--trials 60] [--noise 0.05] [--cluster embedded] [--record-bytes 1000]
+
+Seconds are those that the load would have taken, burn-ins and baselines included; confirming rounds, which are never
+raced, are left out. The front that a study ends with is judged by what its configs truly give, without noise.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+
+from objectives.front import hypervolume
+from objectives.repeats import t_quantile
+from objectives.scoring import Constraint
+from runners.measurement import Window
+from runners.simulated import SimulatedRunner
+from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, REMOTE
+from runners.simulated.truth import Truth
+from runners.workload import RecordSizes
+from tuner.study.results import SizeResults
+from tuner.study.run import run_study
+from tuner.study.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
+from tuner.study.trial import Kind, Trial
+from tuner.study.trial_loop import Standing
+
+CLUSTERS = {cluster.name: cluster for cluster in (EMBEDDED, REMOTE, JAVA_LAPTOP)}
+SAVED_RATIO = 0.3
+_SEEDS_APART = 1_000
+
+
+class Quiet:
+    """A `Show` that shows nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Nothing is of interest."""
+
+    def window(self, standing: Standing, phase: str, window: Window) -> None:
+        """Nor are windows."""
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """Nor is a single trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one study came to.
+
+    Attributes:
+        load_s: Seconds of load.
+        volume: True hypervolume of the front that it ended with, in gains over the baseline.
+        stopped: Trials that were stopped early.
+        searched: Trials of the search.
+        again: Trials whose paced phase was cut short and then run again in full.
+        cut_short: Members of the front whose paced phase was cut short.
+    """
+
+    load_s: float
+    volume: float
+    stopped: int
+    searched: int
+    again: int
+    cut_short: int
+
+
+def main() -> None:
+    """Run both; exit code 1 where the goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--noise", type=float, default=0.05, help="between trials and between windows")
+    parser.add_argument("--latency-noise", type=float, help="the same of latencies; that of --noise when left out")
+    parser.add_argument("--cluster", choices=CLUSTERS, default=EMBEDDED.name)
+    parser.add_argument("--record-bytes", default="1000")
+    parser.add_argument("--method", type=Method, default=Method.BAYESIAN)
+    parser.add_argument("--goal", type=Goal, default=Goal.BALANCED)
+    parser.add_argument("--constraint", help="an upper bound of the p99, in ms", type=float)
+    asked = parser.parse_args()
+    pairs = [(study(asked, seed, racing=False), study(asked, seed, racing=True)) for seed in range(asked.seeds)]
+    print(table(pairs))
+    saved = interval([1 - on.load_s / off.load_s for off, on in pairs])
+    sys.exit(0 if saved[0] >= SAVED_RATIO else 1)
+
+
+def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
+    """One simulated study."""
+    load = WorkloadSpec((RecordSizes.parse(asked.record_bytes),), seed=seed * _SEEDS_APART)
+    objectives, constraints = PRESETS[asked.goal]
+    if asked.constraint is not None:
+        constraints = (*constraints, Constraint("latency_p99_ms", at_most=True, limit=asked.constraint))
+    spec = StudySpec(
+        "racing",
+        load,
+        objectives=objectives,
+        constraints=constraints,
+        search=SearchSpec(method=asked.method, trials=asked.trials, seed=seed, racing=racing),
+        confirm=ConfirmSpec(rounds=0),
+        executor=Executor.SIMULATED,
+    )
+    cluster = CLUSTERS[asked.cluster]
+    runner = SimulatedRunner(
+        asked.noise,
+        cluster=cluster,
+        latency_noise_ratio=asked.latency_noise,
+        latency_window_noise_ratio=asked.latency_noise,
+    )
+    with tempfile.TemporaryDirectory(prefix="tuner-racing-") as folder:
+        (size,) = run_study(spec, "", Path(folder) / spec.name, Quiet(), simulated=runner).sizes
+    return outcome(size, Truth.of(load.saturating(load.record_sizes[0]), cluster))
+
+
+def outcome(size: SizeResults, truth: Truth) -> Outcome:
+    """What a study came to, in truth."""
+    searched = [trial for trial in size.trials if trial.kind is Kind.SEARCH]
+    return Outcome(
+        load_s=sum(trial.load_s for trial in size.trials),
+        volume=hypervolume([_gains(size, truth, trial) for trial in size.front_trials]),
+        stopped=sum(bool(trial.stopped_early) for trial in searched),
+        searched=len(searched),
+        again=sum(trial.saved_s < 0 for trial in searched),
+        cut_short=sum(trial.saved_s > 0 for trial in size.front_trials),
+    )
+
+
+def _gains(size: SizeResults, truth: Truth, trial: Trial) -> list[float]:
+    """What a trial's config truly gains over the baseline, in what the study optimises."""
+    gains = dict(zip(("mb_per_s", "latency_p99_ms"), truth.gains(truth.outcome(trial.config())), strict=True))
+    return [gains[objective.metric] for objective in size.objectives]
+
+
+def table(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
+    """A markdown table of both, and of their differences with intervals of 95 % over the studies."""
+    offs, ons = [off for off, _ in pairs], [on for _, on in pairs]
+    rows = [
+        ("", "without racing", "with racing", "difference"),
+        ("---", "---", "---", "---"),
+        (
+            "seconds of load",
+            f"{fmean(each.load_s for each in offs):.0f}",
+            f"{fmean(each.load_s for each in ons):.0f}",
+            _ratio([on.load_s / off.load_s - 1 for off, on in pairs]),
+        ),
+        (
+            "true hypervolume",
+            f"{fmean(each.volume for each in offs):.3f}",
+            f"{fmean(each.volume for each in ons):.3f}",
+            _ratio([on.volume / off.volume - 1 for off, on in pairs]),
+        ),
+        ("trials stopped early", "0", f"{sum(e.stopped for e in ons) / sum(e.searched for e in ons):.0%}", ""),
+        ("trials run again in full", "0", f"{sum(e.again for e in ons) / sum(e.searched for e in ons):.0%}", ""),
+        ("members of the front cut short", "0", f"{fmean(each.cut_short for each in ons):.1f}", ""),
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean, and the ends of its interval of 95 %."""
+    mean = fmean(values)
+    if len(values) < 2:
+        return mean, mean, mean
+    half = t_quantile(0.95, len(values) - 1) * stdev(values) / len(values) ** 0.5
+    return mean, mean - half, mean + half
+
+
+def _ratio(values: Sequence[float]) -> str:
+    mean, low, high = interval(values)
+    return f"{mean:+.1%} ({low:+.1%} to {high:+.1%})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""One search of one sampler, in a study's order, judged by what its configs truly give."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from benchmarks.sampler_entries import ENTRIES, OBJECTIVES, Entry
+from benchmarks.sampler_problems import DEFAULTS, Problem, Volume, before, problem_of
+from objectives.scoring import score
+from runners.workload import RecordSizes
+from tuner.strategy import Proposal
+from tuner.study.schedule import next_kind
+from tuner.study.seeds import seeds_of
+from tuner.study.size_record import SizeRecord
+from tuner.study.spec import SearchSpec, StudySpec, WorkloadSpec
+from tuner.study.trial import Kind, State, Trial, guarantee_of
+
+BEFORE_TRIALS = 40
+"""Of the record size that is searched before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What came of one search.
+
+    Attributes:
+        covered: Share of the best area after each trial.
+        ask_s: Seconds of each proposal, and of telling what came of it.
+        trials: All of them, in their order.
+    """
+
+    covered: list[float]
+    ask_s: list[float]
+    trials: list[Trial]
+
+    def trials_to(self, share: float) -> float:
+        """How many it took; infinity if it never got there."""
+        return trials_to(self.covered, share)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A search, as it is kept in files.
+
+    Attributes:
+        problem: Its name.
+        sampler: Its name.
+        seed: Of the search.
+        grid: Configs in the problem's grid.
+        covered: See `Search`.
+        ask_s: Mean seconds of a proposal.
+    """
+
+    problem: str
+    sampler: str
+    seed: int
+    grid: int
+    covered: list[float]
+    ask_s: float
+
+
+def trials_to(covered: Sequence[float], share: float) -> float:
+    """Trials until so much was covered; infinity if that never was."""
+    return next((number + 1.0 for number, reached in enumerate(covered) if reached >= share), math.inf)
+
+
+def course(task: tuple[str, str, int, int, float]) -> Course:
+    """Search as a task says: problem, sampler, seed, trials, noise."""
+    name, sampler, seed, trials, noise_ratio = task
+    problem, entry, other = _problem(name, noise_ratio), ENTRIES[sampler], before(name)
+    others: tuple[SizeRecord, ...] = ()
+    if other is not None and entry.transfer:
+        others = (_record(search(_problem(other, noise_ratio), entry, seed, BEFORE_TRIALS, ()).trials),)
+    found = search(problem, entry, seed, trials, others)
+    mean_s = float(np.mean(found.ask_s)) if found.ask_s else 0.0
+    covered = [round(each, 4) for each in found.covered]
+    return Course(name, sampler, seed, len(problem.grid()), covered, round(mean_s, 5))
+
+
+def _record(trials: Sequence[Trial]) -> SizeRecord:
+    record = SizeRecord(trials[0].record_bytes, OBJECTIVES)
+    for trial in trials:
+        record.add(trial)
+    return record
+
+
+@lru_cache
+def _problem(name: str, noise_ratio: float) -> Problem:
+    return problem_of(name, noise_ratio)
+
+
+def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SizeRecord]) -> Search:
+    """One search, in a study's order: baselines in between, seeds first."""
+    spec = StudySpec(
+        "samplers", WorkloadSpec((problem.size,)), search=SearchSpec(method=entry.method, trials=trials, seed=seed)
+    )
+    records = {RecordSizes.parse(each.record_bytes): each for each in others}
+    records[problem.size] = SizeRecord(str(problem.size), spec.objectives)
+    strategy = entry.make(problem, seed)
+    seeds = seeds_of(spec, problem.size, problem.space, records)
+    volume, best = Volume(), problem.best_volume()
+    made: list[Trial] = []
+    covered: list[float] = []
+    ask_s: list[float] = []
+    index = 0
+    while (kind := next_kind(len(made), spec.search)) is not None:
+        began_s, asked = time.perf_counter(), False
+        proposal: Proposal | None = Proposal(index, DEFAULTS, {})
+        if kind is Kind.SEARCH:
+            asked = not seeds
+            proposal = Proposal(index, seeds.pop(0), {}) if seeds else strategy.ask(index)
+            index += 1
+        if proposal is None:
+            break
+        proposed_s = time.perf_counter() - began_s
+        trial = told(problem, len(made), kind, proposal, seed)
+        made.append(trial)
+        began_s = time.perf_counter()
+        strategy.tell(trial, proposal.index if asked else None)
+        if asked:
+            ask_s.append(proposed_s + time.perf_counter() - began_s)
+        covered.append(volume.add(problem.gains(proposal.config)) / best)
+    covered += covered[-1:] * (trials - len(covered))
+    return Search(covered, ask_s, made)
+
+
+def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: int) -> Trial:
+    """What a search is told of a proposal."""
+    config = proposal.config
+    metrics = problem.metrics(config, number, seed)
+    judged = score(metrics, OBJECTIVES, ())
+    return Trial(
+        record_bytes=str(problem.size),
+        number=number,
+        kind=kind,
+        state=State.COMPLETE,
+        values=config.values,
+        fingerprint=config.fingerprint,
+        guarantee=guarantee_of(config),
+        params=proposal.params,
+        metrics=metrics,
+        objectives=judged.values,
+        violations=judged.violations,
+        proposal=proposal.index if kind is Kind.SEARCH else None,
+        sampler_state=proposal.sampler_state,
+    )
+
+
+def ask_costs_s(problem: Problem, entry: Entry, trials: int, count: int = 20) -> list[float]:
+    """Seconds of single proposals of a study that goes on after so many random trials."""
+    strategy, chance = entry.make(problem, 0), ENTRIES["random"].make(problem, 1)
+    for number in range(trials):
+        proposal = chance.ask(number) if number % 10 else Proposal(number, DEFAULTS, {})
+        assert proposal is not None
+        kind = Kind.SEARCH if number % 10 else Kind.BASELINE
+        strategy.tell(told(problem, number, kind, proposal, 0))
+    costs_s = []
+    for index in range(trials, trials + count):
+        began_s = time.perf_counter()
+        proposal = strategy.ask(index)
+        costs_s.append(time.perf_counter() - began_s)
+        assert proposal is not None
+        strategy.tell(told(problem, index, Kind.SEARCH, proposal, 0), index)
+    return costs_s

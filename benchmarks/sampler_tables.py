@@ -1,0 +1,95 @@
+"""What searches found, as tables, and whether the default keeps its promise."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from benchmarks.sampler_searches import Course, trials_to
+
+WITHIN: Final = 0.95
+LOOKS: Final = (15, 25, 40, 60)
+DEFAULT: Final = "bayesian"
+RIVALS: Final = ("random", "shuffled grid")
+RIVALS_SHARE: Final = 0.5
+GRID_SHARE: Final = 0.04
+ENOUGH_SEEDS: Final = 20
+
+
+def save(file: Path, courses: Sequence[Course]) -> None:
+    """Write searches as JSON."""
+    document = {"schema_version": 1, "searches": [asdict(each) for each in courses]}
+    file.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def load(file: Path) -> list[Course]:
+    """Read what `save` wrote."""
+    return [Course(**each) for each in json.loads(file.read_text(encoding="utf-8"))["searches"]]
+
+
+def tables(courses: Sequence[Course]) -> str:
+    """One Markdown table for each problem, samplers in the order of their first search."""
+    return "\n\n".join(
+        _table(problem, [each for each in courses if each.problem == problem])
+        for problem in dict.fromkeys(each.problem for each in courses)
+    )
+
+
+def missed(courses: Sequence[Course]) -> list[str]:
+    """Where the default misses its goal, a sentence each; only where there are seeds enough to say so."""
+    found = []
+    for problem in dict.fromkeys(each.problem for each in courses):
+        here = [each for each in courses if each.problem == problem]
+        ours = _needed(here, DEFAULT)
+        if len(ours) < ENOUGH_SEEDS:
+            continue
+        median = _quantile(ours, 0.5)
+        most = GRID_SHARE * here[0].grid
+        # A table of a few configs leaves no room: 4 % of 168 are 6 trials, and the starting points alone are 4.
+        if problem != "table" and median > most:
+            found.append(f"{problem}: {_count(median, here)} trials, which is more than {most:.0f}, 4 % of the grid")
+        for rival in RIVALS:
+            theirs = _needed(here, rival)
+            if theirs and median > RIVALS_SHARE * _quantile(theirs, 0.5):
+                found.append(f"{problem}: {_count(median, here)} trials is more than half of what {rival} needs")
+    return found
+
+
+def _table(problem: str, courses: Sequence[Course]) -> str:
+    looks = [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
+    heads = [f"trials to {WITHIN:.0%}: median (quartiles)", "reached by", *(f"area after {look}" for look in looks)]
+    lines = [
+        f"### {problem}: a grid of {courses[0].grid:,} configs",
+        "",
+        f"| sampler | {' | '.join(heads)} | ms per proposal |",
+        f"| --- |{' --- |' * len(heads)} --- |",
+    ]
+    for sampler in dict.fromkeys(each.sampler for each in courses):
+        lines.append(_line(sampler, [each for each in courses if each.sampler == sampler], looks))
+    return "\n".join(lines)
+
+
+def _line(sampler: str, courses: Sequence[Course], looks: Sequence[int]) -> str:
+    needed = [trials_to(each.covered, WITHIN) for each in courses]
+    low, median, high = (_count(_quantile(needed, share), courses) for share in (0.25, 0.5, 0.75))
+    covered = " | ".join(f"{np.median([each.covered[look - 1] for each in courses]):.2f}" for look in looks)
+    reached = sum(math.isfinite(each) for each in needed)
+    ask_ms = 1e3 * np.mean([each.ask_s for each in courses])
+    return f"| {sampler} | {median} ({low} to {high}) | {reached} of {len(courses)} | {covered} | {ask_ms:.0f} |"
+
+
+def _needed(courses: Iterable[Course], sampler: str) -> list[float]:
+    return [trials_to(each.covered, WITHIN) for each in courses if each.sampler == sampler]
+
+
+def _quantile(needed: Sequence[float], share: float) -> float:
+    """Of numbers some of which may be infinite: one that is there, the higher of two."""
+    return float(np.quantile(needed, share, method="higher"))
+
+
+def _count(trials: float, courses: Sequence[Course]) -> str:
+    return f"{trials:.0f}" if math.isfinite(trials) else f"> {len(courses[0].covered)}"

@@ -1,0 +1,96 @@
+"""How many trials samplers need: on simulated clusters whose best configs are known, and on a measured table.
+
+python -m benchmarks.samplers [--seeds 20] [--first-seed 0] [--trials 100] [--samplers "bayesian;tpe"]
+    [--problems "embedded:1000;remote:10000;table"] [--noise 0.05] [--processes 1] [--json FILE]
+python -m benchmarks.samplers --merge FILE... [--json FILE]
+python -m benchmarks.samplers --ask-at 2000
+python -m benchmarks.samplers --short
+
+A problem is a simulated cluster and a record size, `embedded:1000`; one after another record size, `embedded:1000:100`,
+where the 100 B are searched first for 40 trials, and their front is handed on; or `table`, the measured grid. A search
+counts as a study counts: trial 0 is the baseline (the client's defaults), which returns every ten trials, and samplers
+that learn begin with the starting points. Numbers are told with noise from trial to trial. A search is judged by what
+its configs truly give: by the area under its front, in logarithms of gains over the defaults, relative to the best that
+there is. Exit code 1 where 20 seeds or more show that the default misses its goal.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from benchmarks.sampler_entries import ENTRIES
+from benchmarks.sampler_problems import Problem, problem_of
+from benchmarks.sampler_searches import Course, ask_costs_s, course
+from benchmarks.sampler_tables import load, missed, save, tables
+
+PROBLEMS: Final = ("embedded:1000", "embedded:10000", "remote:1000", "remote:10000", "table")
+SHORT: Final = ("random", "shuffled grid", "quasi-random", "nsga2", "tpe", "bayesian")
+_SHORT_SEEDS: Final = 3
+_SHORT_TRIALS: Final = 30
+
+
+def main() -> None:
+    """Run the comparison, or what was asked for in its place; print Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--samplers", help="names with ; between; all that can run by default")
+    parser.add_argument("--problems", default=";".join(PROBLEMS), help="with ; between")
+    parser.add_argument("--noise", type=float, default=0.05)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="where searches are written to, to be merged")
+    parser.add_argument("--merge", type=Path, nargs="+", help="print what these files hold and search nothing")
+    parser.add_argument("--ask-at", type=int, help="only measure what a proposal costs after so many trials")
+    parser.add_argument("--short", action="store_true", help="shows that it works, not what it finds")
+    asked = parser.parse_args()
+    if asked.ask_at:
+        _print_costs(asked.ask_at)
+        return
+    if asked.short:
+        asked.seeds, asked.trials = _SHORT_SEEDS, _SHORT_TRIALS
+    names = asked.samplers.split(";") if asked.samplers else list(SHORT if asked.short else ENTRIES)
+    if unknown := [name for name in names if name not in ENTRIES]:
+        parser.error(f"samplers are {'; '.join(ENTRIES)}, not {'; '.join(unknown)}")
+    courses = [each for file in asked.merge for each in load(file)] if asked.merge else list(_courses(asked, names))
+    if asked.json:
+        save(asked.json, courses)
+    print(tables(courses))
+    if misses := missed(courses):
+        print("\n".join(misses))
+        sys.exit(1)
+
+
+def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    if "gp" in names and find_spec("torch") is None:
+        print("gp: not run, as torch is not installed", flush=True)
+        names = [name for name in names if name != "gp"]
+    tasks = [
+        (problem, name, seed, asked.trials, asked.noise)
+        for problem in asked.problems.split(";")
+        for name in names
+        for seed in seeds
+    ]
+    if asked.processes == 1:
+        yield from map(course, tasks)
+        return
+    with ProcessPoolExecutor(asked.processes) as pool:
+        yield from pool.map(course, tasks, chunksize=max(1, asked.seeds))
+
+
+def _print_costs(trials: int) -> None:
+    """What proposals cost late in a study."""
+    problem: Problem = problem_of(PROBLEMS[0], 0.05)
+    print(f"| sampler | ms per proposal after {trials:,} trials: median | greatest of 20 |\n| --- | --- | --- |")
+    for name in ("tpe", "bayesian"):
+        costs_s = sorted(ask_costs_s(problem, ENTRIES[name], trials))
+        print(f"| {name} | {1e3 * costs_s[len(costs_s) // 2]:.0f} | {1e3 * costs_s[-1]:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

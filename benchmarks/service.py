@@ -1,0 +1,275 @@
+"""How quickly the service answers many pollers at once, and whether it grows.
+
+python -m benchmarks.service [--seconds 600] [--pollers 200] [--interval 0.25] [--studies 100] [--trials 50000]
+
+Builds a store, starts `tuner serve` on it with tokens, and lets pollers in processes of their own ask for
+recommendations: each has its connection, its study and its question, asks, awaits the answer, waits for the interval,
+and asks again with `If-None-Match`, as the pipelines of a team do. All of it on this machine, so that the pollers take
+their share of its cores. They begin once the service says that it is ready, having looked at all studies. Times are
+from the first byte sent to the last one received, the first questions of each included.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from search_spaces.producer_config import ProducerConfig
+from tuner.storage.sqlite import SqliteStore
+from tuner.study.confirm_plan import Choice
+from tuner.study.results import CONFIRMING
+from tuner.study.spec import Goal
+from tuner.study.trial import Kind, State, Trial, guarantee_of
+
+P99_MS = 100.0
+GROWTH_MB = 20.0
+_CODECS = ("none", "lz4", "zstd", "gzip")
+_ROUNDS = 3
+_START_S = 90.0
+_POLLER_PROCESSES = 2
+
+
+def main() -> None:
+    """Build, serve, poll, judge; exit code 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--pollers", type=int, default=200)
+    parser.add_argument("--interval", type=float, default=0.25, help="seconds between an answer and the next question")
+    parser.add_argument("--studies", type=int, default=100)
+    parser.add_argument("--trials", type=int, default=50_000)
+    parser.add_argument("--poll", nargs=4, metavar=("PORT", "FIRST", "COUNT", "STUDIES"), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.poll:
+        port, first, count, studies = map(int, asked.poll)
+        asyncio.run(_poll(port, range(first, first + count), studies, asked.seconds, asked.interval))
+        return
+    with tempfile.TemporaryDirectory(prefix="tuner-service-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder) / "studies"
+        began = time.perf_counter()
+        for number in range(asked.studies):
+            _build(root / f"study-{number:03d}", asked.trials // asked.studies, number)
+        print(f"{asked.studies} studies with {asked.trials} trials built in {time.perf_counter() - began:.0f} s")
+        token = _run("serve", "token", "add", "pollers", root=root).strip()
+        with _served(root) as (server, port):
+            kept = _measure(asked, server, port, token)
+    sys.exit(0 if kept else 1)
+
+
+def _build(folder: Path, trials: int, seed: int) -> None:
+    """One finished study: baselines, a search, and confirming rounds of its winner."""
+    rng = np.random.default_rng(seed)
+    configs = [{}, {"linger.ms": "2", "compression.type": "lz4", "batch.size": "262144"}]
+    configs += [
+        {"linger.ms": f"{rng.uniform(0.1, 50):.1f}", "compression.type": str(rng.choice(_CODECS))} for _ in range(40)
+    ]
+    parsed = [ProducerConfig.parse(values) for values in configs]
+    guarantees = [guarantee_of(config) for config in parsed]
+    winner = Choice(
+        parsed[0].fingerprint, dict.fromkeys(Goal, (parsed[1].fingerprint,)), rounds=_ROUNDS, max_rounds=_ROUNDS
+    )
+    facts = {
+        "study_id": f"{seed:032x}", "name": folder.name, "target": "lab:9092", "record_sizes": ["1000"],
+        "objectives": ["mb_per_s", "latency_p99_ms"], "rates": {"1000": 20_000.0}, "method": "bayesian",
+        "seed": 0, "trials_per_size": trials, "started_at": "2026-03-01T20:00:00+00:00",
+        "finished_at": "2026-03-02T06:00:00+00:00", "client_version": "librdkafka 2.16.0", "broker_version": "4.3.1",
+        "tracking": {"uri": None, "experiment": None, "enabled": False}, CONFIRMING: {"1000": winner.as_json()},
+    }  # fmt: skip
+    store = SqliteStore(folder)
+    # What is measured is reading; the disk need not have it for certain.
+    store._db.execute("PRAGMA synchronous = OFF")
+    store._db.execute("BEGIN")
+    for name, value in facts.items():
+        store.set_fact(name, value)
+    confirming = 2 * _ROUNDS
+    for number in range(trials):
+        left = trials - number
+        if left <= confirming:
+            kind, which, turn = Kind.CONFIRM, left % 2, (confirming - left) // 2
+        else:
+            kind = Kind.BASELINE if number % 10 == 0 else Kind.SEARCH
+            which, turn = (0 if number % 10 == 0 else 1 + number % (len(configs) - 1)), None
+        better = 1.4 if which == 1 else 1.0 + 0.2 * (which % 5) / 5
+        mb_per_s = 80.0 * better * float(rng.normal(1, 0.02))
+        p99_ms = 10.0 / better * float(rng.normal(1, 0.02))
+        store.append(
+            Trial(
+                record_bytes="1000",
+                number=number,
+                kind=kind,
+                state=State.COMPLETE,
+                values=parsed[which].values,
+                fingerprint=parsed[which].fingerprint,
+                guarantee=guarantees[which],
+                metrics={
+                    "mb_per_s": mb_per_s, "records_per_s": mb_per_s * 1e3, "latency_p50_ms": p99_ms / 3,
+                    "latency_p99_ms": p99_ms, "latency_p999_ms": p99_ms * 1.6, "delivered_ratio": 1.0,
+                    "held_rate_ratio": 1.0, "wire_bytes_per_value_byte": 0.8,
+                },
+                objectives=(mb_per_s, p99_ms),
+                verdict="broker",
+                because="a thread of the broker wanted a core 97% of the time",
+                worker="local",
+                started_at="2026-03-01T20:00:00+00:00",
+                duration_s=30.0,
+                load_s=25.0,
+                value_bytes=mb_per_s * 13e6,
+                round=turn,
+                course={"mb_per_s": tuple(float(x) for x in rng.normal(mb_per_s, 1, 10).round(3))},
+            )
+        )  # fmt: skip
+    store._db.execute("COMMIT")
+    store.close()
+
+
+def _run(*words: str, root: Path) -> str:
+    command = [str(Path(sys.executable).with_name("tuner")), *words]
+    environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root)}
+    return subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+@contextmanager
+def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
+    """The service on that store, and its port."""
+    command = [str(Path(sys.executable).with_name("tuner")), "serve", "--port", "0", "--no-access-log"]
+    environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root)}
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            began = time.perf_counter()
+            for line in process.stderr:
+                if found := re.search(r"serving at http://127\.0\.0\.1:(\d+)", line):
+                    _await_ready(int(found[1]))
+                    print(f"ready {time.perf_counter() - began:.1f} s after its start", flush=True)
+                    yield psutil.Process(process.pid), int(found[1])
+                    break
+            else:
+                raise SystemExit("the service did not start")
+        finally:
+            process.terminate()
+
+
+def _await_ready(port: int) -> None:
+    for _ in range(int(_START_S / 0.2)):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise SystemExit("the service is not ready")
+
+
+@dataclass
+class _Seen:
+    times_s: list[float] = field(default_factory=list)
+    statuses: dict[int, int] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+
+async def _poll(port: int, pollers: range, studies: int, seconds: float, interval_s: float) -> None:
+    """All pollers of one process; prints what they saw."""
+    seen, token, ends_at = _Seen(), os.environ["KAFKA_TUNER_TOKEN"], time.perf_counter() + seconds
+    rng = np.random.default_rng(pollers.start)
+
+    async def poller(number: int) -> None:
+        goal = list(Goal)[number % 3]
+        form = ("properties", "json", "spring", "env")[number // 3 % 4]
+        path = f"/v1/recommendation?study=study-{number % studies:03d}&record_bytes=1000&goal={goal}&format={form}"
+        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n".encode()
+        await asyncio.sleep(float(rng.uniform(0, interval_s)))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        known = b""
+        try:
+            while time.perf_counter() < ends_at:
+                began = time.perf_counter()
+                writer.write(head + known + b"\r\n")
+                answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+                status = int(answer[9:12])
+                length = re.search(rb"content-length: (\d+)", answer)
+                if length:
+                    await asyncio.wait_for(reader.readexactly(int(length[1])), 30)
+                seen.times_s.append(time.perf_counter() - began)
+                seen.statuses[status] = seen.statuses.get(status, 0) + 1
+                if status == 200 and (etag := re.search(rb"etag: (\S+)", answer)):
+                    known = b"If-None-Match: " + etag[1] + b"\r\n"
+                await asyncio.sleep(interval_s)
+        except (OSError, EOFError, TimeoutError) as error:
+            seen.failures.append(repr(error))
+        finally:
+            writer.close()
+
+    await asyncio.gather(*(poller(number) for number in pollers))
+    print(json.dumps({"times_s": seen.times_s, "statuses": seen.statuses, "failures": seen.failures}))
+
+
+def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token: str) -> bool:
+    share = asked.pollers // _POLLER_PROCESSES
+    pollers = [
+        subprocess.Popen(
+            [
+                sys.executable, "-m", "benchmarks.service", "--seconds", str(asked.seconds),
+                "--interval", str(asked.interval),
+                "--poll", str(port), str(number * share), str(share), str(asked.studies),
+            ],
+            env={**os.environ, "KAFKA_TUNER_TOKEN": token},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(_POLLER_PROCESSES)
+    ]  # fmt: skip
+    first_mb, most_mb, began = server.memory_info().rss / 1e6, 0.0, time.perf_counter()
+    cpu_s = sum(server.cpu_times()[:2])
+    with ThreadPoolExecutor(_POLLER_PROCESSES) as readers:
+        # At once: a pipe that nobody reads yet would hold up a process that has much to say at its end.
+        said = [readers.submit(poller.communicate) for poller in pollers]
+        while not all(each.done() for each in said):
+            if time.perf_counter() - began > asked.seconds + _START_S:
+                for poller in pollers:
+                    poller.kill()
+                raise SystemExit("the pollers did not end")
+            most_mb = max(most_mb, server.memory_info().rss / 1e6)
+            time.sleep(1.0)
+    cpu_s = sum(server.cpu_times()[:2]) - cpu_s
+    found = [json.loads(each.result()[0]) for each in said]
+    times_ms = 1e3 * np.concatenate([each["times_s"] for each in found])
+    statuses: dict[str, int] = {}
+    for each in found:
+        for status, count in each["statuses"].items():
+            statuses[status] = statuses.get(status, 0) + count
+    failures = [text for each in found for text in each["failures"]]
+    wrong = len(failures) + sum(count for status, count in statuses.items() if status not in ("200", "304"))
+    p50, p99 = np.percentile(times_ms, (50, 99))
+    print(
+        f"{len(times_ms)} answers in {asked.seconds:.0f} s ({len(times_ms) / asked.seconds:.0f}/s) to {asked.pollers} "
+        f"pollers: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {times_ms.max():.0f} ms; by status {statuses}"
+    )
+    print(f"the server's own CPU: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
+    goals = [
+        _told("p99", p99, P99_MS, "ms"),
+        _told("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
+    ]
+    print(f"errors: {wrong} (goal: none: {'met' if not wrong else 'missed'}) {failures[:3] or ''}")
+    return all(goals) and not wrong
+
+
+def _told(what: str, value: float, goal: float, unit: str) -> bool:
+    kept = value < goal
+    print(f"{what}: {value:.1f} {unit} (goal: under {goal:g} {unit}: {'met' if kept else 'missed'})", flush=True)
+    return kept
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""How well the simulated cluster ranks configs that somebody measured.
+
+python -m benchmarks.simulated_agreement [--table FILE]... [--cluster NAME] [--points]
+
+Always compared are the thesis's tables 14 to 22, with the preset for its Java client, and the grid that we measured on
+an embedded broker, with the preset for that. A table of your own (a CSV as `runners.simulated.table` describes it) is
+compared with the embedded broker's preset, or the one named. Printed is
+Spearman's rank correlation, over all configs and as the mean within record sizes; the goal is 0.7 for each objective.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from runners.simulated.agreement import Agreement, agreements
+from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, PRESETS, SimulatedCluster
+from runners.simulated.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
+
+GOAL: Final = 0.7
+OBJECTIVES: Final = ("mb_per_s", "latency_p99_ms", "saturated_latency_mean_ms")
+"""What a study judges by, and the only latency that the thesis has. Other metrics are printed without a goal."""
+
+
+def main() -> None:
+    """Print the correlations; exit code 1 where one is below the goal, 2 where a table can't be read."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--table", type=Path, action="append", default=[], help="a measured table of your own")
+    parser.add_argument("--cluster", choices=sorted(PRESETS), default=EMBEDDED.name, help="what it is compared with")
+    parser.add_argument("--points", action="store_true", help="print every pair of values too")
+    asked = parser.parse_args()
+    try:
+        compared = [(thesis_tables(), JAVA_LAPTOP), (embedded_grid(), EMBEDDED)]
+        compared += [(MeasuredTable.load(path), PRESETS[asked.cluster]) for path in asked.table]
+    except UnreadableTable as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    met = [_shown(table, cluster, points=asked.points) for table, cluster in compared]
+    sys.exit(0 if all(met) else 1)
+
+
+def _shown(table: MeasuredTable, cluster: SimulatedCluster, *, points: bool) -> bool:
+    print(f"{table.title}: {len(table.rows)} rows, against the preset {cluster.name}")
+    print(f"  {'metric':<28} {'configs':>7} {'correlation':>12} {'within sizes':>13}")
+    found = agreements(table, cluster)
+    for each in found:
+        print(f"  {each.metric:<28} {len(each.measured):>7} {each.correlation:>12.3f} {each.within_sizes:>13.3f}")
+        if points:
+            _print_points(each)
+    judged = [each.correlation for each in found if each.metric in OBJECTIVES]
+    return bool(judged) and all(correlation >= GOAL for correlation in judged)
+
+
+def _print_points(agreement: Agreement) -> None:
+    for label, measured, simulated in zip(agreement.labels, agreement.measured, agreement.simulated, strict=True):
+        print(f"    {measured:>12.3f} measured {simulated:>12.3f} simulated  {label}")
+
+
+if __name__ == "__main__":
+    main()

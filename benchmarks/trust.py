@@ -1,0 +1,185 @@
+"""Whether recommendations can be trusted: how often none is due and one is made, is due and missed, and is off.
+
+python -m benchmarks.trust [--studies 200] [--trials 40] [--only aa-5,aa-10,power,cluster] [--processes 2]
+
+Whole studies through the driver, the store and the recommendation, with computed loads. Seeds are 0, 1, 2, ...
+
+- `aa-5`, `aa-10`: every config performs the same, with 5 % and 10 % of noise. Any recommendation is wrong.
+- `power`: a region of configs is truly 1.2 times as good, with 5 % of noise. Each study should recommend one of it.
+- `cluster`: the simulated cluster of `runners.simulated`, with 5 % of noise. Intervals should hold the true gains.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+
+from benchmarks.planted import Planted
+from objectives.scoring import Objective
+from runners.runner import Runner
+from runners.simulated import SimulatedRunner
+from runners.simulated.truth import Truth
+from runners.workload import RecordSizes
+from search_spaces.producer_config import ProducerConfig
+from tests.campaign_tests.quiet import Quiet
+from tuner.study.recommendation import recommend
+from tuner.study.run import run_study
+from tuner.study.spec import (
+    ConfirmSpec,
+    Executor,
+    Goal,
+    Method,
+    PhaseSpec,
+    SearchSpec,
+    StudySpec,
+    WorkloadSpec,
+)
+from tuner.study.trial import CONFIRMING_KINDS
+
+RECORD_BYTES = 1000
+GAIN = 1.2
+CASES: Mapping[str, tuple[float, float | None]] = {
+    "aa-5": (0.05, 1.0),
+    "aa-10": (0.10, 1.0),
+    "power": (0.05, GAIN),
+    "cluster": (0.05, None),
+}
+"""Noise, and the planted gain; None is the simulated cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One gain that a study stated.
+
+    Attributes:
+        goal: For which it was recommended.
+        metric: What got better.
+        true: The true gain.
+        low: Lower end of the stated interval.
+        value: The stated gain.
+        high: Upper end of the interval.
+        claimed: Whether the goal is about this number: it was tested, not only told.
+    """
+
+    goal: Goal
+    metric: str
+    true: float
+    low: float
+    value: float
+    high: float
+    claimed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one study came to.
+
+    Attributes:
+        told: All gains of all its recommendations; empty if it says: keep what you have.
+        confirming: Trials of the confirmation.
+    """
+
+    told: tuple[Told, ...]
+    confirming: int
+
+
+def main() -> None:
+    """Run what is asked for; exit code 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--studies", type=int, default=200)
+    parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--only", default=",".join(CASES))
+    parser.add_argument("--processes", type=int, default=2)
+    asked = parser.parse_args()
+    kept = [_case(name, asked.studies, asked.trials, asked.processes) for name in asked.only.split(",")]
+    sys.exit(0 if all(kept) else 1)
+
+
+def _case(name: str, studies: int, trials: int, processes: int) -> bool:
+    with get_context("spawn").Pool(processes) as pool:
+        found = []
+        for each in pool.imap(partial(_study, name, trials), range(studies)):
+            found.append(each)
+            if len(found) % 20 == 0:
+                print(f"  {name}: {len(found)} of {studies} studies", file=sys.stderr, flush=True)
+    recommending = [each for each in found if each.told]
+    steps = median(each.confirming for each in found)
+    print(f"\n{name}: {studies} studies of {trials} trials, seeds from 0; {steps:g} more to confirm (median)")
+    if name.startswith("aa"):
+        wrong = len(recommending) / studies
+        return _told("studies that recommend a change that is none", wrong, 0.05, at_most=True)
+    goals = [_power(found, studies)] if name == "power" else []
+    told = [each for study in recommending for each in study.told]
+    return all([*goals, _coverage("all gains told", told), _coverage("gains claimed", [t for t in told if t.claimed])])
+
+
+def _power(found: list[Found], studies: int) -> bool:
+    hit = sum(any(each.true >= GAIN for each in study.told) for study in found)
+    return _told(f"studies that recommend a config truly {GAIN} times as good", hit / studies, 0.9, at_most=False)
+
+
+def _coverage(what: str, told: list[Told]) -> bool:
+    held = sum(each.low <= each.true <= each.high for each in told) / max(1, len(told))
+    width = median((each.high - each.low) / each.value for each in told) if told else float("inf")
+    ours = _told(f"{what}: {len(told)} intervals, share that holds the true gain", held, 0.93, at_most=False)
+    return _told(f"{what}: width of the interval, median, relative to the gain", width, 0.1, at_most=True) and ours
+
+
+def _told(what: str, value: float, goal: float, *, at_most: bool) -> bool:
+    kept = value <= goal if at_most else value >= goal
+    bound = "at most" if at_most else "at least"
+    print(f"  {what}: {value:.1%} (goal: {bound} {goal:.0%}: {'met' if kept else 'missed'})")
+    sys.stdout.flush()
+    return kept
+
+
+def _study(name: str, trials: int, seed: int) -> Found:
+    noise, gain = CASES[name]
+    # Each study has a payload of its own seed, from which all its noise is drawn.
+    load = WorkloadSpec(
+        (RecordSizes.fixed(RECORD_BYTES),), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0), seed=seed * 10_000
+    )
+    spec = StudySpec(
+        f"{name}-{seed}",
+        load,
+        search=SearchSpec(method=Method.BAYESIAN, trials=trials, seed=seed, racing=False),
+        confirm=ConfirmSpec(ablation_rounds=0),
+        executor=Executor.SIMULATED,
+    )
+    runner: Runner = SimulatedRunner(noise, window_noise_ratio=0.0) if gain is None else Planted(noise, gain)
+    with tempfile.TemporaryDirectory(prefix="tuner-trust-") as folder:
+        results = run_study(spec, "", Path(folder) / spec.name, Quiet(), None, runner)
+    truth = _truths(gain, noise)
+    told = []
+    for goal in Goal:
+        found = recommend(results, str(RECORD_BYTES), goal)
+        if not found.is_baseline:
+            for metric, ratio in found.gains.items():
+                about = goal is Goal.BALANCED or metric == {Goal.THROUGHPUT: "mb_per_s"}.get(goal, "latency_p99_ms")
+                true = truth(found.config, metric)
+                told.append(Told(goal, metric, true, ratio.low, ratio.value, ratio.high, about))
+    return Found(tuple(told), sum(trial.kind in CONFIRMING_KINDS for trial in results.sizes[0].trials))
+
+
+class _truths:  # noqa: N801 - used as a function
+    """True gains over the client's defaults."""
+
+    def __init__(self, gain: float | None, noise: float) -> None:
+        self._planted = None if gain is None else Planted(noise, gain)
+        self._cluster = Truth.of(RECORD_BYTES) if gain is None else None
+
+    def __call__(self, config: ProducerConfig, metric: str) -> float:
+        if self._planted is not None:
+            return self._planted.true_gain(config)
+        assert self._cluster is not None
+        ours, theirs = self._cluster.outcome(config), self._cluster.standard
+        return Objective(metric).gain(getattr(ours, metric), getattr(theirs, metric))
+
+
+if __name__ == "__main__":
+    main()
