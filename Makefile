@@ -19,14 +19,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
-run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (6 minutes; ARGS="--trials 6")
+run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (7 minutes; ARGS="--trials 6")
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
 
 test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those without a broker)
-	$(BIN)/pytest -q -m "not campaign" $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadscope -m "not campaign" $(ARGS)
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
-	$(BIN)/pytest -q -m campaign $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadscope -m campaign $(ARGS)
 
 check: $(DEV) ## Lint, formatting, types, import rules, pins, page of the architecture, tracked files
 	$(BIN)/ruff check .
@@ -48,7 +48,7 @@ ci: ## Everything that continuous integration runs
 	.ci/run
 
 image: ## Build the container image kafka-tuner
-	docker build --tag kafka-tuner .
+	scripts/image build
 
 lock: ## Write constraints.txt anew (ARGS=--upgrade for the newest of everything)
 	scripts/lock-constraints $(ARGS)

@@ -24,7 +24,11 @@ from runners.librdkafka.bench import Limits
 from runners.places import cache_root, state_root
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import Session, Target, open_session
+from tuner.session import Session, open_session
+from tuner.target import Target
+
+OF_THE_CLUSTER: Final = frozenset({"cluster", "rights"})
+"""Findings about the user's cluster, not about this host."""
 
 _LOW_DISK_BYTES: Final = 5 * 10**9
 _COARSE_TIMER_US: Final = 1_000.0
@@ -141,7 +145,10 @@ def _load() -> Finding:
 
 
 def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Finding]:
-    """Contact a cluster and try our rights on it: one small topic is created and deleted, nothing is written."""
+    """Contact a cluster and try our rights on it; nothing is written.
+
+    One small topic is created and deleted, where the target names none of its own.
+    """
     try:
         with open_session(target, progress) as session:
             yield Finding("cluster", State.GOOD, f"{session.cluster.bootstrap} answers")
@@ -151,12 +158,19 @@ def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[F
 
 
 def _rights(session: Session) -> Finding:
+    named = session.target.topic
     try:
         with OwnedTopics(session.cluster) as topics:
-            topics.delete(topics.create(partitions=1, replication=1))
+            if named is not None:
+                topic, may = topics.describe(named), f"topic {named} may be written to"
+            else:
+                topic, may = topics.create(partitions=1, replication=1), "topics may be created, written to and deleted"
+                topics.delete(topic)
     except RunnerError as error:
-        return Finding("rights", State.WEAK, f"{error} (name a topic of yours with --topic)")
-    return Finding("rights", State.GOOD, "topics may be created and deleted")
+        return Finding("rights", State.BAD, str(error))
+    if not topic.configs:
+        may += f"; DescribeConfigs is missing, so max.message.bytes is taken to be {topic.max_message_bytes:,}"
+    return Finding("rights", State.GOOD, may)
 
 
 def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Finding]:

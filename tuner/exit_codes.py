@@ -5,7 +5,7 @@ from enum import IntEnum
 from objectives.metrics import UnusableMetric
 from runners.errors import RunnerError, SafetyStop, TargetError, WorkloadRefused
 from search_spaces.errors import ConfigError
-from tuner.study.errors import NoFeasibleConfig, StudyChanged, StudyNotFound
+from tuner.study.errors import NoFeasibleConfig, StorageMisnamed, StudyChanged, StudyNotFound
 
 
 class ExitCode(IntEnum):
@@ -24,7 +24,9 @@ class ExitCode(IntEnum):
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code that stands for an error."""
     match error:
-        case ConfigError() | WorkloadRefused() | UnusableMetric() | StudyNotFound() | StudyChanged():
+        case ConfigError() | WorkloadRefused() | UnusableMetric():
+            return ExitCode.USAGE
+        case StudyNotFound() | StudyChanged() | StorageMisnamed():
             return ExitCode.USAGE
         case NoFeasibleConfig():
             return ExitCode.NO_FEASIBLE_CONFIG

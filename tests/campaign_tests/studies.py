@@ -11,7 +11,6 @@ from runners.runner import Answer, Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import Target
 from tuner.study.spec import (
     ConfirmSpec,
     Executor,
@@ -26,6 +25,7 @@ from tuner.study.spec import (
 from tuner.study.store import SqliteStore
 from tuner.study.trial import Kind, Trial
 from tuner.study.trial_loop import Standing
+from tuner.target import Target
 
 BASELINE: Final = ProducerConfig.parse({})
 THROUGHPUT: Final = (Objective("mb_per_s"),)
@@ -42,7 +42,7 @@ def simulated_study(sizes: tuple[int, ...] = (100, 1000), *, rounds: int = 2, **
             paced=PhaseSpec(1.0, 2.0),
         ),
         search=SearchSpec(**wanted),
-        confirm=ConfirmSpec(rounds=rounds),
+        confirm=ConfirmSpec(rounds=rounds, max_rounds=rounds, nominees=1, looks=0, ablation_rounds=0),
         tracking=TrackingSpec(enabled=False),
         executor=Executor.SIMULATED,
     )
@@ -56,7 +56,7 @@ def real_study(bootstrap: str, *, trials: int, rounds: int = 0, **safety: Any) -
         workload=WorkloadSpec(record_sizes=(RecordSizes.fixed(1000),), saturate=PhaseSpec(0.3, 1.0), partitions=1),
         objectives=THROUGHPUT,
         search=SearchSpec(trials=trials, burn_in_max=1),
-        confirm=ConfirmSpec(rounds=rounds, goals=(Goal.THROUGHPUT,)),
+        confirm=ConfirmSpec(rounds, rounds, goals=(Goal.THROUGHPUT,), nominees=1, looks=0, ablation_rounds=0),
         tracking=TrackingSpec(enabled=False),
         safety=SafetySpec(**{"min_free_disk_bytes": 10**8, **safety}),
         executor=Executor.LOCAL,

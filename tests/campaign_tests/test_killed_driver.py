@@ -1,6 +1,5 @@
 """A study whose driver is stopped anywhere goes on as if it had not been."""
 
-import os
 import signal
 import subprocess
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.child import running_study, told
 from tests.campaign_tests.studies import THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
 from tuner.study.bench import PACED, SATURATED
@@ -22,12 +22,11 @@ from tuner.study.store import SqliteStore
 from tuner.study.trial import Kind, Trial
 from tuner.study.trial_loop import Standing
 
-LONG = os.environ.get("KAFKA_TUNER_CAMPAIGN") == "long"
-KILLS = 25 if LONG else 6
-TRIALS = 30 if LONG else 12
+KILLS = 25 if LONG_CAMPAIGN else 6
+TRIALS = 30 if LONG_CAMPAIGN else 12
 STEP_S = 0.003
 SEED = 20261121
-TOLD_BEFORE_A_KILL = 6 if LONG else 9
+TOLD_BEFORE_A_KILL = 6 if LONG_CAMPAIGN else 9
 TRIAL_S = 0.03
 
 

@@ -1,11 +1,14 @@
 """Studies on record that nobody ran."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from search_spaces.producer_config import ProducerConfig
+from tuner.study.confirm_plan import Choice
+from tuner.study.results import CONFIRMING
+from tuner.study.spec import Goal
 from tuner.study.store import STUDY_FILE, SqliteStore
 from tuner.study.trial import Kind, State, Trial, guarantee_of
 
@@ -59,7 +62,7 @@ def failed(number: int) -> Trial:
     return trial(number, state=State.FAILED, metrics={}, objectives=(), violations={}, error="a worker was lost")
 
 
-def confirming(found: Trial, first: int, rounds: int = 3) -> Iterator[Trial]:
+def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
     """Rounds in which a config is measured in turn with the baseline, a little apart each time."""
     for each in range(rounds):
         ours, theirs = first + 2 * each, first + 2 * each + 1
@@ -68,6 +71,15 @@ def confirming(found: Trial, first: int, rounds: int = 3) -> Iterator[Trial]:
         same: dict[str, Any] = {"values": found.values, "fingerprint": found.fingerprint}
         yield trial(ours, mb_per_s, p99_ms, kind=Kind.CONFIRM, round=each, **same)
         yield trial(theirs, kind=Kind.CONFIRM, round=each)
+
+
+def choice(trials: Iterable[Trial]) -> dict[str, Any]:
+    """What was chosen to be measured again, if these are all of its trials."""
+    again = [each for each in trials if each.kind is Kind.CONFIRM]
+    winner = next((each.fingerprint for each in again if each.values), None)
+    winners = dict.fromkeys(Goal, (winner,)) if winner else {}
+    rounds = len(again) // 2
+    return Choice(baseline().fingerprint, winners, rounds=rounds, max_rounds=rounds).as_json()
 
 
 def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
@@ -81,6 +93,7 @@ def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
     store = SqliteStore(folder)
     (folder / STUDY_FILE).write_text("study: night\nworkload:\n  record_sizes: [1000]\n", encoding="utf-8")
     usual: dict[str, Any] = {
+        CONFIRMING: {"1000": choice(trials)},
         "study_id": f"id-of-{folder.name}",
         "name": folder.name,
         "target": "embedded",

@@ -16,7 +16,8 @@ import pytest
 from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
-from tests.tracking_tests.studies import baseline, confirming, study, trial
+from tests.tracking_tests.studies import baseline, choice, confirming, study, trial
+from tuner.study.results import CONFIRMING
 from tuner.study.spec import Goal, TrackingSpec
 from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
 from tuner.tracking.session import Session
@@ -124,7 +125,9 @@ def test_a_server_that_comes_and_goes_is_caught_up_with(
     behind = sync(root / "night", TrackingSpec(uri=uri))
     assert behind.error is not None
     assert "hunter2secret" not in f"{behind}"
-    for each in confirming(best, 3):
+    again = list(confirming(best, 3))
+    store.set_fact(CONFIRMING, {"1000": choice(again)})
+    for each in again:
         store.append(each)
     with server(root, port):
         outcome = mirror.finish(PATIENCE_S)
@@ -132,7 +135,7 @@ def test_a_server_that_comes_and_goes_is_caught_up_with(
         assert recommend_from_tracking(uri, "night", "1000", Goal.BALANCED)["trial"]["number"] == 2
     store.close()
 
-    assert len(runs(client)) == 10
+    assert len(runs(client)) == 14
     assert warnings == [
         f"MLflow at http://someone:***@127.0.0.1:{port} can't be written (it does not answer): nothing is lost, the "
         "study goes on, and `tuner sync night` brings it up to date"
@@ -156,7 +159,8 @@ def test_what_is_recommended_can_be_read_from_mlflow_alone(
     record = recommend_from_tracking(uri, "night", "1000", Goal.THROUGHPUT)
     assert record["config"]["values"] == {"linger.ms": "1"}
     assert record["confirmed"]
-    assert record["gains"]["mb_per_s"]["low"] >= 2.0
+    gain = record["gains"]["mb_per_s"]
+    assert 1.9 < gain["low"] < 2.02 < gain["high"]
     json.dumps(record)
 
 

@@ -89,7 +89,8 @@ def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster)
         said = running.stderr.read()
     assert running.returncode == 130
     assert "interrupted" in said
-    assert not [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    # Python's own helpers end when they see their pipe closed: a moment after the program.
+    assert not psutil.wait_procs(children, timeout=10)[1]
     assert not [left for left in find_leftovers(broker) if left.state == "dead"]
 
 
@@ -119,7 +120,7 @@ def test_doctor_finds_host_cluster_and_rights(broker: RunningCluster) -> None:
 
 def test_doctor_fails_where_nobody_listens() -> None:
     ended = tuner("doctor", "--bootstrap", "127.0.0.1:9", "--no-ceiling")
-    assert ended.code == 1
+    assert ended.code == 3
     assert "127.0.0.1:9" in ended.out
 
 
@@ -139,6 +140,8 @@ def test_the_broker_stays_until_it_is_stopped() -> None:
     assert json.loads(tuner("broker", "status", "--json").out)["running"] is False
 
 
+@pytest.mark.campaign
+@pytest.mark.long
 def test_tools_are_compared_in_turn(broker: RunningCluster) -> None:
     words = ("--rounds", "2", "--seconds", "0.5", "--warmup", "0.5", "--record-bytes", "1000")
     ended = tuner("compare-tools", "--bootstrap", broker.bootstrap, *words, "--json")

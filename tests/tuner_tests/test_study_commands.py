@@ -65,8 +65,9 @@ def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:
     path.write_text(_STUDY.replace("trials: 6", "trials: 60"))
     many = json.loads(tuner("plan", str(path), "--json").out)
     assert [size["trials"] for size in few["sizes"]] == [6, 6]
-    assert many["seconds"] > 2 * few["seconds"]
-    assert many["bytes_at_most"] > 2 * few["bytes_at_most"]
+    each_s = (many["seconds"] - few["seconds"]) / (2 * (60 - 6))
+    assert 4.5 < each_s < 7, "two sizes of 54 trials more"
+    assert many["bytes_at_most"] / few["bytes_at_most"] == pytest.approx(many["seconds"] / few["seconds"], rel=0.01)
     path.write_text(_STUDY.replace("trials: 6", "max_bytes: 1GB, trials: 60"))
     assert json.loads(tuner("plan", str(path), "--json").out)["bytes_at_most"] == 10**9
 

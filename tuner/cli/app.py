@@ -1,9 +1,10 @@
 """The root of the command line: its verbs, and how errors end it."""
 
 import importlib
+import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Annotated, Final
 
@@ -13,6 +14,7 @@ from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.cli.console import ERR
 from tuner.exit_codes import ExitCode, exit_code_of
+from tuner.storage.chosen import STORAGE_VARIABLE
 from tuner.study.errors import StudyError
 from tuner.version import version
 
@@ -31,9 +33,13 @@ _VERBS: Final = {
     "status": "status:status",
     "front": "front:front",
     "recommend": "recommend:recommend",
+    "confirm": "confirm:confirm",
+    "verify": "verify:verify",
+    "explain": "explain:explain",
     "compare": "compare:compare",
     "report": "report:report",
     "ui": "ui:ui",
+    "serve": "serve:app",
     "sync": "sync:sync_study",
     "bench": "bench:bench",
     "broker": "broker:app",
@@ -42,18 +48,33 @@ _VERBS: Final = {
     "compare-tools": "compare_tools:compare_tools",
 }
 """Each verb with its module here and what it is called there."""
+_REMOTE: Final = {
+    **{verb: f"remote:{verb}" for verb in ("run", "status", "front", "recommend", "report")},
+    **{verb: f"remote:{verb}" for verb in ("studies", "pause", "resume", "cancel")},
+}
+"""Verbs against a service."""
+_SERVER: Final = "KAFKA_TUNER_SERVER"
 
 
 def _register(words: Sequence[str]) -> None:
     """Register the verb that is called, or all where none is: importing all of them takes half a second."""
-    called = next((word for word in words if word in _VERBS), None)
-    for verb in [called] if called else _VERBS:
-        module, _, name = _VERBS[verb].partition(":")
+    verbs = _verbs(words)
+    called = next((word for word in words if word in verbs), None)
+    for verb in [called] if called else verbs:
+        module, _, name = verbs[verb].partition(":")
         found = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=verb)
         else:
             app.command(verb)(found)
+
+
+def _verbs(words: Sequence[str]) -> Mapping[str, str]:
+    """The verbs; where a service is named, those that it knows are its own."""
+    named = any(word == "--server" or word.startswith("--server=") for word in words)
+    if named:
+        return _REMOTE
+    return {**_VERBS, **_REMOTE} if os.environ.get(_SERVER) else _VERBS
 
 
 def _print_version(wanted: bool) -> None:
@@ -67,8 +88,28 @@ def _root(
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print versions and exit.")
     ] = False,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where studies are recorded: postgresql://USER@HOST/DATABASE, shared by hosts, in place of folders "
+            "here (KAFKA_TUNER_STORAGE). Passwords belong into ~/.pgpass or PGPASSWORD.",
+        ),
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Speak to the service there instead of running and reading studies here (KAFKA_TUNER_SERVER). "
+            "Its token stands in KAFKA_TUNER_TOKEN, or in the file that KAFKA_TUNER_TOKEN_FILE names.",
+        ),
+    ] = None,
 ) -> None:
     """Take options that stand before any verb."""
+    if server is not None:
+        os.environ[_SERVER] = server
+    if storage is not None:
+        os.environ[STORAGE_VARIABLE] = storage  # for processes that we start, too
 
 
 class _Interrupted(BaseException):

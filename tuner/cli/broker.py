@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from runners.clusters.open_broker import Address, open_broker, wait_while_running
 from runners.clusters.persistent import PersistentBroker, persistent_status, start_persistent, stop_persistent
 from tuner.cli.console import OUT, say
 from tuner.cli.options import Json
@@ -30,6 +31,36 @@ def start(
         tuner broker start && tuner bench --bootstrap $(tuner broker status --json | jq -r .bootstrap)
     """
     _show(start_persistent(brokers, port=port, progress=say), as_json)
+
+
+@app.command()
+def run(
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where it listens; it asks nobody for a password.")
+    ] = "127.0.0.1:9092",
+    advertise: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Where clients are sent to; --listen, unless that is 0.0.0.0."),
+    ] = None,
+) -> None:
+    """Run one in the foreground until it is told to stop: in a container, or for a service manager.
+
+    \b
+    Example:
+        tuner broker run --listen 0.0.0.0:9092 --advertise kafka.example:9092
+    """
+    try:
+        listening = Address.parse(listen)
+        advertised = Address.parse(advertise) if advertise else listening
+        cluster = open_broker(listening, advertised)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    try:
+        running = cluster.start(say)
+        OUT.print(f"running at {advertised}; Ctrl-C ends it", markup=False, soft_wrap=True)
+        wait_while_running(running)
+    finally:
+        cluster.stop()
 
 
 @app.command()

@@ -10,7 +10,7 @@ from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftover
 from tuner.cli import options
 from tuner.cli.console import OUT, say
 from tuner.record import SCHEMA_VERSION
-from tuner.session import Target
+from tuner.target import Target
 
 
 def cleanup(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.checkup import Finding, State, check_ceiling, check_cluster, check_host
+from tuner.checkup import OF_THE_CLUSTER, Finding, State, check_ceiling, check_cluster, check_host
 from tuner.cli import options
 from tuner.cli.console import OUT, say
 from tuner.exit_codes import ExitCode
@@ -20,6 +20,12 @@ _STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.AB
 def doctor(
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(
+            help="A topic of yours that is to be written to, where we may create none.", rich_help_panel="Target"
+        ),
+    ] = None,
     ceiling: Annotated[
         bool, typer.Option(help="Measure how fast the generator goes on this host, on a broker of its own.")
     ] = True,
@@ -27,14 +33,15 @@ def doctor(
 ) -> None:
     """Say what was found: client, Java, Docker, clock, disk, cluster and rights, and the generator's ceiling here.
 
-    Exit code 1 if something will not work.
+    Exit code 1 if something will not work, 3 if it is only the cluster: it can't be reached, or refuses us.
 
     \b
     Examples:
         tuner doctor
         tuner doctor --bootstrap broker:9092 --command-config client.properties --no-ceiling
+        tuner doctor --bootstrap broker:9092 --command-config client.properties --topic scratch --no-ceiling
     """
-    target = options.target_of(bootstrap, command_config)
+    target = options.target_of(bootstrap, command_config, topic=topic)
     tell = (lambda _: None) if as_json else say
     checks: list[Iterable[Finding]] = [check_host()]
     if bootstrap is not None:
@@ -51,5 +58,6 @@ def doctor(
     if as_json:
         record = {"schema_version": SCHEMA_VERSION, "kind": "checkup", "findings": [asdict(one) for one in found]}
         typer.echo(json.dumps(record, indent=2))
-    if any(finding.state is State.BAD for finding in found):
-        raise typer.Exit(ExitCode.FAILED)
+    bad = {finding.name for finding in found if finding.state is State.BAD}
+    if bad:
+        raise typer.Exit(ExitCode.TARGET if bad <= OF_THE_CLUSTER else ExitCode.FAILED)

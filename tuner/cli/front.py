@@ -1,15 +1,17 @@
 """`tuner front`: the configs that no other dominates."""
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
+from rich.console import Console
 
 from tuner.cli import options
 from tuner.cli.console import OUT, warn
 from tuner.export.table import aligned
-from tuner.export.wording import SIMULATED, number, title
-from tuner.report.front_table import SCHEMA_VERSION, TOLD_APART, FrontRow, front_metrics, front_record, front_rows
+from tuner.export.wording import SIMULATED, title
+from tuner.report.front_table import SCHEMA_VERSION, FrontRow, front_metrics, front_notes, front_record, front_rows
 from tuner.study.home import find_study
 from tuner.study.results import SizeResults, StudyResults, load_results
 
@@ -37,8 +39,7 @@ def front(
         whole = {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
         typer.echo(json.dumps(whole, indent=2))
         return
-    for size in sizes:
-        _print(results, size)
+    show_fronts(results, sizes, OUT)
     if results.simulated:
         warn(SIMULATED)
     if not results.finished:
@@ -60,23 +61,30 @@ def chosen_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeR
     return (size,)
 
 
-def _print(results: StudyResults, size: SizeResults) -> None:
+def show_fronts(results: StudyResults, sizes: Sequence[SizeResults], out: Console) -> None:
+    """Print the fronts of some record sizes, as people read them."""
+    for size in sizes:
+        _print(results, size, out)
+
+
+def _print(results: StudyResults, size: SizeResults, out: Console) -> None:
     rows = front_rows(size)
     heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
     if not rows:
-        OUT.print(f"{heading}: nothing on the front yet", markup=False)
+        out.print(f"{heading}: nothing on the front yet", markup=False)
         return
     metrics = front_metrics(size, rows)
     head = ["trial", *(text for metric in metrics for text in (title(metric), "x base")), "bound by"]
     lines = aligned([head, *(_cells(row, metrics) for row in rows)])
-    OUT.print(heading, style="bold", markup=False)
-    OUT.print(lines[0], markup=False, soft_wrap=True)
+    out.print(heading, style="bold", markup=False)
+    out.print(lines[0], markup=False, soft_wrap=True)
     for row, line in zip(rows, lines[1:], strict=True):
-        OUT.print(line, markup=False, soft_wrap=True)
+        out.print(line, markup=False, soft_wrap=True)
         config = f"{row.trial.guarantee}; {row.changed}" if row.changed else row.trial.guarantee
-        OUT.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
-    OUT.print(f"x base: {TOLD_APART}", style="dim", markup=False)
-    OUT.print()
+        out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
+    for note in front_notes(size):
+        out.print(note.replace("x baseline:", "x base:"), style="dim", markup=False, soft_wrap=True)
+    out.print()
     for row in rows:
         for flag in row.flags:
             warn(f"trial {row.trial.number}: {flag}")
@@ -85,5 +93,5 @@ def _print(results: StudyResults, size: SizeResults) -> None:
 def _cells(row: FrontRow, metrics: list[str]) -> list[str]:
     cells = ["base" if row.is_baseline else str(row.trial.number)]
     for metric in metrics:
-        cells += [number(row.metrics.get(metric)), row.versus(metric)]
+        cells += [row.measured(metric), row.versus(metric)]
     return [*cells, row.trial.verdict + (" (!)" if row.flags else "")]

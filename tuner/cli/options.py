@@ -8,7 +8,7 @@ import typer
 from search_spaces.connection import ConnectionConfig
 from search_spaces.properties_file import parse_pairs, read_properties
 from tuner.quantities import size_bytes
-from tuner.session import Target
+from tuner.target import Target
 
 
 def parse_size(text: str) -> int:
@@ -31,7 +31,7 @@ CommandConfig = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Properties file with how to connect to it (security.protocol, sasl.*, ssl.*), in librdkafka's names.",
+        help="Properties file with how to connect to it (security.protocol, sasl.*, ssl.*); see docs/security.md.",
         rich_help_panel="Target",
     ),
 ]

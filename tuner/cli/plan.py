@@ -13,6 +13,7 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.console import OUT, say
+from tuner.study.confirm_plan import most_steps
 from tuner.study.driver import space_of
 from tuner.study.question import target_label
 from tuner.study.spec import Method, StudySpec
@@ -121,10 +122,9 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
         OUT.print(f"keeps     {', '.join(str(constraint) for constraint in spec.constraints)}", markup=False)
     for size, count in trials.items():
         many = "as many as time allows" if count is None else f"{count}"
-        confirm = spec.confirm.rounds * (1 + len(spec.confirm.goals))
         OUT.print(
             f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {max(1, spec.search.burn_in_max)} "
-            f"baselines to burn in, after it up to {confirm} to confirm",
+            f"baselines to burn in, after it up to {most_steps(spec.confirm)} to confirm",
             markup=False,
         )
     OUT.print(f"time      {_time_text(spec, seconds)}", markup=False)
@@ -164,7 +164,7 @@ def _trials(spec: StudySpec, space: SearchSpace) -> int | None:
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     each_s = spec.trial_s + _OVERHEAD_S
-    others = spec.confirm.rounds * (1 + len(spec.confirm.goals)) + max(1, spec.search.burn_in_max)
+    others = most_steps(spec.confirm) + max(1, spec.search.burn_in_max)
     by_trials = None
     if all(count is not None for count in trials.values()):
         by_trials = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)
@@ -185,6 +185,8 @@ def _bytes(spec: StudySpec, trials: dict[RecordSizes, int | None], mb_per_s: flo
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
     parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
+    if parts and spec.search.racing:
+        parts.append("or less: racing stops trials that are sure not to come to anything")
     if spec.search.until is not None:
         parts.append(f"no new trial after {spec.search.until}")
     return ", ".join(parts) or "until you stop it"

@@ -1,5 +1,6 @@
 """`tuner recommend`: the config to use, in the form that you paste."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -7,31 +8,36 @@ import typer
 
 from search_spaces.java import LABEL, translate_to_java
 from tuner.cli.console import say, warn
-from tuner.export import TRANSLATED, Format, export, export_all, recommendation_of, size_name
+from tuner.export import TRANSLATED, Format, export, export_all, recommendation_of
 from tuner.export.wording import KEEP, NO_GAIN
 from tuner.study.errors import NoFeasibleConfig
-from tuner.study.home import find_study
+from tuner.study.home import find_study, size_name
 from tuner.study.recommendation import Conditions, Recommendation
 from tuner.study.recommendation import recommend as recommendation
 from tuner.study.results import load_results
 from tuner.study.spec import Goal
 
+RecordBytes = Annotated[
+    str | None,
+    typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
+]
+AskedGoal = Annotated[Goal, typer.Option(help="What the config is to be best at.")]
+MaxP99Ms = Annotated[
+    float | None,
+    typer.Option("--max-p99-ms", min=0, metavar="X", help="Only configs whose p99 latency stays below this."),
+]
+MinMbPerS = Annotated[
+    float | None,
+    typer.Option("--min-mb-per-s", min=0, metavar="Y", help="Only configs that carry as many megabytes a second."),
+]
+
 
 def recommend(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
-    record_bytes: Annotated[
-        str | None,
-        typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
-    ] = None,
-    goal: Annotated[Goal, typer.Option(help="What the config is to be best at.")] = Goal.BALANCED,
-    max_p99_ms: Annotated[
-        float | None,
-        typer.Option("--max-p99-ms", min=0, metavar="X", help="Only configs whose p99 latency stays below this."),
-    ] = None,
-    min_mb_per_s: Annotated[
-        float | None,
-        typer.Option("--min-mb-per-s", min=0, metavar="Y", help="Only configs that carry as many megabytes a second."),
-    ] = None,
+    record_bytes: RecordBytes = None,
+    goal: AskedGoal = Goal.BALANCED,
+    max_p99_ms: MaxP99Ms = None,
+    min_mb_per_s: MinMbPerS = None,
     form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TABLE,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it there instead of to standard output.")
@@ -59,6 +65,15 @@ def recommend(
         found, missing = _recorded(study, record_bytes, goal, conditions)
     if not found:
         raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
+    show_found(found, form, output)
+    if tracking_uri is None and output is None and form is Format.TABLE:
+        say(f"why: {_why(study, record_bytes, goal, conditions)}")
+    if missing:
+        raise NoFeasibleConfig("; ".join(missing))
+
+
+def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
+    """Print recommendations, or write them, and say what to know before using them."""
     if output is None:
         typer.echo(export_all(found, form), nl=False)
     else:
@@ -67,8 +82,6 @@ def recommend(
         _weaknesses(each, form)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
         warn(f"{len(found)} configs follow each other, one per record size: take one, or choose with --record-bytes")
-    if missing:
-        raise NoFeasibleConfig("; ".join(missing))
 
 
 def _recorded(
@@ -99,6 +112,18 @@ def _tracked(uri: str, study: str, record_bytes: str | None, goal: Goal, conditi
             "--min-mb-per-s, but does not; MLflow keeps one per goal, the study's folder has the whole front"
         )
     return found
+
+
+def _why(study: str, record_bytes: str | None, goal: Goal, conditions: Conditions) -> str:
+    """The command that explains what this one recommended."""
+    asked = (
+        ("--record-bytes", record_bytes),
+        ("--goal", goal if goal is not Goal.BALANCED else None),
+        ("--max-p99-ms", conditions.max_p99_ms),
+        ("--min-mb-per-s", conditions.min_mb_per_s),
+    )
+    given = [word for option, value in asked if value is not None for word in (option, str(value))]
+    return shlex.join(["tuner", "explain", study, *given])
 
 
 def _write(found: list[Recommendation], form: Format, output: Path) -> None:

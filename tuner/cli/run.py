@@ -1,6 +1,7 @@
 """`tuner run`: search for the best configs; goes on where it stopped."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +16,14 @@ from tuner.cli.sync import report
 from tuner.export import Format, export_all
 from tuner.export.record import recommendation_record
 from tuner.quantities import clock_time
+from tuner.report.raced import Raced
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.home import study_folder
 from tuner.study.recommendation import Recommendation, recommend
 from tuner.study.results import StudyResults
 from tuner.study.run import run_study
 from tuner.study.spec import Executor, Goal, Method, SearchSpec, StudySpec
-from tuner.study_file import load_study, parse_study, study_text
+from tuner.study_file import drop_used_secrets, load_study, parse_study, study_text
 from tuner.tracking import Mirror
 
 _SCHEMA_VERSION = 1
@@ -117,35 +119,41 @@ def run(
     spec = _adjusted(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
     folder = study_folder(spec.name)
     silent = quiet or as_json
-    results = _run(spec, text, folder, mlflow=mlflow, silent=silent)
-    recommendations = _recommendations(results)
+    results = run_shown(spec, text, folder, mlflow=mlflow, silent=silent)
+    found = recommendations(results)
     if as_json:
         record = {
             "schema_version": _SCHEMA_VERSION,
             "kind": "study",
             "name": spec.name,
             "folder": str(folder),
-            "recommendations": [recommendation_record(each) for each in recommendations],
+            "recommendations": [recommendation_record(each) for each in found],
         }
         typer.echo(json.dumps(record, indent=2))
     else:
-        OUT.print(export_all(recommendations, Format.TABLE), markup=False, soft_wrap=True, end="")
+        OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
             _next_steps(spec, folder)
-    if not recommendations:
+    if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
 
 
-def _run(spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool) -> StudyResults:
+def run_shown(
+    spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True
+) -> StudyResults:
+    """Run a study before the user's eyes, with its mirror and its report; arguments as `run_study` has them."""
     # Deferred: `tuner --help` needs neither.
     from tuner.report.bundle import write_study
 
+    drop_used_secrets(text, os.environ)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
     mirror = Mirror(folder, tracking, warn, extra_artifacts=report)
     with StudyView(quiet=silent) as view:
         if not silent:
             say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
-        results = run_study(spec, text, folder, view, mirror if tracking.enabled else None)
+        results = run_study(spec, text, folder, view, mirror if tracking.enabled else None, searching=searching)
+        if raced := str(Raced.of(trial for size in results.sizes for trial in size.trials)):
+            view.say(raced)
         view.say("writing the report")
         write_study(results)
     return results
@@ -204,7 +212,7 @@ def _adjusted(
     return replace(spec, search=search, executor=executor or spec.executor, ray_address=ray_address or spec.ray_address)
 
 
-def _recommendations(results: StudyResults) -> list[Recommendation]:
+def recommendations(results: StudyResults) -> list[Recommendation]:
     """One per record size: for the first goal for which something is better than the baseline."""
     metrics = [objective.metric for objective in results.objectives]
     goals = [Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY]

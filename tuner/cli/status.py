@@ -17,9 +17,10 @@ from tuner.cli import options
 from tuner.cli.console import OUT
 from tuner.export.wording import number, title
 from tuner.report.status import SizeStatus, Status, StudyState, status_of
+from tuner.storage.chosen import storage_at
 from tuner.study.home import find_study
 from tuner.study.results import results_of
-from tuner.study.store import SqliteStore, read_progress
+from tuner.study.store import ResultsStore
 
 _POLL_S: Final = 2.0
 
@@ -46,10 +47,10 @@ def status(
     elif watch and OUT.is_terminal:
         with Live(console=OUT, auto_refresh=False) as live:
             for found in seen:
-                live.update(_shown(found), refresh=True)
+                live.update(shown(found), refresh=True)
     else:
         for found in seen:
-            OUT.print(_shown(found))
+            OUT.print(shown(found))
 
 
 def _statuses(folder: Path) -> Iterator[Status]:
@@ -57,12 +58,12 @@ def _statuses(folder: Path) -> Iterator[Status]:
 
     The record is read again only when a trial has ended: looking on must not disturb what is measured.
     """
-    store = SqliteStore(folder, create=False)
+    store = storage_at().read(folder)
     try:
         results = results_of(store, folder)
         last, shown = _last(store, sum(len(size.trials) for size in results.sizes)), None
         while True:
-            found = status_of(results, read_progress(folder), datetime.now(UTC))
+            found = status_of(results, store.progress(), datetime.now(UTC))
             if found != shown:
                 yield found
             if not found.running:
@@ -76,11 +77,12 @@ def _statuses(folder: Path) -> Iterator[Status]:
         store.close()
 
 
-def _last(store: SqliteStore, after: int) -> int:
+def _last(store: ResultsStore, after: int) -> int:
     return max((sequence for sequence, _ in store.trials(after)), default=after)
 
 
-def _shown(found: Status) -> RenderableType:
+def shown(found: Status) -> RenderableType:
+    """A status as people read it."""
     parts: list[RenderableType] = [Text(_headline(found), style="bold")]
     if found.doing:
         parts.append(Text(f"now: {found.doing}"))
@@ -95,6 +97,7 @@ def _shown(found: Status) -> RenderableType:
         table.add_row(Text(size.record_bytes), *map(str, counts))
     parts.append(table)
     parts += [Text(f"best so far, {size.record_bytes} B: {_best(size)}") for size in found.sizes if size.best]
+    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in found.sizes if str(size.raced)]
     if found.behind_mlflow:
         parts.append(Text(f"MLflow is {found.behind_mlflow} trials behind", style="dim"))
     parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in found.failures]

@@ -87,7 +87,7 @@ def _line(standing: Standing, trial: Trial) -> str:
     place = f"{record.counted}{of}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
         place = f"round {trial.round + 1}"
-    head = f"{record.record_bytes:>6} B  {trial.kind:<8} {place:<7}"
+    head = f"{record.record_bytes:>6} B  {trial.kind:<11} {place:<8}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
@@ -103,6 +103,8 @@ def _remark(standing: Standing, trial: Trial) -> str:
     if missed:
         # What was not measured for having missed something else is no news beside it.
         return f"misses {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
+    if trial.stopped_early:
+        return "stopped early"
     on_front = "on the front: " if trial.number in standing.record.front and trial.kind is Kind.SEARCH else ""
     changes = [f"{name}={value}" for name, value in trial.values.items() if trial.kind is Kind.SEARCH]
     more = f" and {len(changes) - _CHANGES_SHOWN} more" if len(changes) > _CHANGES_SHOWN else ""

@@ -11,9 +11,9 @@ from tuner.cli import options
 from tuner.cli.console import ERR, OUT
 from tuner.exit_codes import ExitCode
 from tuner.record import SCHEMA_VERSION
+from tuner.storage.chosen import storage_at
 from tuner.study.home import find_study
 from tuner.study.results import load_results
-from tuner.study.store import SqliteStore
 from tuner.tracking import SyncOutcome, sync, tracking_of
 
 TrackingUri = Annotated[
@@ -40,7 +40,7 @@ def sync_study(
         tuner sync overnight --tracking-uri http://mlflow.example:5000
     """
     folder = find_study(study)
-    store = SqliteStore(folder, create=False)
+    store = storage_at().read(folder)
     try:
         tracking = tracking_of(store.facts(), tracking_uri)
     finally:

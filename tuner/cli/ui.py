@@ -9,10 +9,10 @@ import typer
 
 from tuner.cli.console import OUT, say
 from tuner.cli.sync import TrackingUri
+from tuner.storage.chosen import storage_at
 from tuner.study.errors import StudyNotFound
 from tuner.study.home import find_study, studies_root
 from tuner.study.spec import TrackingSpec
-from tuner.study.store import SqliteStore
 from tuner.tracking import Place, tracking_of
 from tuner.tracking.client import QUIET
 
@@ -53,7 +53,7 @@ def _place(study: str | None, uri: str | None) -> Place:
     if study is None:
         return Place.of(TrackingSpec(uri=uri), studies_root())
     folder = find_study(study)
-    store = SqliteStore(folder, create=False)
+    store = storage_at().read(folder)
     try:
         return Place.of(tracking_of(store.facts(), uri), folder.parent)
     finally:

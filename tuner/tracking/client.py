@@ -26,6 +26,7 @@ _IMPATIENT: Final = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
 _REASON_CHARACTERS: Final = 300
+_DATABASE_S: Final = 10
 
 
 def connect(place: Place) -> "MlflowClient":
@@ -34,7 +35,20 @@ def connect(place: Place) -> "MlflowClient":
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
 
+    if place.uri.startswith("postgresql"):
+        _await_database(place.uri)
     return MlflowClient(tracking_uri=place.uri)
+
+
+def _await_database(uri: str) -> None:
+    """Ask the database once: MLflow itself would ask for an hour where nobody answers, and can't be told not to."""
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool, connect_args={"connect_timeout": _DATABASE_S})
+    try:
+        engine.connect().close()
+    finally:
+        engine.dispose()
 
 
 def experiment_id(client: "MlflowClient", place: Place, name: str) -> str:

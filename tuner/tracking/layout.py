@@ -146,6 +146,8 @@ class SizeView:
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *_METRICS))
         points = [Point(name, trial.metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
         points.append(Point("duration_s", trial.duration_s, 0, at_ms))
+        if trial.saved_s:
+            points.append(Point("saved_s", trial.saved_s, 0, at_ms))
         for objective in self.study.objectives:
             gain = self.size.gain(trial, objective.metric)
             if gain is not None:
@@ -181,7 +183,12 @@ class SizeView:
         }
 
     def _trial_tags(self, trial: Trial) -> dict[str, str]:
-        told = {"tuner.verdict": trial.verdict, "tuner.error": trial.error, "tuner.worker": trial.worker}
+        told = {
+            "tuner.verdict": trial.verdict,
+            "tuner.error": trial.error,
+            "tuner.worker": trial.worker,
+            "tuner.stopped_early": trial.stopped_early,
+        }
         return {
             KEY_TAG: self.trial_key(trial),
             "tuner.trial": str(trial.number),

@@ -2,14 +2,17 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tuner.study.errors import StudyError
+from tuner.storage.chosen import storage_at
+from tuner.storage.protocols import Storage
+from tuner.study.errors import StorageUnreachable, StudyError
 from tuner.study.spec import TrackingSpec
-from tuner.study.store import SqliteStore
+from tuner.study.store import ResultsStore
 from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.client import reason
 from tuner.tracking.errors import ReportFailed, TrackingBusy
@@ -19,6 +22,10 @@ from tuner.tracking.session import Report
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 1.0
 _LAST_RETRY_S: Final = 60.0
+# A pass reads the whole record, which grows, with the cores with which the driver proposes, and may send.
+_SHARE: Final = 0.1
+"""Of the time, at most, that catching up takes while the study runs."""
+_LONGEST_REST_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,7 @@ def sync(
     on_progress: Callable[[int, int], None] = lambda _, __: None,
     *,
     extra_artifacts: Report | None = None,
+    storage: Storage | None = None,
 ) -> SyncOutcome:
     """Make MLflow show what a study's record holds, and return when it does, or can't.
 
@@ -52,22 +60,23 @@ def sync(
         tracking: Where MLflow is.
         on_progress: Told how many trials are shown, and of how many.
         extra_artifacts: Makes the report that is put beside the runs.
+        storage: Where the study is recorded; the one in force by default.
 
     Raises:
         StudyNotFound: The folder holds no study.
         RecordDamaged: Its record can't be opened.
+        StorageUnreachable: The shared storage does not answer.
     """
     place = Place.of(tracking, folder.parent)
-    store = SqliteStore(folder, create=False)
+    store = (storage or storage_at()).read(folder)
     work = CatchingUp(store, folder, tracking, extra_artifacts, on_progress)
     try:
         error = work.attempt(settle=True)
+        behind = _behind(store, work.shown)
     finally:
         work.close()
         store.close()
-    return SyncOutcome(
-        len(work.written), _behind(folder, work.shown), place.shown, reason(error, place) if error else None
-    )
+    return SyncOutcome(len(work.written), behind, place.shown, reason(error, place) if error else None)
 
 
 class Mirror:
@@ -78,6 +87,7 @@ class Mirror:
         tracking: Where MLflow is.
         on_warning: Told once, in one sentence, when MLflow can't be written; called from the mirror's thread.
         extra_artifacts: Makes the report that is put beside the runs at the end.
+        storage: Where the study is recorded; the one in force by default.
     """
 
     def __init__(
@@ -87,7 +97,9 @@ class Mirror:
         on_warning: Callable[[str], None],
         *,
         extra_artifacts: Report | None = None,
+        storage: Storage | None = None,
     ) -> None:
+        self._storage = storage or storage_at()
         self._folder, self._tracking, self._report = folder, tracking, extra_artifacts
         self._on_warning = on_warning
         self._place = Place.of(tracking, folder.parent)
@@ -115,12 +127,19 @@ class Mirror:
         self._thread.join(timeout_s)
         self._given_up.set()
         late = f"it was not up to date within {timeout_s:g} s" if self._thread.is_alive() else None
-        behind = _behind(self._folder, self._shown)
+        try:
+            store = self._storage.read(self._folder)
+            try:
+                behind = _behind(store, self._shown)
+            finally:
+                store.close()
+        except StorageUnreachable as error:  # a study that has ended well must not fail by this
+            return SyncOutcome(self._runs_written, 0, self._place.shown, str(error))
         return SyncOutcome(self._runs_written, behind, self._place.shown, self._error or late)
 
     def _run(self) -> None:
         try:
-            store = SqliteStore(self._folder, create=False)
+            store = self._storage.read(self._folder)
         except StudyError as error:
             self._error = str(error)
             self._on_warning(f"MLflow will not show the study: {error}")
@@ -136,7 +155,7 @@ class Mirror:
         retry_s, warned = 0.0, False
         while not self._given_up.is_set():
             self._wait(retry_s)
-            ending = self._ending.is_set()
+            ending, began_s = self._ending.is_set(), time.monotonic()
             error = work.attempt(settle=ending)
             self._runs_written, self._shown = len(work.written), work.shown
             self._error = reason(error, self._place) if error else None
@@ -146,6 +165,8 @@ class Mirror:
                 return
             if error is None:
                 retry_s = 0.0
+                took_s = time.monotonic() - began_s
+                self._ending.wait(min(took_s * (1 / _SHARE - 1), _LONGEST_REST_S))
                 continue
             retry_s = min(max(_FIRST_RETRY_S, 2 * retry_s), _LAST_RETRY_S)
             if not warned and not isinstance(error, TrackingBusy):
@@ -172,9 +193,5 @@ class Mirror:
         return not self._given_up.is_set()
 
 
-def _behind(folder: Path, shown: int) -> int:
-    store = SqliteStore(folder, create=False)
-    try:
-        return max(0, len(store.trials()) - shown)
-    finally:
-        store.close()
+def _behind(store: ResultsStore, shown: int) -> int:
+    return max(0, len(store.trials()) - shown)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
+from tuner.storage.url import MASK, secrets_in
 from tuner.study.spec import TrackingSpec
 
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
@@ -61,9 +62,8 @@ class Place:
 
     def masked(self, text: str) -> str:
         """A text in which the URI's password can't be read."""
-        password = urlsplit(self.uri).password
-        for secret in (password, unquote(password)) if password else ():
-            text = text.replace(secret, "***")
+        for secret in secrets_in(self.uri):
+            text = text.replace(secret, MASK)
         return text
 
 

@@ -1,6 +1,5 @@
 """One stretch of work on a study's mirror: connected, with what MLflow holds at hand."""
 
-import fcntl
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from tuner.tracking.writer import Known, Writer
 Report = Callable[[Path, Path], None]
 """Makes a study's report: takes its folder, and the folder to fill."""
 
-_LOCK_FILE: Final = "mlflow-mirror.lock"
+_WRITING: Final = "mlflow-mirror"
 _FILES_TAG: Final = "tuner.files"
 _LATENCY_TAG: Final = "tuner.histograms"
 
@@ -53,15 +52,13 @@ class Session:
         self._store, self._folder, self._goes_on = store, folder, goes_on
         self._place = Place.of(tracking, folder.parent)
         self._told: dict[str, str] = {}
-        self._lock = (folder / _LOCK_FILE).open("a")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
+        lock = store.hold(_WRITING)
+        if lock is None:
             raise TrackingBusy(
                 f"one process at a time may write the mirror of {folder.name}, but its run or another "
                 "`tuner sync` is doing it; it catches up by itself"
-            ) from None
+            )
+        self._lock = lock
         try:
             facts = store.facts()
             self._client = connect(self._place)

@@ -1,0 +1,6 @@
+"""Whether the campaign's tests run in their long form: more kills, more combinations."""
+
+import os
+from typing import Final
+
+LONG_CAMPAIGN: Final = os.environ.get("KAFKA_TUNER_CAMPAIGN") == "long"

@@ -1,0 +1,91 @@
+"""The service, its studies' processes and its readers are killed at random, and everything ends complete."""
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+
+from tests.campaign_form import LONG_CAMPAIGN
+from tests.campaign_tests.studies import on_record
+from tests.service_tests.serving import Serving, eventually, of_studies, serving, state_of, study_file
+from tuner.study.errors import StudyError
+from tuner.study.results import load_results
+
+KILLS = 30 if LONG_CAMPAIGN else 6
+STUDIES = 3
+TRIALS = 200 if LONG_CAMPAIGN else 60
+
+
+def test_whatever_is_killed_everything_ends_complete(tmp_path: Path) -> None:
+    root, rng, kills = tmp_path / "studies", random.Random(7), Counter[str]()
+    names = [f"study-{number}" for number in range(STUDIES)]
+    brings = Brings(root)
+    with serving(root) as served:
+        for name in names:
+            served.client.submit(study_file(name, trials=TRIALS))
+    while sum(kills.values()) < KILLS and not _all_complete(root, names):
+        with serving(root) as served:
+            while sum(kills.values()) < KILLS and not _all_complete(root, names):
+                time.sleep(rng.uniform(0.5, 4.0))
+                what = rng.choice(("service", "study", "study", "reader"))
+                if what == "service":
+                    served.kill()
+                    kills[what] += 1
+                    break
+                found = _of(what, served)
+                if found is not None and (what != "study" or brings(found, names)):
+                    found.kill()
+                    kills[what] += 1
+    with serving(root) as served:
+        for name in names:
+            eventually(lambda name=name: state_of(served, name) == "complete", 240)  # type: ignore[misc]
+    for name in names:
+        assert load_results(root / name).finished
+        # `on_record` also sees to it that no trial is there twice.
+        searched = [trial for trial in on_record(root / name) if trial.kind in ("baseline", "search")]
+        assert len(searched) == TRIALS
+    assert eventually(lambda: not of_studies(root))
+    report = os.environ.get("KAFKA_TUNER_KILLS")
+    if report:
+        Path(report).write_text(f"{dict(kills)}\n")
+
+
+class Brings:
+    """Spares a study that was killed before it brought anything: after some such ends the service gives it up."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._before: dict[str, int] = {}
+
+    def __call__(self, process: psutil.Process, names: list[str]) -> bool:
+        """Whether its record has grown since it was killed last; only then it may be killed again."""
+        try:
+            words = process.cmdline()
+            name = next((name for name in names if name in words), None)
+            if name is None or (ended := len(on_record(self._root / name))) <= self._before.get(name, -1):
+                return False
+        except (psutil.Error, StudyError):
+            return False
+        self._before[name] = ended
+        return True
+
+
+def _all_complete(root: Path, names: list[str]) -> bool:
+    try:
+        return all(load_results(root / name).finished for name in names)
+    except Exception:  # noqa: BLE001 - not begun yet
+        return False
+
+
+def _of(what: str, served: Serving) -> psutil.Process | None:
+    for process in of_studies(served.root):
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if ("tuner.service.reader" in words) == (what == "reader") and "-m" in words:
+            return process
+    return None

@@ -1,0 +1,75 @@
+"""The service's pages in a real browser. Needs Chromium (Debian: chromium)."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.report_tests.studies import write_study
+from tests.service_tests.serving import Serving, ended, serving, study_file
+
+_BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_PAGE_TIMEOUT_S = 120.0
+
+pytestmark = pytest.mark.skipif(_BROWSER is None, reason="no Chromium is installed (Debian: apt install chromium)")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("pages")
+    root = folder / "studies"
+    root.mkdir()
+    write_study(root / "overnight", facts={"target": "<script>alert(1)</script>"})
+    config = folder / "service.yaml"
+    config.write_text('mlflow: {url: "https://mlflow.example/?a=1&b=2"}\n')
+    with serving(root, "--config", str(config)) as found:
+        found.client.submit(study_file("first"))
+        assert ended(found, "first") == "complete"
+        yield found
+
+
+def test_all_studies_are_listed_with_their_fronts(served: Serving, tmp_path: Path) -> None:
+    page, said = _page(f"{served.url}/", tmp_path)
+    for text in ("overnight", "first", "complete", "recorded", "mlflow.example"):
+        assert text in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script" not in page
+    assert "Content Security Policy" not in said
+
+
+def test_a_study_has_its_page_and_its_picture(served: Serving, tmp_path: Path) -> None:
+    page, said = _page(f"{served.url}/studies/overnight", tmp_path)
+    assert "1000 B records" in page
+    assert "/v1/recommendation?study=overnight" in page
+    assert "Content Security Policy" not in said
+    picture = tmp_path / "page.png"
+    _run(tmp_path, f"--screenshot={picture}", f"{served.url}/studies/overnight")
+    # A page whose picture did not load is a few kilobytes of text.
+    assert picture.stat().st_size > 40_000
+
+
+def test_the_report_works_in_its_cage(served: Serving, tmp_path: Path) -> None:
+    page, _ = _page(f"{served.url}/v1/studies/overnight/report", tmp_path)
+    assert page.count("js-plotly-plot") >= 3
+
+
+def _page(url: str, scratch: Path) -> tuple[str, str]:
+    """The page as it stands once its scripts have run, and what the browser said of it."""
+    ran = _run(scratch, "--dump-dom", url)
+    return ran.stdout, ran.stderr
+
+
+def _run(scratch: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    assert _BROWSER is not None
+    return subprocess.run(
+        [
+            _BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,1400",
+            f"--user-data-dir={scratch / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=20000", *words,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=_PAGE_TIMEOUT_S,
+        check=True,
+    )  # fmt: skip

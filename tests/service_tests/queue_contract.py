@@ -1,0 +1,247 @@
+"""What every `JobQueue` keeps to, as a class of tests that each implementation's tests inherit."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
+
+import pytest
+
+from tuner.service.errors import JobNotFound, NameTaken, WrongMove
+from tuner.service.job import ACTIVE, Job, JobState, Submission
+from tuner.service.queue import JobQueue
+
+Open = Callable[[], JobQueue]
+"""Opens the same queue once more; all are closed after the test."""
+
+LONG_S = 3600.0
+
+
+def submission(name: str, *targets: str, digest: str = "d", text: str = "study: x\n") -> Submission:
+    return Submission(name, digest, text, targets or ("lab",), "ci")
+
+
+def claimed(queue: JobQueue, owner: str = "a", *, at_once: int = 1, lease_s: float = LONG_S) -> Job:
+    job = queue.claim(owner, at_once=at_once, lease_s=lease_s)
+    assert job is not None
+    return job
+
+
+class JobQueueContract:
+    """Subclasses name the implementation in `covers`, and open queues that share their studies."""
+
+    covers: ClassVar[type]
+
+    @pytest.fixture
+    def reopen(self) -> Open:
+        """Give the means to open the test's queue, again and again."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def queue(self, reopen: Open) -> JobQueue:
+        return reopen()
+
+    def test_a_new_queue_is_empty(self, queue: JobQueue) -> None:
+        assert isinstance(queue, self.covers)
+        assert queue.jobs() == []
+        assert queue.counts() == {}
+        assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
+        assert queue.renew("a", lease_s=LONG_S) == []
+
+    def test_what_was_submitted_is_there_for_every_other_connection(self, queue: JobQueue, reopen: Open) -> None:
+        text = "study: größer\n# 🦄 ${PASSWORD}\n"
+        job, new = queue.submit(submission("first", "lab", "other", text=text))
+        assert new
+        assert (job.number, job.name, job.state) == (1, "first", JobState.QUEUED)
+        assert job.targets == ("lab", "other")
+        assert (job.submitted_by, job.owner, job.crashes, job.note) == ("ci", "", 0, "")
+        assert job.submitted_at == job.changed_at
+        again = reopen()
+        assert again.find("first") == job
+        assert again.study_file("first") == text
+        assert again.jobs() == [job]
+
+    def test_the_same_study_again_is_the_same_study(self, queue: JobQueue) -> None:
+        first, _ = queue.submit(submission("first"))
+        claimed(queue)
+        again, new = queue.submit(submission("first"))
+        assert not new
+        assert again.number == first.number
+        assert again.state is JobState.RUNNING
+        assert len(queue.jobs()) == 1
+
+    def test_another_study_of_the_same_name_is_refused(self, queue: JobQueue) -> None:
+        first, _ = queue.submit(submission("first"))
+        with pytest.raises(NameTaken, match="first"):
+            queue.submit(submission("first", digest="other", text="other"))
+        assert queue.find("first") == first
+        assert queue.study_file("first") == "study: x\n"
+
+    def test_what_is_not_there(self, queue: JobQueue) -> None:
+        for ask in (queue.find, queue.study_file, lambda name: queue.move(name, JobState.PAUSED)):
+            with pytest.raises(JobNotFound, match="nobody"):
+                ask("nobody")
+
+    def test_studies_run_in_the_order_they_came(self, queue: JobQueue) -> None:
+        for name in ("first", "second"):
+            queue.submit(submission(name))
+        job = claimed(queue)
+        assert (job.name, job.state, job.owner) == ("first", JobState.RUNNING, "a")
+        assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
+        queue.move("first", JobState.COMPLETE, owner="a")
+        assert claimed(queue).name == "second"
+
+    def test_each_target_has_so_many_studies_at_once(self, queue: JobQueue) -> None:
+        queue.submit(submission("one", "lab"))
+        queue.submit(submission("both", "lab", "other"))
+        queue.submit(submission("two", "other"))
+        queue.submit(submission("three", "lab"))
+        assert claimed(queue).name == "one"
+        assert claimed(queue).name == "two"
+        assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
+        assert claimed(queue, at_once=2).name == "both"
+
+    @pytest.mark.parametrize("state", [JobState.PAUSING, JobState.CANCELLING])
+    def test_a_study_that_stops_still_has_its_target(self, queue: JobQueue, state: JobState) -> None:
+        queue.submit(submission("first"))
+        queue.submit(submission("second"))
+        claimed(queue)
+        queue.move("first", state)
+        assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
+
+    def test_no_study_is_claimed_twice(self, reopen: Open) -> None:
+        queues = [reopen() for _ in range(4)]
+        for number in range(20):
+            queues[0].submit(submission(f"s{number}", f"target{number}"))
+
+        def all_of(owner: int) -> list[str]:
+            found = []
+            while (job := queues[owner].claim(str(owner), at_once=1, lease_s=LONG_S)) is not None:
+                assert job.owner == str(owner)
+                found.append(job.name)
+            return found
+
+        with ThreadPoolExecutor(len(queues)) as pool:
+            found = [name for names in pool.map(all_of, range(len(queues))) for name in names]
+        assert sorted(found) == sorted(f"s{number}" for number in range(20))
+
+    def test_one_of_many_submits_the_study(self, reopen: Open) -> None:
+        queues = [reopen() for _ in range(4)]
+        with ThreadPoolExecutor(len(queues)) as pool:
+            outcomes = list(pool.map(lambda queue: queue.submit(submission("first")), queues))
+        assert sorted(new for _, new in outcomes) == [False, False, False, True]
+
+    def test_a_study_whose_lease_ran_out_goes_to_the_next(self, queue: JobQueue, reopen: Open) -> None:
+        queue.submit(submission("first"))
+        claimed(queue, "dead", lease_s=0.0)
+        queue.move("first", JobState.PAUSING)
+        other = reopen()
+        job = claimed(other, "b")
+        assert (job.name, job.state, job.owner) == ("first", JobState.PAUSING, "b")
+        assert other.claim("c", at_once=1, lease_s=LONG_S) is None
+        assert queue.renew("dead", lease_s=LONG_S) == []
+        with pytest.raises(WrongMove, match="b"):
+            queue.move("first", JobState.PAUSED, owner="dead")
+        assert queue.move("first", JobState.PAUSED, owner="b").state is JobState.PAUSED
+
+    def test_a_renewed_lease_is_kept(self, queue: JobQueue) -> None:
+        for name in ("first", "second", "third"):
+            queue.submit(submission(name, name))
+        claimed(queue, "a", lease_s=0.0)
+        assert [job.name for job in queue.renew("a", lease_s=LONG_S)] == ["first"]
+        assert claimed(queue, "b").name == "second"
+        assert claimed(queue, "a").name == "third"
+        assert [job.name for job in queue.renew("a", lease_s=LONG_S)] == ["first", "third"]
+
+    def test_what_is_no_longer_active_is_nobodys(self, queue: JobQueue) -> None:
+        queue.submit(submission("first"))
+        claimed(queue, "a", lease_s=0.0)
+        queue.move("first", JobState.COMPLETE)
+        assert queue.renew("a", lease_s=LONG_S) == []
+        assert queue.claim("b", at_once=1, lease_s=LONG_S) is None
+
+    def test_a_study_put_back_waits_its_delay(self, queue: JobQueue) -> None:
+        queue.submit(submission("first"))
+        queue.submit(submission("second"))
+        claimed(queue)
+        job = queue.move("first", JobState.QUEUED, owner="a", note="it crashed", crashes=1, delay_s=LONG_S)
+        assert (job.state, job.note, job.crashes) == (JobState.QUEUED, "it crashed", 1)
+        assert claimed(queue).name == "second"
+        queue.move("second", JobState.COMPLETE)
+        assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
+
+    def test_a_study_put_back_keeps_its_turn_and_its_count(self, queue: JobQueue) -> None:
+        queue.submit(submission("first"))
+        queue.submit(submission("second"))
+        claimed(queue)
+        queue.move("first", JobState.QUEUED, note="it crashed", crashes=2)
+        job = claimed(queue)
+        assert (job.name, job.crashes, job.note) == ("first", 2, "")
+
+    @pytest.mark.parametrize("to", list(JobState))
+    @pytest.mark.parametrize("state", list(JobState))
+    def test_only_some_states_follow_a_state(self, queue: JobQueue, state: JobState, to: JobState) -> None:
+        """The table once more, told from the user's side."""
+        allowed = {
+            JobState.QUEUED: "paused cancelled failed",
+            JobState.RUNNING: "queued pausing cancelling complete failed",
+            JobState.PAUSING: "paused cancelling complete failed",
+            JobState.PAUSED: "queued cancelled",
+            JobState.CANCELLING: "cancelled complete",
+            JobState.CANCELLED: "",
+            JobState.COMPLETE: "",
+            JobState.FAILED: "queued cancelled",
+        }
+        bring(queue, "first", state)
+        if to is state or to in allowed[state].split():
+            assert queue.move("first", to).state is to
+        else:
+            with pytest.raises(WrongMove, match=f"{state} can't become {to}"):
+                queue.move("first", to)
+            assert queue.find("first").state is state
+
+    def test_a_note_alone_changes_no_state(self, queue: JobQueue) -> None:
+        queue.submit(submission("first"))
+        before = claimed(queue)
+        after = queue.move("first", JobState.RUNNING, note="the last lines")
+        assert after.note == "the last lines"
+        assert after.changed_at == before.changed_at
+
+    def test_lists_are_paged_from_the_newest(self, queue: JobQueue) -> None:
+        for number in range(5):
+            queue.submit(submission(f"s{number}", f"t{number}"))
+        first = queue.jobs(limit=2)
+        assert [job.name for job in first] == ["s4", "s3"]
+        assert [job.name for job in queue.jobs(before=first[-1].number, limit=2)] == ["s2", "s1"]
+        assert [job.name for job in queue.jobs(before=1)] == []
+        assert queue.jobs(limit=0) == []
+
+    def test_lists_and_counts_by_state(self, queue: JobQueue) -> None:
+        for number in range(3):
+            queue.submit(submission(f"s{number}", f"t{number}"))
+        claimed(queue)
+        assert [job.name for job in queue.jobs(states=ACTIVE)] == ["s0"]
+        assert queue.counts() == {JobState.RUNNING: 1, JobState.QUEUED: 2}
+
+    def test_it_survives_being_closed(self, queue: JobQueue, reopen: Open) -> None:
+        queue.submit(submission("first"))
+        claimed(queue, "a")
+        queue.close()
+        queue.close()
+        again = reopen()
+        assert again.find("first").state is JobState.RUNNING
+        assert [job.name for job in again.renew("a", lease_s=LONG_S)] == ["first"]
+
+
+def bring(queue: JobQueue, name: str, state: JobState) -> None:
+    """Bring a new study into a state, by the ways there are."""
+    ways: dict[JobState, tuple[JobState, ...]] = {
+        JobState.QUEUED: (),
+        JobState.PAUSED: (JobState.PAUSED,),
+        JobState.CANCELLED: (JobState.CANCELLED,),
+    }
+    queue.submit(submission(name))
+    if state not in ways:
+        claimed(queue)
+        ways = {JobState.RUNNING: ()}
+    for step in ways.get(state, (state,)):
+        queue.move(name, step)

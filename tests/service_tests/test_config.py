@@ -1,0 +1,131 @@
+"""The operator's file, the tokens, and what the service costs those who don't use it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tuner.service.config_file import is_loopback, load_config
+from tuner.service.errors import ServiceConfigError
+from tuner.service.submission import spec_of, submission_of, text_of_json
+from tuner.service.tokens import PREFIX, Role, TokenFile
+from tuner.study.spec import Executor
+from tuner.study_file import StudyFileError
+
+FILE = """\
+host: 127.0.0.1
+port: 0
+studies: all
+tokens: secrets/tokens.json
+environment: [BYTES]
+targets:
+  lab: {bootstrap: "broker:9092", command_config: lab.properties, like: orders}
+  own: {brokers: 3}
+default_target: lab
+mlflow: {url: "https://mlflow.example"}
+"""
+STUDY = "study: orders\nworkload: {record_bytes: '${BYTES}', replication: 3}\n"
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "lab.properties").write_text("security.protocol=SASL_SSL\nsasl.password=hunter2\n")
+    (folder / "service.yaml").write_text(text)
+    return folder / "service.yaml"
+
+
+def test_paths_are_the_files_own(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, FILE))
+    assert config.root == tmp_path / "all"
+    assert config.tokens == tmp_path / "secrets" / "tokens.json"
+    assert list(config.targets) == ["lab", "own", "simulated"]
+    assert config.targets["lab"].connection["sasl.password"] == "hunter2"
+    assert "hunter2" not in repr(config)
+
+
+def test_a_study_is_run_on_the_operators_cluster(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, FILE))
+    asked = submission_of(STUDY, config, {"BYTES": "100", "OTHER": "1"})
+    assert asked.targets == ("lab",)
+    spec = spec_of(STUDY, config, {"BYTES": "100"})
+    assert spec.targets == (config.targets["lab"],)
+    assert spec.executor is Executor.RAY
+    assert submission_of(STUDY + "targets: [lab]\n", config, {"BYTES": "100"}).digest != asked.digest
+    assert submission_of(f"# remark\n{STUDY}", config, {"BYTES": "100"}).digest == asked.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "word"),
+    [
+        ("prot: 1", 1, "did you mean port"),
+        ("port: 99999", 1, "port"),
+        ("\ntargets: {lab: {bootstrp: x}}", 2, "did you mean bootstrap"),
+        ("targets: {simulated: {}}", 1, "simulated"),
+        ("targets: {'../x': {}}", 1, "name"),
+        ("default_target: nowhere", 1, "embedded"),
+        ("environment: ['A=B']", 1, "environment"),
+        ("mlflow: {url: 'javascript:alert(1)'}", 1, "http"),
+        ("targets: {lab: {bootstrap: 'x:1', command_config: none.properties}}", 1, "none.properties"),
+        ("executor: {ray_address: 'ray://head:10001'}", 1, "not supported"),
+        ("- a", 1, ""),
+        ("max_body: 100MB", 1, "max_body"),
+    ],
+)
+def test_mistakes_are_named_with_their_lines(tmp_path: Path, text: str, line: int, word: str) -> None:
+    with pytest.raises(StudyFileError) as refused:
+        load_config(written(tmp_path, text))
+    assert refused.value.problems[0].line == line
+    assert word in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("LocalHost", True)]
+    + [(host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "", "localhost.example", "127.0.0.1.example")],
+)
+def test_what_is_loopback(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+def test_tokens_are_kept_as_hashes_and_known_again(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    assert not file.exists
+    secret = file.add("ci", Role.SUBMIT)
+    other = file.add("reader", Role.READ)
+    assert secret.startswith(PREFIX)
+    assert secret not in file.path.read_text()
+    found = TokenFile(file.path).who(secret)
+    assert found is not None
+    assert (found.name, found.allows(Role.SUBMIT)) == ("ci", True)
+    reader = file.who(other)
+    assert reader is not None
+    assert not reader.allows(Role.SUBMIT)
+    for wrong in ("", secret[:-1], secret + "x", secret.upper(), found.sha256, "\udcff", "x" * 10_000):
+        assert file.who(wrong) is None
+    with pytest.raises(ServiceConfigError, match="ci"):
+        file.add("ci", Role.READ)
+    file.remove("ci")
+    assert file.who(secret) is None
+    with pytest.raises(ServiceConfigError, match="reader"):
+        file.remove("ci")
+
+
+def test_a_damaged_file_of_tokens_lets_nobody_in(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    file.path.write_text('{"schema_version": 1}')
+    with pytest.raises(ServiceConfigError, match=r"tokens\.json"):
+        file.who("anything")
+
+
+def test_json_that_yaml_reads_otherwise_is_written_anew() -> None:
+    assert text_of_json('{"study": "a"}') == '{"study": "a"}'
+    assert "😀" in text_of_json('{"study":\t"\\ud83d\\ude00"}')
+
+
+def test_other_verbs_do_not_pay_for_the_web_framework() -> None:
+    asked = (
+        "import sys; import tuner.cli.app, tuner.cli.status, tuner.cli.serve, tuner.client;"
+        "print([name for name in ('fastapi', 'uvicorn', 'starlette') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -1,0 +1,107 @@
+"""Studies are paused, resumed and cancelled, and survive the service's end."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.campaign_tests.studies import on_record
+from tests.service_tests.serving import (
+    Serving,
+    at_work,
+    ended,
+    eventually,
+    has_ended,
+    of_studies,
+    serving,
+    state_of,
+    study_file,
+)
+from tuner.study.results import load_results
+
+pytestmark = pytest.mark.campaign
+
+LONG = 400
+"""Trials of a study that is still at it when it is stopped."""
+
+
+def trials_of(served: Serving, name: str) -> int:
+    progress = served.client.study(name)["progress"]
+    return 0 if progress is None else sum(size["done"] for size in progress["sizes"])
+
+
+def begun(served: Serving, name: str) -> None:
+    eventually(lambda: trials_of(served, name) > 0)
+
+
+def test_pause_resume_cancel_and_a_graceful_end(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    with serving(root) as served:
+        client = served.client
+        client.submit(study_file("long", trials=LONG))
+        client.submit(study_file("waiting", trials=LONG))
+        begun(served, "long")
+        assert state_of(served, "waiting") == "queued"
+
+        assert client.pause("waiting")["state"] == "paused"
+        assert client.pause("long")["state"] in ("pausing", "paused")
+        assert ended(served, "long") == "paused"
+        assert client.pause("long")["state"] == "paused"
+        kept = len(on_record(root / "long"))
+        assert kept > 0
+        assert not at_work(root)
+
+        assert client.resume("long")["state"] == "queued"
+        eventually(lambda: len(on_record(root / "long")) > kept)
+        assert client.cancel("waiting")["state"] == "cancelled"
+
+        served.process.send_signal(signal.SIGTERM)
+        assert served.process.wait(60) == 0
+        assert eventually(lambda: not of_studies(root))
+        assert not load_results(root / "long").finished
+
+    kept = len(on_record(root / "long"))
+    with serving(root) as served:
+        eventually(lambda: len(on_record(root / "long")) > kept)
+        assert state_of(served, "waiting") == "cancelled"
+        assert served.client.cancel("long")["state"] in ("cancelling", "cancelled")
+        assert ended(served, "long") == "cancelled"
+
+
+def test_a_study_goes_on_while_the_service_is_dead_and_is_found_again(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    with serving(root) as served:
+        served.client.submit(study_file("first", trials=LONG))
+        begun(served, "first")
+        served.kill()
+        (left,) = eventually(lambda: at_work(root))
+        kept = len(on_record(root / "first"))
+        eventually(lambda: len(on_record(root / "first")) > kept)
+    # `serving` ends what it left behind: here, the study's process, whose study is then taken up anew.
+    assert eventually(lambda: has_ended(left))
+    with serving(root) as served:
+        begun(served, "first")
+        served.kill()
+        (left,) = eventually(lambda: at_work(root))
+        log = served.log
+        before = len(log.read_text())
+        with serving(root) as again:
+            eventually(lambda: f"its process {left.pid} was found again" in log.read_text()[before:])
+            assert left.is_running()
+            assert again.client.cancel("first")["state"] in ("cancelling", "cancelled")
+            assert ended(again, "first") == "cancelled"
+            assert eventually(lambda: has_ended(left))
+
+
+def test_a_study_that_cannot_be_run_fails_and_says_why(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    root.mkdir()
+    (root / "broken").mkdir()
+    (root / "broken" / "results.db").write_text("no rows are here" * 100)
+    with serving(root) as served:
+        served.client.submit(study_file("broken"))
+        assert ended(served, "broken") == "failed"
+        assert "results.db" in served.client.study("broken")["note"]
+        (root / "broken" / "results.db").unlink()
+        assert served.client.resume("broken")["state"] == "queued"
+        assert ended(served, "broken") == "complete"

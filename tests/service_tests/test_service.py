@@ -1,0 +1,243 @@
+"""The service on loopback, asked over HTTP: studies go in, recommendations come out."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.report_tests.studies import write_study
+from tests.service_tests.serving import Serving, ended, eventually, serving, study_file
+from tests.tuner_tests.command import tuner
+from tuner.client import Client, ServiceRefused, ServiceUnreachable
+from tuner.export import Format, export
+from tuner.study.recommendation import recommend
+from tuner.study.results import load_results
+from tuner.study.spec import Goal
+
+pytestmark = pytest.mark.campaign
+
+TYPES = {"json": "application/json", "librdkafka": "application/json", "spring": "application/yaml; charset=utf-8"}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    root = tmp_path_factory.mktemp("service") / "studies"
+    root.mkdir()
+    write_study(root / "overnight", record_sizes=("100", "1000"), facts={"name": "overnight"})
+    with serving(root) as found:
+        assert found.submit(study_file("first")).status == 201
+        assert ended(found, "first") == "complete"
+        yield found
+
+
+def test_a_submitted_study_is_run_to_its_end(served: Serving) -> None:
+    view = served.client.study("first")
+    assert view["state"] == "complete"
+    assert view["targets"] == ["simulated"]
+    assert view["progress"]["state"] == "finished"
+    results = load_results(served.root / "first")
+    assert results.finished
+    assert results.study_file == study_file("first")
+    assert (served.root / "first" / "report.html").is_file()
+
+
+def test_the_same_study_again_is_the_same_study(served: Serving) -> None:
+    again = served.submit("# with a remark\n" + study_file("first"))
+    assert again.status == 200
+    assert again.json["state"] == "complete"
+    assert again.headers["location"] == "/v1/studies/first"
+
+
+def test_the_same_study_in_json_is_the_same_study(served: Serving) -> None:
+    asked = {
+        "study": "first",
+        "target": "simulated",
+        "workload": {"record_bytes": [1000]},
+        "search": {"trials": 4, "burn_in_max": 1, "method": "random"},
+        "confirm": {"rounds": 2, "max_rounds": 2, "looks": 0, "nominees": 1, "ablation_rounds": 0},
+        "tracking": {"enabled": False},
+    }
+    assert served.submit(json.dumps(asked), "application/json").status == 200
+
+
+def test_another_study_of_that_name_is_refused(served: Serving) -> None:
+    refused = served.submit(study_file("first", trials=5))
+    assert refused.status == 409
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert "first" in refused.json["detail"]
+
+
+def test_problems_are_told_as_the_command_tells_them(served: Serving, tmp_path: Path) -> None:
+    wrong = study_file("wrong").replace("trials: 4", "trials: many, budget: 3").replace("target: simulated\n", "")
+    file = tmp_path / "wrong.yaml"
+    file.write_text(wrong)
+    local = tuner("run", str(file))
+    problem = served.submit(wrong)
+    assert problem.status == 422
+    assert problem.json["type"].endswith("/study-file")
+    assert [each["line"] for each in problem.json["errors"]] == [4, 4]
+    for each in problem.json["errors"]:
+        assert " ".join(each["detail"].split()) in local.complaint
+
+
+def test_studies_are_listed_with_those_that_were_not_submitted(served: Serving) -> None:
+    page = served.ask("GET", "/v1/studies?limit=1").json
+    assert [each["name"] for each in page["studies"]] == ["first"]
+    after = served.ask("GET", f"/v1/studies?cursor={page['next']}").json
+    assert [(each["name"], each["state"]) for each in after["studies"]] == [("overnight", "recorded")]
+    assert after["next"] is None
+    assert {each["name"] for each in served.client.studies()} >= {"first", "overnight"}
+
+
+@pytest.mark.parametrize("form", list(Format))
+@pytest.mark.parametrize("goal", list(Goal))
+def test_recommendations_are_those_of_the_record(served: Serving, form: Format, goal: Goal) -> None:
+    found = served.ask("GET", f"/v1/recommendation?study=overnight&record_bytes=1000&goal={goal}&format={form}")
+    assert found.status == 200
+    assert found.headers["content-type"] == TYPES.get(form, "text/plain; charset=utf-8")
+    results = load_results(served.root / "overnight")
+    assert found.text == export(recommend(results, "1000", goal), form)
+
+
+def test_pollers_are_told_when_nothing_changed(served: Serving) -> None:
+    path = "/v1/recommendation?study=overnight&record_bytes=100&format=properties"
+    first = served.ask("GET", path)
+    etag = first.headers["etag"]
+    assert first.headers["cache-control"] == "private, no-cache"
+    for header in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        again = served.ask("GET", path, headers={"If-None-Match": header})
+        assert (again.status, again.body) == (304, b"")
+        assert again.headers["etag"] == etag
+    assert served.ask("GET", path, headers={"If-None-Match": '"other"'}).status == 200
+    assert served.ask("GET", path.replace("100", "1000")).headers["etag"] != etag
+
+
+def test_a_trial_more_changes_the_answer(served: Serving) -> None:
+    write_study(served.root / "growing", trials=10, rounds=0)
+    path = "/v1/recommendation?study=growing&record_bytes=1000&format=json"
+    before = served.ask("GET", path)
+    (served.root / "growing" / "results.db").unlink()
+    write_study(served.root / "growing", trials=40)
+    known = {"If-None-Match": before.headers["etag"]}
+    after = eventually(lambda: (found := served.ask("GET", path, headers=known)).status == 200 and found)
+    assert after.json["confirmed"]
+    assert not before.json["confirmed"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/recommendation?study=nobody", 404),
+        ("/v1/recommendation", 422),
+        ("/v1/recommendation?study=overnight&record_bytes=many", 422),
+        ("/v1/recommendation?study=overnight&goal=best", 422),
+        ("/v1/recommendation?study=overnight&max_p99_ms=nan", 422),
+        ("/v1/recommendation?study=overnight&record_bytes=1000&max_p99_ms=0.001", 404),
+        ("/v1/studies/nobody", 404),
+        ("/v1/studies/nobody/trials", 404),
+        ("/v1/studies/nobody/events", 404),
+        ("/v1/studies/overnight/front?record_bytes=7", 404),
+        ("/v1/studies/overnight/trials?after=-1", 422),
+        ("/v1/studies?cursor=x", 422),
+        ("/v1/nothing", 404),
+        ("/v1/studies/..%2F..%2Fetc%2Fpasswd", 404),
+        ("/v1/studies/.hidden/trials", 422),
+        ("/v1/recommendation?study=../overnight", 422),
+    ],
+)
+def test_what_is_not_there(served: Serving, path: str, status: int) -> None:
+    found = served.ask("GET", path)
+    assert found.status == status
+    assert found.headers["content-type"] == "application/problem+json"
+    assert found.json["status"] == status
+    assert found.json["detail"]
+
+
+def test_trials_come_in_pages(served: Serving) -> None:
+    first = served.ask("GET", "/v1/studies/overnight/trials?limit=7").json
+    assert [trial["sequence"] for trial in first["trials"]] == list(range(1, 8))
+    assert first["next_after"] == 7
+    whole = list(served.client.trials("overnight"))
+    assert [trial["sequence"] for trial in whole] == list(range(1, len(whole) + 1))
+    results = load_results(served.root / "overnight")
+    assert len(whole) == sum(len(size.trials) for size in results.sizes)
+    assert whole[3]["values"] == dict(results.sizes[0].trials[3].values)
+
+
+def test_events_end_with_the_study(served: Serving) -> None:
+    found = list(served.client.events("first"))
+    assert [event.name for event in found][-2:] == ["status", "end"]
+    numbers = [event.number for event in found if event.name == "trial"]
+    assert numbers == list(range(1, len(numbers) + 1))
+    again = list(served.client.events("first", after=len(numbers) - 1))
+    assert [event.number for event in again if event.name == "trial"] == [len(numbers)]
+
+
+def test_the_report_is_whole_and_caged(served: Serving) -> None:
+    found = served.ask("GET", "/v1/studies/overnight/report")
+    assert found.status == 200
+    assert "plotly" in found.text
+    assert "sandbox allow-scripts" in found.headers["content-security-policy"]
+    assert "allow-same-origin" not in found.headers["content-security-policy"]
+
+
+def test_health_and_numbers(served: Serving) -> None:
+    assert served.ask("GET", "/healthz").status == 200
+    assert eventually(lambda: served.ask("GET", "/readyz").status == 200)
+    numbers = served.ask("GET", "/metrics").text
+    assert 'kafka_tuner_studies{state="complete"} ' in numbers
+    assert 'route="/v1/recommendation"' in numbers
+    assert "kafka_tuner_study_starts_total 1" in numbers
+
+
+def test_the_command_line_against_the_service(served: Serving, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_SERVER", served.url)
+        listed = tuner("studies", "--json").json
+        assert {each["name"] for each in listed["studies"]} >= {"first", "overnight"}
+        remote = {
+            words: tuner(*words)
+            for words in (
+                ("recommend", "overnight", "--record-bytes", "1000", "--format", "properties"),
+                ("recommend", "overnight"),
+                ("front", "overnight", "--json"),
+                ("status", "overnight", "--json"),
+                ("recommend", "overnight", "--record-bytes", "1000", "--max-p99-ms", "0.001"),
+                ("status", "nobody"),
+            )
+        }
+        written = tuner("report", "overnight", "--output", str(tmp_path / "report.html"))
+        assert written.code == 0, written.err
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_STUDIES", str(served.root))
+        for words, found in remote.items():
+            local = tuner(*words)
+            assert (found.code, found.out) == (local.code, local.out), words
+        assert tuner("report", "overnight", "--output", str(tmp_path / "local.html")).code == 0
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_a_study_is_submitted_and_followed(served: Serving, tmp_path: Path) -> None:
+    file = tmp_path / "followed.yaml"
+    file.write_text(study_file("followed"))
+    ran = tuner("--server", served.url, "run", str(file))
+    assert ran.code == 0, ran.err
+    assert "followed" in ran.out
+    assert "baseline" in ran.err
+    again = tuner("--server", served.url, "run", str(file), "--json")
+    assert again.json["name"] == "followed"
+    assert [each["record_bytes"] for each in again.json["recommendations"]] == ["1000"]
+
+
+def test_the_client_says_what_is_wrong(served: Serving) -> None:
+    with pytest.raises(ServiceRefused, match="nobody") as refused:
+        served.client.study("nobody")
+    assert (refused.value.status, refused.value.kind) == (404, "not-found")
+    with pytest.raises(ServiceUnreachable, match=r"127\.0\.0\.1:9"):
+        Client("http://127.0.0.1:9").study("first")
+    for url in ("ftp://host", "http://", "http://user@host", "host:80", "http://host:99999"):
+        with pytest.raises(ValueError, match="address"):
+            Client(url)
+    with pytest.raises(ValueError, match="token"):
+        Client("http://host", "two\nlines")

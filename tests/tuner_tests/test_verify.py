@@ -1,0 +1,142 @@
+"""`tuner verify` and `tuner confirm` as a user types them, on the simulated cluster."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.tuner_tests.command import tuner
+from tuner.study.results import load_results
+from tuner.study.spec import Goal
+from tuner.study.trial import Kind
+
+QUICK = ("--executor", "simulated", "--warmup", "0", "--seconds", "1")
+STUDY = """\
+study: small
+workload:
+  record_bytes: [1000]
+  saturate: {warmup: 0s, measured: 1s}
+  paced: {warmup: 0s, measured: 1s}
+search: {trials: 6, startup_trials: 3, burn_in_max: 1}
+confirm: {rounds: 3, max_rounds: 3, looks: 1, ablation_rounds: 0}
+executor: {kind: simulated}
+"""
+
+
+@pytest.fixture(autouse=True)
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "studies"
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    return root
+
+
+@pytest.fixture
+def better(tmp_path: Path) -> Path:
+    return written(tmp_path / "better.properties", "linger.ms=0.5\ncompression.type=lz4\n")
+
+
+@pytest.fixture
+def worse(tmp_path: Path) -> Path:
+    return written(tmp_path / "worse.properties", "linger.ms=50\n")
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_config_that_is_better_passes_and_is_told_with_its_intervals(better: Path, studies: Path) -> None:
+    done = tuner("verify", str(better), *QUICK)
+    assert done.code == 0, done.err
+    for expected in ("1000 B", "throughput, MB/s", "latency p99, ms", "times as good: better", "one more round:"):
+        assert expected in done.out
+    assert "simulated: nothing was measured on Kafka" in done.err
+    assert [folder.name for folder in studies.iterdir()] == ["verify-better-1"]
+
+
+def test_a_config_that_is_worse_ends_with_99(worse: Path) -> None:
+    done = tuner("verify", str(worse), *QUICK, "--json")
+    assert done.code == 99
+    assert "1000 B: latency_p99_ms: worse than the baseline" in done.err
+    record = json.loads(done.out)
+    assert (record["kind"], record["passed"]) == ("verification", False)
+    (size,) = record["sizes"]
+    assert size["outcomes"]["latency_p99_ms"] == "worse"
+    assert size["gains"]["latency_p99_ms"]["high"] < 1.0
+    assert any("latency_p99_ms" in each for each in size["misses"])
+
+
+@pytest.mark.campaign
+def test_what_is_tolerated_passes(worse: Path) -> None:
+    assert tuner("verify", str(worse), *QUICK, "--tolerance-ratio", "0.99").code == 0
+
+
+@pytest.mark.campaign
+def test_a_gain_that_was_asked_for_must_be_shown(better: Path) -> None:
+    assert tuner("verify", str(better), *QUICK, "--min-gain", "1.01").code == 0
+    missed = tuner("verify", str(better), *QUICK, "--min-gain", "50")
+    assert missed.code == 99
+    assert "a gain of at least 50 was asked for" in missed.err
+
+
+@pytest.mark.campaign
+def test_two_files_are_compared_at_every_record_size(better: Path, worse: Path) -> None:
+    done = tuner("verify", str(better), "--against", str(worse), "--record-bytes", "100,1000", *QUICK, "--json")
+    assert done.code in (0, 99), done.err
+    assert [size["record_bytes"] for size in json.loads(done.out)["sizes"]] == ["100", "1000"]
+
+
+@pytest.mark.campaign
+def test_each_verification_measures_anew(better: Path, studies: Path) -> None:
+    for _ in range(2):
+        assert tuner("verify", str(better), *QUICK, "-q").code == 0
+    assert sorted(folder.name for folder in studies.iterdir()) == ["verify-better-1", "verify-better-2"]
+    trials = load_results(studies / "verify-better-1").sizes[0].trials
+    assert {trial.kind for trial in trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("linger.ms=5\n", "must differ from the client's defaults"),
+        ("linger.ms=fast\n", "linger.ms"),
+        ("no.such.knob=1\n", "no.such.knob"),
+        (None, "must be readable"),
+    ],
+)
+def test_a_file_that_cannot_be_verified_is_refused_and_nothing_is_left(
+    tmp_path: Path, studies: Path, text: str | None, complaint: str
+) -> None:
+    path = tmp_path / "mine.properties"
+    if text is not None:
+        path.write_text(text)
+    refused = tuner("verify", str(path), *QUICK)
+    assert refused.code == 2
+    assert complaint in refused.complaint
+    assert not studies.exists()
+
+
+@pytest.mark.campaign
+def test_a_study_is_confirmed_anew_with_other_rounds(tmp_path: Path, studies: Path) -> None:
+    file = written(tmp_path / "small.yaml", STUDY)
+    assert tuner("run", str(file), "--no-mlflow", "-q").code == 0
+    before = load_results(studies / "small").sizes[0]
+    done = tuner("confirm", "small", "--goal", "latency", "--rounds", "5", "--no-mlflow")
+    assert done.code == 0, done.err
+    assert "gain (95 % interval)" in done.out
+    after = load_results(studies / "small").sizes[0]
+    assert after.trials[: len(before.trials)] == before.trials
+    assert {trial.kind for trial in after.trials[len(before.trials) :]} <= {
+        Kind.BURN_IN,
+        Kind.SECOND_LOOK,
+        Kind.CONFIRM,
+    }
+    (found,) = after.confirmations
+    assert found.goals == {Goal.LATENCY}
+    assert found.gains["latency_p99_ms"].rounds >= 5
+
+
+def test_a_study_that_there_is_not_cannot_be_confirmed() -> None:
+    refused = tuner("confirm", "nothing")
+    assert refused.code == 2
+    assert "'nothing'" in refused.complaint

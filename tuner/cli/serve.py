@@ -1,0 +1,114 @@
+"""`tuner serve`: the service, its tokens, and the processes of its studies."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from tuner.cli import options
+from tuner.cli.console import ERR, OUT, say
+
+if TYPE_CHECKING:
+    from tuner.service.tokens import TokenFile
+
+app: Final = typer.Typer(help="Run the service: studies submitted over HTTP, recommendations fetched by URL.")
+_tokens: Final = typer.Typer(help="Make and remove the tokens that clients of the service need.", no_args_is_help=True)
+app.add_typer(_tokens, name="token")
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="The service's own file; see docs/service.md."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def serve(
+    context: typer.Context,
+    config: Config = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen at, in place of the file's.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port, in place of the file's.")] = None,
+    access_log: Annotated[bool, typer.Option("--access-log/--no-access-log", help="Log each request.")] = True,
+) -> None:
+    """Serve until it is stopped. Studies that were under way go on with the next start.
+
+    \b
+    Examples:
+        tuner serve                              on 127.0.0.1:8080, with a broker of our own
+        tuner serve --config service.yaml
+        tuner serve token add ci --role submit --config service.yaml
+    """
+    if context.invoked_subcommand is not None:
+        return
+    # Deferred, all of it: whoever only makes a token needs no web framework.
+    from dataclasses import replace
+
+    from tuner.service.config_file import load_config
+    from tuner.service.server import serve as serve_forever
+
+    def tell(sentence: str) -> None:
+        ERR.print(sentence, markup=False, soft_wrap=True)
+
+    found = load_config(config)
+    found = replace(found, host=host or found.host, port=found.port if port is None else port)
+    serve_forever(found, config.absolute() if config is not None else None, tell, access_log=access_log)
+
+
+@app.command(hidden=True)
+def study(
+    name: Annotated[str, typer.Argument()],
+    config: Config = None,
+    attempt: Annotated[str, typer.Option()] = "",
+) -> None:
+    """Run one submitted study; the service starts this."""
+    from tuner.service.child import run_child
+    from tuner.service.config_file import load_config
+
+    run_child(name, load_config(config), attempt)
+
+
+@_tokens.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Whose it is; stands in the access log and with each study.")],
+    role: Annotated[str, typer.Option(metavar="read|submit", help="What it is good for.")] = "read",
+    config: Config = None,
+) -> None:
+    """Make a token, and print it once: only its hash is kept.
+
+    \b
+    Examples:
+        tuner serve token add ci --role submit > ci.token
+        tuner serve token add pipelines
+    """
+    from tuner.service.tokens import Role
+
+    if role not in list(Role):
+        raise typer.BadParameter(f"--role is {' or '.join(Role)}, but got {role!r}")
+    typer.echo(_file(config).add(name, Role(role)))
+    say(f"this is the only time that it is shown; {name} may {role}")
+
+
+@_tokens.command(name="list")
+def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
+    """List the tokens: names and roles."""
+    found = _file(config).tokens()
+    if as_json:
+        rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in found]
+        typer.echo(json.dumps({"schema_version": 1, "kind": "tokens", "tokens": rows}, indent=2))
+        return
+    for each in found:
+        OUT.print(f"{each.name}  {each.role}  {each.created_at}", markup=False)
+
+
+@_tokens.command()
+def remove(name: Annotated[str, typer.Argument(help="Whose.")], config: Config = None) -> None:
+    """Make a token good for nothing, at once."""
+    _file(config).remove(name)
+    say(f"the token of {name} is good for nothing now")
+
+
+def _file(config: Path | None) -> "TokenFile":
+    from tuner.service.config_file import load_config
+    from tuner.service.tokens import TokenFile
+
+    return TokenFile(load_config(config).tokens)

@@ -1,0 +1,173 @@
+"""`tuner verify`: whether a config is worse than the baseline, for scripts and pipelines."""
+
+import json
+import os
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties_file import read_properties
+from search_spaces.same_effect import same_effect
+from tuner.cli import options
+from tuner.cli.console import ERR, OUT, say, warn
+from tuner.cli.study_view import StudyView
+from tuner.exit_codes import ExitCode
+from tuner.export.wording import number, one_more_round, title
+from tuner.study.errors import StudyError
+from tuner.study.home import studies_root, study_folder
+from tuner.study.run import run_study
+from tuner.study.spec import ConfirmSpec, Executor, Goal, StudySpec
+from tuner.study.verification import Verification, verification_of
+from tuner.study_file import parse_study, study_text
+
+_SCHEMA_VERSION = 1
+_GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
+
+
+class NotMeasured(StudyError):  # noqa: N818 - names say what happened
+    """There is nothing to judge."""
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Producer properties to verify.")],
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Producer properties to compare with; the client's defaults without it."),
+    ] = None,
+    record_bytes: Annotated[str, typer.Option(metavar="N[,N...]", help="Record sizes, one comparison each.")] = "1000",
+    rounds: Annotated[int, typer.Option(min=2, help="Rounds of both in turn, in any case.")] = 8,
+    max_rounds: Annotated[int, typer.Option(min=2, help="The most rounds.")] = 20,
+    width_ratio: Annotated[
+        float, typer.Option(min=0.001, help="Intervals as narrow as this, relative to the gain, need no more rounds.")
+    ] = 0.1,
+    min_gain: Annotated[
+        float | None, typer.Option(min=0, metavar="X", help="Miss unless every gain is at least X, interval and all.")
+    ] = None,
+    tolerance_ratio: Annotated[
+        float, typer.Option(min=0, max=0.99, help="How much worse than the baseline a number may be.")
+    ] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Seconds that each phase measures.")] = 10.0,
+    warmup: Annotated[float, typer.Option(help="Seconds of load before that.")] = 2.0,
+    bootstrap: options.Bootstrap = None,
+    command_config: options.CommandConfig = None,
+    container: options.Container = None,
+    executor: Annotated[
+        Executor, typer.Option(help="Where benchmarks run; `simulated` measures nothing.")
+    ] = Executor.LOCAL,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure a properties file in turn with the baseline; exit code 99 if it is worse.
+
+    It is worse where a number's whole 95 % interval is: throughput as fast as acknowledgements allow, or p99 latency at
+    30 % of what the baseline carries. Records lost count as worse too. The measurements are kept as a study.
+
+    \b
+    Examples:
+        tuner verify producer.properties --record-bytes 1000 --bootstrap broker:9092
+        tuner verify new.properties --against old.properties --record-bytes 100,1000 --json
+        tuner verify new.properties --min-gain 1.1          exit code 99 unless at least 10 % better in both numbers
+        tuner verify new.properties --tolerance-ratio 0.05  up to 5 % worse is let pass
+    """
+    config = ProducerConfig.parse(read_properties(file))
+    name = _free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80])
+    spec, text = _spec(name, record_bytes, against, bootstrap, command_config, container, seconds, warmup, executor)
+    if same_effect(config.in_force, spec.baseline.in_force):
+        what = str(against) if against else "the client's defaults"
+        raise typer.BadParameter(f"{file} must differ from {what} to be compared with it, but has the same effect")
+    confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
+    spec = replace(spec, confirm=confirm)
+    silent = quiet or as_json
+    with StudyView(quiet=silent) as view:
+        results = run_study(spec, text, study_folder(name), view)
+    found = [verification_of(size, config.fingerprint) for size in results.sizes]
+    misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio) for each in found}
+    if as_json:
+        typer.echo(json.dumps(_record(name, file, found, misses), indent=2))
+    else:
+        _print(found)
+        if not quiet:
+            say(f"every measurement: tuner report {name}")
+    if results.simulated:
+        warn("simulated: nothing was measured on Kafka")
+    unmeasured = [each for each in found if not each.measured]
+    if unmeasured:
+        why = "; ".join(unmeasured[0].warnings) or "no round has both sides"
+        raise NotMeasured(
+            f"both sides must be measured in two rounds or more, but {unmeasured[0].record_bytes} B: {why}"
+        )
+    for size, sentences in misses.items():
+        for sentence in sentences:
+            ERR.print(f"{size} B: {sentence}", style="red", markup=False, soft_wrap=True)
+    if any(misses.values()):
+        raise typer.Exit(ExitCode.THRESHOLD_MISSED)
+
+
+def _spec(
+    name: str,
+    record_bytes: str,
+    against: Path | None,
+    bootstrap: str | None,
+    command_config: Path | None,
+    container: str | None,
+    seconds: float,
+    warmup: float,
+    executor: Executor,
+) -> tuple[StudySpec, str]:
+    sizes = [size.strip() for size in record_bytes.split(",")] if ":" not in record_bytes else [record_bytes]
+    text = study_text(
+        sizes,
+        name,
+        bootstrap=bootstrap,
+        command_config=command_config,
+        container=container,
+        current=against,
+        trials=1,
+        warmup=warmup,
+        measured=seconds,
+        executor=str(executor),
+        durability="any",
+    )
+    return parse_study(text, name=name, folder=Path.cwd(), origin="the command line", environ=os.environ), text
+
+
+def _free_name(name: str) -> str:
+    """Each verification measures anew, and keeps what it measured."""
+    taken = {path.name for path in studies_root().glob(f"{name}*")}
+    return next(each for number in range(1, len(taken) + 2) if (each := f"{name}-{number}") not in taken)
+
+
+def _print(found: list[Verification]) -> None:
+    for each in found:
+        for metric, gain in each.gains.items():
+            sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
+            OUT.print(
+                f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {gain} times as good: "
+                f"{each.outcome(metric)}; one more round: {one_more_round(gain)}",
+                markup=False,
+                soft_wrap=True,
+            )
+    for warning in dict.fromkeys(warning for each in found for warning in each.warnings):
+        warn(warning)
+
+
+def _record(name: str, file: Path, found: list[Verification], misses: dict[str, list[str]]) -> dict[str, Any]:
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "kind": "verification",
+        "study": name,
+        "file": str(file),
+        "passed": not any(misses.values()) and all(each.measured for each in found),
+        "sizes": [
+            {
+                **asdict(each),
+                "outcomes": {metric: str(each.outcome(metric)) for metric in each.gains},
+                "misses": misses[each.record_bytes],
+            }
+            for each in found
+        ],
+    }

@@ -1,0 +1,1 @@
+"""The service: studies submitted over HTTP, run one after another, their recommendations fetched by URL."""

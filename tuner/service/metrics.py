@@ -1,0 +1,69 @@
+"""Numbers of the running service, in the text format that Prometheus reads.
+
+Source: "Exposition formats" of the Prometheus documentation, text format 0.0.4.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_PREFIX: Final = "kafka_tuner_"
+_BOUNDS_S: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Requests:
+    """Counts requests by route, method and status, and how long they took. For one event loop."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Labels, int] = {}
+        self._buckets: dict[str, list[int]] = {}
+        self._seconds: dict[str, float] = {}
+
+    def note(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count one.
+
+        Args:
+            route: Its pattern, such as `/v1/studies/{study}`: as many as there are, whatever is asked for.
+            method: Of HTTP.
+            status: Of HTTP.
+            seconds: From its first byte to the answer's last.
+        """
+        labels = (("method", method), ("route", route), ("status", str(status)))
+        self._counts[labels] = self._counts.get(labels, 0) + 1
+        buckets = self._buckets.setdefault(route, [0] * (len(_BOUNDS_S) + 1))
+        buckets[next((place for place, bound in enumerate(_BOUNDS_S) if seconds <= bound), len(_BOUNDS_S))] += 1
+        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+
+    def lines(self) -> Iterable[str]:
+        """As text."""
+        yield from family("http_requests_total", "counter", "Requests answered.", self._counts)
+        name = f"{_PREFIX}http_request_seconds"
+        yield f"# HELP {name} From a request's first byte to its answer's last."
+        yield f"# TYPE {name} histogram"
+        for route, buckets in sorted(self._buckets.items()):
+            total = 0
+            for bound, count in zip((*map(str, _BOUNDS_S), "+Inf"), buckets, strict=True):
+                total += count
+                yield f"{name}_bucket{_labels((('route', route), ('le', bound)))} {total}"
+            yield f"{name}_sum{_labels((('route', route),))} {self._seconds[route]:.6f}"
+            yield f"{name}_count{_labels((('route', route),))} {total}"
+
+
+def family(name: str, kind: str, text: str, values: Mapping[Labels, float]) -> Iterable[str]:
+    """A metric with its values by labels."""
+    yield f"# HELP {_PREFIX}{name} {text}"
+    yield f"# TYPE {_PREFIX}{name} {kind}"
+    for labels, value in sorted(values.items()):
+        yield f"{_PREFIX}{name}{_labels(labels)} {value:g}"
+
+
+def _labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
