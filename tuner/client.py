@@ -177,7 +177,7 @@ class Client:
         self,
         study: str,
         record_bytes: str | None = None,
-        goal: str = "balanced",
+        goal: str | None = None,
         *,
         max_p99_ms: float | None = None,
         min_mb_per_s: float | None = None,
@@ -189,7 +189,7 @@ class Client:
         Args:
             study: Its name.
             record_bytes: Record size or mix; without it, every one of the study.
-            goal: `balanced`, `throughput` or `latency`.
+            goal: `balanced`, `throughput` or `latency`; by default the first for which one is better than the baseline.
             max_p99_ms: Only configs whose p99 latency stays below.
             min_mb_per_s: Only configs that carry as much.
             form: As `tuner recommend --format` has them.

@@ -1,5 +1,6 @@
 """The engine, our own image on it, and containers that are gone after each test."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,5 +37,9 @@ def start(engine: Any, own_image: Any) -> Iterator[Starter]:
         return container
 
     yield run
+    import docker.errors  # type: ignore[import-untyped]
+
     for container in started:
-        container.remove(force=True, v=True)
+        # A test may have removed its own.
+        with contextlib.suppress(docker.errors.NotFound):
+            container.remove(force=True, v=True)

@@ -83,6 +83,9 @@ def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, st
     assert (folder / "study.yaml").read_text() == _STUDY
     assert (folder / "report.html").stat().st_size > 100_000
     assert (folder / "recommended" / "1000" / "balanced.properties").is_file()
+    shown = json.loads(tuner("recommend", "small", "--format", "json").out)["recommendations"]
+    of_run = [(each["goal"], each["trial"]) for each in record["recommendations"]]
+    assert [(each["goal"], each["trial"]) for each in shown] == of_run, "the same goal where none is asked for"
     again = tuner("run", str(path), "--no-mlflow")
     assert again.code == 0, again.err
     assert "small is finished" in again.err

@@ -7,14 +7,14 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.console import OUT, warn
-from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes
+from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, chosen
 from tuner.export.why import why_heading, why_sections
 from tuner.export.why_record import explanations_record
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.explanation import Explanation
 from tuner.study.explanation import explain as explanation
 from tuner.study.home import find_study
-from tuner.study.recommendation import Conditions, recommend
+from tuner.study.recommendation import Conditions
 from tuner.study.results import StudyResults, load_results
 from tuner.study.spec import Goal
 
@@ -22,7 +22,7 @@ from tuner.study.spec import Goal
 def explain(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
     record_bytes: RecordBytes = None,
-    goal: AskedGoal = Goal.BALANCED,
+    goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
     as_json: options.Json = False,
@@ -54,7 +54,7 @@ def explain(
 
 
 def _explained(
-    results: StudyResults, record_bytes: str | None, goal: Goal, conditions: Conditions
+    results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> tuple[list[Explanation], list[str]]:
     """Explanations, and why there is none for some sizes."""
     # Deferred: it imports Optuna.
@@ -64,7 +64,7 @@ def _explained(
     found, missing = [], []
     for asked in sizes:
         try:
-            recommended = recommend(results, asked, goal, conditions)
+            recommended = chosen(results, asked, goal, conditions)
         except NoFeasibleConfig as error:
             missing.append(str(error))
             continue

@@ -12,16 +12,21 @@ from tuner.export import TRANSLATED, Format, export, export_all, recommendation_
 from tuner.export.wording import KEEP, NO_GAIN
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.home import find_study, size_name
-from tuner.study.recommendation import Conditions, Recommendation
+from tuner.study.recommendation import Conditions, Recommendation, recommend_unasked
 from tuner.study.recommendation import recommend as recommendation
-from tuner.study.results import load_results
+from tuner.study.results import StudyResults, load_results
 from tuner.study.spec import Goal
 
 RecordBytes = Annotated[
     str | None,
     typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
 ]
-AskedGoal = Annotated[Goal, typer.Option(help="What the config is to be best at.")]
+AskedGoal = Annotated[
+    Goal | None,
+    typer.Option(
+        help="What the config is to be best at; by default the first of balanced, throughput, latency with a gain."
+    ),
+]
 MaxP99Ms = Annotated[
     float | None,
     typer.Option("--max-p99-ms", min=0, metavar="X", help="Only configs whose p99 latency stays below this."),
@@ -35,7 +40,7 @@ MinMbPerS = Annotated[
 def recommend(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
     record_bytes: RecordBytes = None,
-    goal: AskedGoal = Goal.BALANCED,
+    goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
     form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TABLE,
@@ -84,8 +89,15 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None) -
         warn(f"{len(found)} configs follow each other, one per record size: take one, or choose with --record-bytes")
 
 
+def chosen(results: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions) -> Recommendation:
+    """What is recommended for a goal; for the first with a gain where none was asked for."""
+    if goal is None:
+        return recommend_unasked(results, record_bytes, conditions)
+    return recommendation(results, record_bytes, goal, conditions)
+
+
 def _recorded(
-    study: str, record_bytes: str | None, goal: Goal, conditions: Conditions
+    study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> tuple[list[Recommendation], list[str]]:
     """What the study's record says, and why it says nothing of some sizes."""
     results = load_results(find_study(study))
@@ -93,13 +105,16 @@ def _recorded(
     found, missing = [], []
     for size in sizes:
         try:
-            found.append(recommendation(results, size, goal, conditions))
+            found.append(chosen(results, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(str(error))
     return found, missing
 
 
-def _tracked(uri: str, study: str, record_bytes: str | None, goal: Goal, conditions: Conditions) -> Recommendation:
+def _tracked(
+    uri: str, study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
+) -> Recommendation:
+    goal = goal or Goal.BALANCED
     if record_bytes is None:
         raise typer.BadParameter("--tracking-uri needs --record-bytes: MLflow keeps a run per record size")
     # Deferred: MLflow takes seconds to import.
@@ -114,11 +129,11 @@ def _tracked(uri: str, study: str, record_bytes: str | None, goal: Goal, conditi
     return found
 
 
-def _why(study: str, record_bytes: str | None, goal: Goal, conditions: Conditions) -> str:
+def _why(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:
     """The command that explains what this one recommended."""
     asked = (
         ("--record-bytes", record_bytes),
-        ("--goal", goal if goal is not Goal.BALANCED else None),
+        ("--goal", goal),
         ("--max-p99-ms", conditions.max_p99_ms),
         ("--min-mb-per-s", conditions.min_mb_per_s),
     )

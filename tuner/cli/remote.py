@@ -91,7 +91,7 @@ def run(
         if ended != "complete":
             note = client.study(name)["note"]
             raise _Failed(f"the study {name} is {ended}{f': {note}' if note else ''}")
-        found = _found_for_any_goal(client, name)
+        found = _found_for_each_size(client, name)
         if as_json:
             recommendations = [json.loads(export_all([each], Format.JSON)) for each in found]
             whole = {"schema_version": 1, "kind": "study", "name": name, "folder": None}
@@ -144,7 +144,7 @@ def front(
 def recommend(
     study: Study,
     record_bytes: RecordBytes = None,
-    goal: AskedGoal = Goal.BALANCED,
+    goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
     form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TABLE,
@@ -247,25 +247,20 @@ def _line(trial: Mapping[str, Any]) -> str:
 
 
 def _recommendations(
-    client: Client, study: str, record_bytes: str | None, goal: Goal, **conditions: float | None
+    client: Client, study: str, record_bytes: str | None, goal: Goal | None = None, **conditions: float | None
 ) -> list[Recommendation]:
-    record = json.loads(client.recommend(study, record_bytes, str(goal), **conditions).text)  # type: ignore[arg-type]
+    record = json.loads(client.recommend(study, record_bytes, goal and str(goal), **conditions).text)  # type: ignore[arg-type]
     return [recommendation_of(each) for each in record.get("recommendations", [record])]
 
 
-def _found_for_any_goal(client: Client, study: str) -> list[Recommendation]:
+def _found_for_each_size(client: Client, study: str) -> list[Recommendation]:
     """One per record size: for the first goal for which something is better than the baseline."""
     found = []
     for size in (each["record_bytes"] for each in client.front(study)["fronts"]):
-        of_size = []
-        for goal in (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY):
-            try:
-                of_size += _recommendations(client, study, size, goal)
-            except ServiceRefused as error:
-                if error.kind != "no-feasible-config":
-                    raise
-        if of_size:
-            found.append(next((each for each in of_size if not each.is_baseline), of_size[0]))
-        else:
+        try:
+            found += _recommendations(client, study, size)
+        except ServiceRefused as error:
+            if error.kind != "no-feasible-config":
+                raise
             warn(f"{size} B: no config keeps every constraint")
     return found

@@ -19,7 +19,7 @@ from tuner.quantities import clock_time
 from tuner.report.raced import Raced
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.home import study_folder
-from tuner.study.recommendation import Recommendation, recommend
+from tuner.study.recommendation import Recommendation, recommend_unasked
 from tuner.study.results import StudyResults
 from tuner.study.run import run_study
 from tuner.study.spec import Executor, Goal, Method, SearchSpec, StudySpec
@@ -214,25 +214,13 @@ def _adjusted(
 
 def recommendations(results: StudyResults) -> list[Recommendation]:
     """One per record size: for the first goal for which something is better than the baseline."""
-    metrics = [objective.metric for objective in results.objectives]
-    goals = [Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY]
-    if len(metrics) == 1:
-        goals = [Goal.LATENCY if metrics[0].startswith("latency") else Goal.THROUGHPUT]
     chosen = []
     for size in results.sizes:
-        found = [each for goal in goals if (each := _recommended(results, size.record_bytes, goal)) is not None]
-        if found:
-            chosen.append(next((each for each in found if not each.is_baseline), found[0]))
-        else:
+        try:
+            chosen.append(recommend_unasked(results, size.record_bytes))
+        except NoFeasibleConfig:
             warn(f"{size.record_bytes} B: no config keeps every constraint")
     return chosen
-
-
-def _recommended(results: StudyResults, record_bytes: str, goal: Goal) -> Recommendation | None:
-    try:
-        return recommend(results, record_bytes, goal)
-    except NoFeasibleConfig:
-        return None
 
 
 def _next_steps(spec: StudySpec, folder: Path) -> None:

@@ -192,7 +192,13 @@ def router(resources: Resources) -> APIRouter:
         request: Request,
         study: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of a study.", examples=["orders"])],
         record_bytes: RecordBytes = None,
-        goal: Annotated[Goal, Query(description="What the config is to be best at.")] = Goal.BALANCED,
+        goal: Annotated[
+            Goal | None,
+            Query(
+                description="What the config is to be best at; without it the first for which one is better than the "
+                "baseline: balanced, throughput, latency."
+            ),
+        ] = None,
         max_p99_ms: Annotated[
             float | None, Query(ge=0, allow_inf_nan=False, description="Only configs whose p99 latency stays below.")
         ] = None,
@@ -206,7 +212,7 @@ def router(resources: Resources) -> APIRouter:
             study,
             "recommendation",
             record_bytes=_record_bytes(record_bytes),
-            goal=str(goal),
+            goal=goal and str(goal),
             max_p99_ms=max_p99_ms,
             min_mb_per_s=min_mb_per_s,
             form=str(form),

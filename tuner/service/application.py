@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
@@ -20,7 +21,7 @@ from tuner.service.answer import HTML, Answer, Ask
 from tuner.service.answers import Answers
 from tuner.service.api import RecordBytes, Resources, Study, answered, router
 from tuner.service.config import ServiceConfig
-from tuner.service.examples import PROBLEMS, study_schema
+from tuner.service.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.gate import Gate
 from tuner.service.metrics import Requests
 from tuner.service.problems import Problem, problem_of
@@ -146,7 +147,7 @@ def _add_health(
             raise Problem(503, "unavailable", "the queue is not worked through")
         return Response("ready\n", media_type="text/plain")
 
-    @app.get("/metrics", tags=["health"], response_class=Response, responses={200: {"description": "For Prometheus."}})
+    @app.get("/metrics", tags=["health"], response_class=Response, responses=METRICS)
     async def prometheus() -> Response:
         """Show the service's numbers, for Prometheus."""
         return Response(await run_in_threadpool(numbers), media_type=metrics.MEDIA_TYPE)
@@ -189,10 +190,13 @@ def _add_problems(app: FastAPI) -> None:
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
         return told_of(Problem(422, "invalid", told, found))
 
-    async def of_http(_: Request, error: Exception) -> Response:
+    async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         kind = {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request")
-        return told_of(Problem(error.status_code, kind, str(error.detail), headers=error.headers))
+        headers = error.headers
+        if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
+            headers = {"allow": ", ".join(methods)}
+        return told_of(Problem(error.status_code, kind, str(error.detail), headers=headers))
 
     async def of_ours(_: Request, error: Exception) -> Response:
         problem = problem_of(error)
@@ -204,6 +208,12 @@ def _add_problems(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, of_http)
     for kind in (Problem, RunnerError, ConfigError, StudyError):
         app.add_exception_handler(kind, of_ours)
+
+
+def _methods_at(app: FastAPI, path: str) -> list[str]:
+    """All methods of a resource: the framework names those of its first route alone, which is one per method."""
+    resources = app.openapi()["paths"].items()
+    return sorted(method.upper() for each, own in resources if compile_path(each)[0].match(path) for method in own)
 
 
 def _add_schema(app: FastAPI) -> None:

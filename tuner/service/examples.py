@@ -113,6 +113,10 @@ _VIEW_SCHEMA: Final[dict[str, Any]] = {
     "required": ["name", "state", "targets", "links"],
     "properties": {"name": {"type": "string"}, "state": {"type": "string"}},
 }
+METRICS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "For Prometheus."},
+    401: PROBLEMS[401],
+}
 STUDY: Final = _answer("The study.", _VIEW, **_VIEW_SCHEMA)
 SAME_STUDY: Final = _answer("The same study was submitted before, and is this one.", _VIEW, **_VIEW_SCHEMA)
 TAKEN: Final = PROBLEMS[409]

@@ -21,7 +21,7 @@ from tuner.service.answer import CSV, HTML, JSON, PNG, TEXT, YAML, Answer, Ask
 from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.study.errors import NoFeasibleConfig, RecordDamaged, StudyError, StudyNotFound
-from tuner.study.recommendation import Conditions, Recommendation, recommend
+from tuner.study.recommendation import Conditions, Recommendation, recommend, recommend_unasked
 from tuner.study.results import SizeResults, StudyResults, results_of
 from tuner.study.spec import Goal
 from tuner.study.trial import Trial
@@ -58,9 +58,9 @@ class Reading:
         except StudyError:
             return []
         asked = [
-            Ask.of(ask.study, "recommendation", record_bytes=size, goal=str(goal), form=str(form))
+            Ask.of(ask.study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form))
             for size in (None, *sizes)
-            for goal in Goal
+            for goal in (None, *Goal)
             for form in Format
         ]
         return [(each, self.answer(each)) for each in asked]
@@ -140,7 +140,7 @@ def trials_in(results: StudyResults) -> int:
 def _recommendation(reading: Reading, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
     results = reading.results(study, store)
     form = Format(given.get("form", Format.JSON))
-    goal = Goal(given.get("goal", Goal.BALANCED))
+    goal = Goal(given["goal"]) if given.get("goal") else None
     conditions = Conditions(given.get("max_p99_ms"), given.get("min_mb_per_s"))
     asked = given.get("record_bytes")
     sizes = [asked] if asked is not None else [size.record_bytes for size in results.sizes]
@@ -148,7 +148,10 @@ def _recommendation(reading: Reading, study: str, store: ResultsStore, given: Ma
     missing: list[str] = []
     for size in sizes:
         try:
-            found.append(recommend(results, size, goal, conditions))
+            if goal is None:
+                found.append(recommend_unasked(results, size, conditions))
+            else:
+                found.append(recommend(results, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(str(error))
     if missing or not found:

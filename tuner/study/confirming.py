@@ -33,7 +33,10 @@ def confirm(loop: TrialLoop, size: RecordSizes, burn_in: Callable[[], float | No
         return
     choice = _choice(loop, results)
     if not any(choice.nominees.values()):
-        loop.show.say(f"{size} B: nothing measured was better than the baseline, so there is nothing to confirm")
+        goals = ", ".join(asked.goals)
+        loop.show.say(
+            f"{size} B: nothing measured was better than the baseline for {goals}, so there is nothing to confirm"
+        )
         return
     configs = _configs(loop, results, choice)
     told: set[Kind] = set()

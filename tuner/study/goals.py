@@ -18,6 +18,13 @@ TOLERATED_LOSS: Final = 0.9
 """A balanced config keeps this much of the baseline in every number, however much it gains in another."""
 
 
+def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
+    """The goals that a study can be asked for, the one first that is meant where none is named."""
+    if len(objectives) == 1:
+        return (Goal.LATENCY if objectives[0].metric.startswith("latency") else Goal.THROUGHPUT,)
+    return (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
+
+
 def goal_metrics(goal: Goal, objectives: Sequence[Objective]) -> tuple[str, ...]:
     """The numbers that a goal is about."""
     asked = ASKS[goal]

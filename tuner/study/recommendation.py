@@ -9,7 +9,7 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.confirmation import Confirmation
 from tuner.study.errors import NoFeasibleConfig
-from tuner.study.goals import ASKS, TOLERATED_LOSS, goal_gain, goal_rank
+from tuner.study.goals import ASKS, TOLERATED_LOSS, goal_gain, goal_rank, goals_of
 from tuner.study.results import SizeResults, StudyResults, may_lead
 from tuner.study.spec import Goal
 from tuner.study.trial import CONFIRMING_KINDS, Kind, Trial
@@ -181,6 +181,28 @@ def recommend(
         else "one trial, which luck may have helped; it was not measured again, so no gain is claimed"
     )
     return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
+
+
+def recommend_unasked(study: StudyResults, record_bytes: str, conditions: Conditions = Conditions()) -> Recommendation:
+    """The config to use where nobody says what for: that of the first goal for which one is better than the baseline.
+
+    Balanced goes before throughput and latency; a study with one objective has the goal of that. Where nothing is
+    better for any goal, the first one's answer says so.
+
+    Raises:
+        NoFeasibleConfig: As `recommend`, for every goal.
+    """
+    found: list[Recommendation] = []
+    missing: NoFeasibleConfig | None = None
+    for goal in goals_of(study.objectives):
+        try:
+            found.append(recommend(study, record_bytes, goal, conditions))
+        except NoFeasibleConfig as error:
+            missing = missing or error
+    if not found:
+        assert missing is not None
+        raise missing
+    return next((each for each in found if not each.is_baseline), found[0])
 
 
 def _none_is_proven(results: SizeResults, goal: Goal) -> str:

@@ -1,0 +1,200 @@
+"""A team's whole installation, each part killed in turn while real studies run: everything ends complete.
+
+The service and the studies' processes, a node of a Ray cluster, PostgreSQL and MLflow's server; a real broker measures.
+"""
+
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from itertools import cycle
+from pathlib import Path
+from random import Random
+from urllib.parse import quote
+
+import pytest
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.ports import free_ports
+from runners.clusters.topic_admin import TopicAdmin
+from tests.campaign_form import LONG_CAMPAIGN
+from tests.postgres_server import PASSWORD, PostgresServer, served
+from tests.ray_tests.nodes import Nodes
+from tests.service_tests.serving import Serving, at_work, eventually, serving, state_of
+from tests.storage_tests.shared import storage_of
+from tests.tracking_tests.looking import runs
+from tests.tracking_tests.server import kill as kill_mlflow
+from tests.tracking_tests.server import server as mlflow_server
+from tuner.storage.protocols import Storage
+from tuner.study.errors import StudyError
+from tuner.study.results import load_results
+from tuner.study.spec import TrackingSpec
+from tuner.study.trial import Kind, State, Trial
+from tuner.tracking import Place, sync
+from tuner.tracking.client import connect
+
+pytestmark = [pytest.mark.campaign, pytest.mark.broker, pytest.mark.long]
+
+KILLS = 30 if LONG_CAMPAIGN else 5
+NAMES = ("one", "two", "three")
+TRIALS = 4 * KILLS // len(NAMES)
+SEED = 20261122
+PATIENCE_S = 240.0
+
+CONFIG = """\
+targets: {{lab: {{bootstrap: "{bootstrap}"}}}}
+executor: {{ray_address: "{ray}"}}
+mlflow: {{uri: "{mlflow}"}}
+"""
+STUDY = """\
+study: {name}
+target: lab
+workload: {{record_bytes: 1000, partitions: 2, saturate: {{warmup: 0.3s, measured: 1s}}}}
+objectives: throughput
+search: {{method: random, trials: {trials}, burn_in_max: 1, racing: false}}
+confirm: {{rounds: 0}}
+safety: {{min_free_disk: 100MB}}
+"""
+
+
+@pytest.fixture
+def nodes() -> Iterator[Nodes]:
+    with tempfile.TemporaryDirectory(prefix="k", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        nodes = Nodes(Path(folder))
+        try:
+            nodes.start("head")
+            nodes.start("a", "b")
+            yield nodes
+        finally:
+            nodes.stop()
+
+
+@pytest.fixture(scope="module")
+def postgres(own_places: None) -> Iterator[PostgresServer]:
+    """One that waits for its disk: to be killed."""
+    yield from served(durable=True)
+
+
+class Team:
+    """Everything at once, and how to kill its parts.
+
+    Args:
+        folder: For studies, MLflow's files and settings.
+        broker: Measured on.
+        nodes: Measure.
+        postgres: Has the studies.
+        stack: Ends it all.
+    """
+
+    def __init__(
+        self, folder: Path, broker: RunningCluster, nodes: Nodes, postgres: PostgresServer, stack: ExitStack
+    ) -> None:
+        self.root, self._nodes, self._postgres, self._stack = folder / "studies", nodes, postgres, stack
+        postgres.execute('CREATE DATABASE "team"')
+        self.url = postgres.url(quote("team"))
+        self.storage: Storage = storage_of(self.url)
+        (self._port,) = free_ports("127.0.0.1", 1)
+        self.tracking_uri = f"http://127.0.0.1:{self._port}"
+        self._tracked = folder / "mlflow"
+        self._tracked.mkdir()
+        self._config = folder / "service.yaml"
+        self._config.write_text(CONFIG.format(bootstrap=broker.bootstrap, ray=nodes.address, mlflow=self.tracking_uri))
+        self._chance = Random(SEED)
+        self._start_mlflow()
+        self._start_service()
+
+    def kill_service(self) -> None:
+        self.serving.kill()
+        self._start_service()
+
+    def kill_study(self) -> None:
+        (process,) = eventually(lambda: at_work(self.root))
+        process.kill()
+
+    def kill_node(self) -> None:
+        self._nodes.kill_raylet("a")
+        self._nodes.leave("a")
+        self._nodes.start("a")
+
+    def kill_postgres(self) -> None:
+        self._postgres.kill()
+        time.sleep(self._chance.choice([0.0, 1.0, 3.0]))
+        self._postgres.start()
+
+    def kill_mlflow(self) -> None:
+        kill_mlflow(self._mlflow)
+        time.sleep(self._chance.choice([0.0, 2.0]))
+        self._start_mlflow()
+
+    def trials(self) -> list[Trial]:
+        """All that stand in the studies' records; each is there once."""
+        found: list[Trial] = []
+        for name in NAMES:
+            try:
+                with closing(self.storage.read(self.root / name)) as store:
+                    of_study = [trial for _, trial in store.trials()]
+            except StudyError:
+                continue
+            assert len({trial.key for trial in of_study}) == len(of_study)
+            found += of_study
+        return found
+
+    def more_trials(self) -> None:
+        """Wait until a trial more is on record than now."""
+        before = len(self.trials())
+        eventually(lambda: len(self.trials()) > before, PATIENCE_S)
+
+    def _start_service(self) -> None:
+        environ = {**self._nodes.environ, "KAFKA_TUNER_STORAGE": self.url}
+        self.serving: Serving = self._stack.enter_context(
+            serving(self.root, "--config", str(self._config), environ=environ)
+        )
+
+    def _start_mlflow(self) -> None:
+        self._mlflow = self._stack.enter_context(mlflow_server(self._tracked, self._port))
+
+
+def test_each_part_of_an_installation_killed_in_turn(
+    broker: RunningCluster, nodes: Nodes, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    kills: Counter[str] = Counter()
+    with ExitStack() as stack:
+        team = Team(tmp_path, broker, nodes, postgres, stack)
+        for name in NAMES:
+            team.serving.client.submit(STUDY.format(name=name, trials=TRIALS))
+        parts: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("service", team.kill_service),
+            ("study", team.kill_study),
+            ("node", team.kill_node),
+            ("postgres", team.kill_postgres),
+            ("mlflow", team.kill_mlflow),
+        )
+        for part, kill in cycle(parts):
+            if sum(kills.values()) == KILLS:
+                break
+            team.more_trials()
+            kill()
+            kills[part] += 1
+        for name in NAMES:
+            eventually(lambda name=name: state_of(team.serving, name) == "complete", 600)  # type: ignore[misc]
+        assert set(kills.values()) == {KILLS // len(parts)}
+        for name in NAMES:
+            results = load_results(team.root / name, team.storage)
+            assert results.finished
+            (size,) = results.sizes
+            searched = [trial for trial in size.trials if trial.kind in (Kind.BASELINE, Kind.SEARCH)]
+            assert [trial.state for trial in searched] == [State.COMPLETE] * TRIALS
+            outcome = sync(team.root / name, TrackingSpec(uri=team.tracking_uri), storage=team.storage)
+            assert outcome.error is None
+        client = connect(Place.of(TrackingSpec(uri=team.tracking_uri), team.root / NAMES[0]))
+        mirrored = [run.data.tags["tuner.trial"] for run in runs(client).values() if "tuner.trial" in run.data.tags]
+        assert len(mirrored) == len(team.trials())
+        said = team.serving.said()
+    assert PASSWORD not in said
+    assert nodes.token not in said
+    assert [name for name in TopicAdmin(broker.connection).names() if name.startswith("tuner-")] == []
+    report = os.environ.get("KAFKA_TUNER_KILLS")
+    if report:
+        Path(report).write_text(f"{dict(kills)}\n")
