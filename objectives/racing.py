@@ -5,8 +5,8 @@ first seconds as it is in the whole: more of the same trial does not average it 
 only the rest of a phase (`objectives.forecast`).
 
 A trial is over when, with that doubt, some trial of the front is better in everything, or a constraint is broken. By
-one standard deviation of what trials of one config differ by it may even be better than it seems: the front's values
-are the luckiest of many, and noise alone must not keep a config from a second look.
+`BENEFIT_RATIO` standard deviations of what trials of one config differ by it may even be better than it seems: the
+front's values are the luckiest of many, and noise alone must not keep a config from a second look.
 
 A paced phase alone ends when its latency hardly matters any more: the throughput that would make up for it was not seen
 in more than `RARE_RATIO` of the trials so far. Should it come after all, and the trial stand on the front, its paced
@@ -28,8 +28,10 @@ from objectives.scoring import Constraint, Objective, score
 
 MIN_WINDOWS: Final = 2
 """Measured windows that are seen in any case."""
-RARE_RATIO: Final = 1 / 3
+RARE_RATIO: Final = 2 / 5
 """What fewer trials than this have shown so far is not reckoned with."""
+BENEFIT_RATIO: Final = 0.25
+"""Of the noise from trial to trial, by which a trial may be better than it seems. docs/search.md has what others cost."""
 _FEW: Final = 8
 """Fewer trials than this say nothing of what is rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)
@@ -77,7 +79,7 @@ class Race:
             ranges: By metric, of this phase and of those before it.
             last: Whether it is the trial's last phase.
         """
-        in_doubt = {name: each.with_noise(self.noise_log.get(name, 0.0)) for name, each in ranges.items()}
+        in_doubt = {name: each.with_noise(BENEFIT_RATIO * self.noise_log.get(name, 0.0)) for name, each in ranges.items()}
         broken = self._broken(in_doubt)
         if broken is not None:
             return Stop(broken, ends_trial=True)

@@ -35,7 +35,15 @@ from tuner.study.trial import Kind, State, Trial
 from tuner.tracking import Place, sync
 from tuner.tracking.client import connect
 
-pytestmark = [pytest.mark.campaign, pytest.mark.broker, pytest.mark.long]
+pytestmark = [
+    pytest.mark.campaign,
+    pytest.mark.broker,
+    pytest.mark.long,
+    # Of MLflow's own use of SQLAlchemy, where a store is made in this process.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 KILLS = 30 if LONG_CAMPAIGN else 5
 NAMES = ("one", "two", "three")
@@ -99,6 +107,8 @@ class Team:
         self.tracking_uri = f"http://127.0.0.1:{self._port}"
         self._tracked = folder / "mlflow"
         self._tracked.mkdir()
+        # MLflow's server is not started where there is nothing to show.
+        connect(Place.of(TrackingSpec(), self._tracked)).search_experiments()
         self._config = folder / "service.yaml"
         self._config.write_text(CONFIG.format(bootstrap=broker.bootstrap, ray=nodes.address, mlflow=self.tracking_uri))
         self._chance = Random(SEED)
@@ -147,7 +157,7 @@ class Team:
         eventually(lambda: len(self.trials()) > before, PATIENCE_S)
 
     def _start_service(self) -> None:
-        environ = {**self._nodes.environ, "KAFKA_TUNER_STORAGE": self.url}
+        environ = {**self._nodes.environ, "KAFKA_TUNER_STUDIES": str(self.root), "KAFKA_TUNER_STORAGE": self.url}
         self.serving: Serving = self._stack.enter_context(
             serving(self.root, "--config", str(self._config), environ=environ)
         )
