@@ -31,7 +31,7 @@ MIN_WINDOWS: Final = 2
 RARE_RATIO: Final = 2 / 5
 """What fewer trials than this have shown so far is not reckoned with."""
 BENEFIT_RATIO: Final = 0.25
-"""Of the noise from trial to trial, by which a trial may be better than it seems. docs/search.md has what others cost."""
+"""Of the noise from trial to trial: by so much a trial may be better than it seems. docs/trust.md has other values."""
 _FEW: Final = 8
 """Fewer trials than this say nothing of what is rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)
@@ -79,7 +79,8 @@ class Race:
             ranges: By metric, of this phase and of those before it.
             last: Whether it is the trial's last phase.
         """
-        in_doubt = {name: each.with_noise(BENEFIT_RATIO * self.noise_log.get(name, 0.0)) for name, each in ranges.items()}
+        benefit = {name: BENEFIT_RATIO * self.noise_log.get(name, 0.0) for name in ranges}
+        in_doubt = {name: each.with_noise(benefit[name]) for name, each in ranges.items()}
         broken = self._broken(in_doubt)
         if broken is not None:
             return Stop(broken, ends_trial=True)

@@ -14,20 +14,23 @@ from runners.errors import EmbeddedBrokerError
 _LOCK_POLL_S = 0.1
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a crash, sees the old text or the new one and nothing between.
+def write_atomically(path: Path, content: str | bytes, mode: int = 0o600) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new one and nothing between.
 
     Args:
         path: The file; its folder is made.
-        text: What it shall hold.
+        content: What it shall hold; text becomes UTF-8.
+        mode: Who may read it; only its owner by default.
     """
+    data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.report_tests.studies import write_study
 from tests.service_tests.serving import Serving, eventually, serving
 
-pytestmark = pytest.mark.campaign
+# In short, `test_schemathesis` has the like.
+pytestmark = [pytest.mark.campaign, pytest.mark.long]
 
 EXAMPLES = 400
 NAMES = st.one_of(st.sampled_from(["overnight", "nobody", "..", "%2e%2e", "a" * 101]), st.text(max_size=20))

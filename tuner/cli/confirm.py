@@ -9,7 +9,7 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.console import OUT, say, warn
-from tuner.cli.run import recommendations, run_shown
+from tuner.cli.shown_run import recommendations, run_shown
 from tuner.export import Format, export_all
 from tuner.storage.chosen import storage_at
 from tuner.storage.places import STUDY_FILE

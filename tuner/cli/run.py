@@ -1,7 +1,6 @@
 """`tuner run`: search for the best configs; goes on where it stopped."""
 
 import json
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import OUT, say, warn
-from tuner.cli.study_view import StudyView
-from tuner.cli.sync import report
+from tuner.cli.console import OUT, say
+from tuner.cli.shown_run import recommendations, run_shown
 from tuner.export import Format, export_all
 from tuner.export.record import recommendation_record
 from tuner.quantities import clock_time
-from tuner.report.raced import Raced
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.home import study_folder
-from tuner.study.recommendation import Recommendation, recommend_unasked
-from tuner.study.results import StudyResults
-from tuner.study.run import run_study
 from tuner.study.spec import Executor, Goal, Method, SearchSpec, StudySpec
-from tuner.study_file import drop_used_secrets, load_study, parse_study, study_text
-from tuner.tracking import Mirror
+from tuner.study_file import load_study, parse_study, study_text
 
 _SCHEMA_VERSION = 1
 
@@ -138,27 +131,6 @@ def run(
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
 
 
-def run_shown(
-    spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True
-) -> StudyResults:
-    """Run a study before the user's eyes, with its mirror and its report; arguments as `run_study` has them."""
-    # Deferred: `tuner --help` needs neither.
-    from tuner.report.bundle import write_study
-
-    drop_used_secrets(text, os.environ)
-    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
-    mirror = Mirror(folder, tracking, warn, extra_artifacts=report)
-    with StudyView(quiet=silent) as view:
-        if not silent:
-            say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
-        results = run_study(spec, text, folder, view, mirror if tracking.enabled else None, searching=searching)
-        if raced := str(Raced.of(trial for size in results.sizes for trial in size.trials)):
-            view.say(raced)
-        view.say("writing the report")
-        write_study(results)
-    return results
-
-
 def _study_text(
     *,
     record_bytes: str,
@@ -210,17 +182,6 @@ def _adjusted(
         changes = {"trials": trials}
     search: SearchSpec = replace(spec.search, **changes)
     return replace(spec, search=search, executor=executor or spec.executor, ray_address=ray_address or spec.ray_address)
-
-
-def recommendations(results: StudyResults) -> list[Recommendation]:
-    """One per record size: for the first goal for which something is better than the baseline."""
-    chosen = []
-    for size in results.sizes:
-        try:
-            chosen.append(recommend_unasked(results, size.record_bytes))
-        except NoFeasibleConfig:
-            warn(f"{size.record_bytes} B: no config keeps every constraint")
-    return chosen
 
 
 def _next_steps(spec: StudySpec, folder: Path) -> None:

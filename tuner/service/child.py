@@ -122,7 +122,7 @@ def last_sequence(folder: Path, after: int = 0) -> int:
 
 def _run(folder: Path, config: ServiceConfig) -> None:
     # Deferred: what is needed to run a study takes a second to import, and the process is to be known by then.
-    from tuner.cli.run import recommendations, run_shown
+    from tuner.cli.shown_run import recommendations, run_shown
 
     text = (folder / SUBMITTED_FILE).read_text(encoding="utf-8")
     spec = spec_of(text, config, os.environ)

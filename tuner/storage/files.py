@@ -1,29 +1,18 @@
 """Files that are there whole or not at all, and the progress of a study in one of them."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from runners.clusters import files
 
 _PROGRESS: Final = "progress.json"
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file or none of it; whoever reads meanwhile sees the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)  # noqa: PTH101 - the name is text here
-        os.replace(scratch, path)  # noqa: PTH105
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
+    """Write a whole file that all may read, or none of it; whoever reads meanwhile sees the old one."""
+    files.write_atomically(path, data, mode=0o644)
 
 
 def write_progress(folder: Path, progress: Mapping[str, Any]) -> None:

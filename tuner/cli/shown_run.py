@@ -1,0 +1,49 @@
+"""A study run before somebody's eyes: with its progress, its mirror and its report."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.cli.console import say, warn
+from tuner.cli.study_view import StudyView
+from tuner.cli.sync import report
+from tuner.report.raced import Raced
+from tuner.study.errors import NoFeasibleConfig
+from tuner.study.recommendation import Recommendation, recommend_unasked
+from tuner.study.results import StudyResults
+from tuner.study.run import run_study
+from tuner.study.spec import StudySpec
+from tuner.study_file import drop_used_secrets
+from tuner.tracking import Mirror
+
+
+def run_shown(
+    spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True
+) -> StudyResults:
+    """Run a study before the user's eyes, with its mirror and its report; arguments as `run_study` has them."""
+    # Deferred: `tuner --help` needs neither.
+    from tuner.report.bundle import write_study
+
+    drop_used_secrets(text, os.environ)
+    tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
+    mirror = Mirror(folder, tracking, warn, extra_artifacts=report)
+    with StudyView(quiet=silent) as view:
+        if not silent:
+            say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
+        results = run_study(spec, text, folder, view, mirror if tracking.enabled else None, searching=searching)
+        if raced := str(Raced.of(trial for size in results.sizes for trial in size.trials)):
+            view.say(raced)
+        view.say("writing the report")
+        write_study(results)
+    return results
+
+
+def recommendations(results: StudyResults) -> list[Recommendation]:
+    """One per record size: for the first goal for which something is better than the baseline."""
+    chosen = []
+    for size in results.sizes:
+        try:
+            chosen.append(recommend_unasked(results, size.record_bytes))
+        except NoFeasibleConfig:
+            warn(f"{size.record_bytes} B: no config keeps every constraint")
+    return chosen
