@@ -123,7 +123,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
     for size, count in trials.items():
         many = "as many as time allows" if count is None else f"{count}"
         OUT.print(
-            f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {max(1, spec.search.burn_in_max)} "
+            f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {spec.burn_ins} "
             f"baselines to burn in, after it up to {most_steps(spec.confirm)} to confirm",
             markup=False,
         )
@@ -164,7 +164,7 @@ def _trials(spec: StudySpec, space: SearchSpace) -> int | None:
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     each_s = spec.trial_s + _OVERHEAD_S
-    others = most_steps(spec.confirm) + max(1, spec.search.burn_in_max)
+    others = most_steps(spec.confirm) + spec.burn_ins
     by_trials = None
     if all(count is not None for count in trials.values()):
         by_trials = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)

@@ -16,7 +16,7 @@ from tuner.strategy import Proposal, Strategy
 from tuner.study.confirming import confirm, is_confirming
 from tuner.study.errors import TooManyFailures
 from tuner.study.judging import Ask
-from tuner.study.schedule import burnt_in, next_kind
+from tuner.study.schedule import LATENCY_AGREEMENT_RATIO, burnt_in, next_kind
 from tuner.study.seeds import seeds_of
 from tuner.study.size_record import SizeRecord
 from tuner.study.spec import StudySpec
@@ -79,7 +79,7 @@ class Driver:
         ends_s = None if left_s is None else time.monotonic() + left_s / sizes_left - loop.confirm_s()
         left_bytes = loop.budget.left_bytes() or 0.0
         of_others = left_bytes - left_bytes / sizes_left
-        if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=self._spec.search.burn_in_max):
+        if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=self._spec.burn_ins):
             loop.show.say(f"{size} B: no time or bytes are left to search")
             return
         space = self.space_of(size)
@@ -159,7 +159,21 @@ class Driver:
             load = self._spec.workload
             rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
             self.loop.store.set_fact(_RATES, rates)
+        self._settle(size, rates[str(size)])
         return rates[str(size)]
+
+    def _settle(self, size: RecordSizes, rate_records_per_s: float) -> None:
+        """Measure the baseline at the fixed rate until its latencies agree: they settle later than its capacity."""
+        seen: dict[str, list[float]] = {metric: [] for metric in self._spec.settling}
+        at_most = self._spec.search.burn_in_max
+        while not all(burnt_in(values, at_most, LATENCY_AGREEMENT_RATIO) for values in seen.values()):
+            if not self.loop.may_start(self.loop.ends_s()):
+                return
+            trial = self.loop.run_one(size, Kind.BURN_IN, Proposal(0, self._spec.baseline, {}), rate_records_per_s)
+            for metric, values in seen.items():
+                if not trial.metrics.get(metric, 0.0) > 0:
+                    return  # trial 0 will say why
+                values.append(trial.metrics[metric])
 
     def _rates(self) -> dict[str, float]:
         rates: dict[str, float] = self.loop.store.facts().get(_RATES, {})

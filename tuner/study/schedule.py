@@ -7,7 +7,9 @@ from tuner.study.spec import SearchSpec
 from tuner.study.trial import Kind
 
 AGREEMENT_RATIO: Final = 0.05
-"""Successive baselines that differ by no more end the burn-in."""
+"""Successive baselines whose capacities differ by no more end the burn-in."""
+LATENCY_AGREEMENT_RATIO: Final = 0.2
+"""The same of their latencies, which scatter more."""
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:
@@ -22,16 +24,17 @@ def next_kind(counted: int, search: SearchSpec) -> Kind | None:
     return Kind.BASELINE if counted % max(1, search.baseline_every) == 0 else Kind.SEARCH
 
 
-def burnt_in(capacities: Sequence[float], at_most: int) -> bool:
+def burnt_in(values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO) -> bool:
     """Whether the last two baselines of this run agree, or enough were measured.
 
     Args:
-        capacities: Records per second of the burn-ins of this run.
+        values: What the burn-ins of this run gave, positive: records per second, or a latency.
         at_most: How many are measured when they don't agree; one is always needed.
+        agreement_ratio: By how much those that agree may differ.
     """
-    if len(capacities) >= max(1, at_most):
+    if len(values) >= max(1, at_most):
         return True
-    if len(capacities) < 2:
+    if len(values) < 2:
         return False
-    before, last = capacities[-2:]
-    return abs(last - before) <= AGREEMENT_RATIO * max(last, before)
+    before, last = values[-2:]
+    return abs(last - before) <= agreement_ratio * max(last, before)

@@ -131,7 +131,8 @@ class SearchSpec:
         seed: Of the sampler.
         startup_trials: Random trials before a model is used.
         baseline_every: The baseline returns after so many trials.
-        burn_in_max: Baselines measured at most, before two agree, ahead of trial 0; 0 does without.
+        burn_in_max: Baselines measured at most, before two agree in capacity, ahead of trial 0, and as many before two
+            agree in the latency that is an objective; 0 does without.
         grid_steps: Values per knob of a grid, where the knob does not say.
         transfer: Whether each record size starts with the front of those before it.
         racing: Whether a trial is stopped once it is sure not to come to anything.
@@ -255,6 +256,16 @@ class StudySpec:
     def paced(self) -> bool:
         """Whether anything needs the paced phase."""
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
+
+    @property
+    def settling(self) -> tuple[str, ...]:
+        """Objectives of the paced phase that a burn-in waits for; none where no two baselines are to agree."""
+        return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()
+
+    @property
+    def burn_ins(self) -> int:
+        """Baselines at most ahead of trial 0: for the capacity, and as many for what is paced."""
+        return max(1, self.search.burn_in_max) * (2 if self.settling else 1)
 
     @property
     def trial_s(self) -> float:

@@ -1,6 +1,8 @@
 """MLflow's client, quiet and impatient. MLflow is imported here alone, and only when it is needed: it takes seconds."""
 
+import functools
 import os
+import sqlite3
 from typing import TYPE_CHECKING, Final
 
 from tuner.tracking.errors import TrackingError
@@ -37,7 +39,27 @@ def connect(place: Place) -> "MlflowClient":
 
     if place.uri.startswith("postgresql"):
         _await_database(place.uri)
+    if place.sqlite_file is not None:
+        _write_lazily()
     return MlflowClient(tracking_uri=place.uri)
+
+
+@functools.cache
+def _write_lazily() -> None:
+    """Have SQLite files of MLflow's written without awaiting the disk at each change.
+
+    Awaiting it makes a journalled file system write out all that brokers on this machine have left to it, in the middle
+    of a measurement. The last changes may be lost with the machine's power, and `tuner sync` brings them back.
+    """
+    from sqlalchemy import event
+    from sqlalchemy.engine import Engine
+
+    @event.listens_for(Engine, "connect")
+    def connected(connection: object, _: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            # With a write-ahead log this is safe: the file stays whole whatever happens.
+            connection.execute("PRAGMA journal_mode = WAL").close()
+            connection.execute("PRAGMA synchronous = NORMAL").close()
 
 
 def _await_database(uri: str) -> None:
