@@ -1,6 +1,8 @@
 """The SQLite store keeps to the contract, says what is wrong with a file, and never leaves half a file behind."""
 
 import contextlib
+import errno
+import os
 import sqlite3
 import subprocess
 import sys
@@ -170,11 +172,17 @@ def test_a_file_is_written_whole_and_others_may_read_it(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_no_scratch_file(tmp_path: Path) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_no_scratch_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     path = tmp_path / "study.yaml"
     write_atomically(path, b"old")
-    with pytest.raises(TypeError):
-        write_atomically(path, "not bytes")  # type: ignore[arg-type]
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
