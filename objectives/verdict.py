@@ -14,6 +14,8 @@ from objectives.evidence import Evidence
 
 BUSY_RATIO: Final = 0.9
 """A thread that wants a core this much has no room to do more; the rest is lost in hand-overs."""
+DRAIN_BUSY_RATIO: Final = 0.8
+"""The same of the thread that takes answers, which in Python shares its core with the one that sends."""
 HELD_RATE_RATIO: Final = 0.98
 """Short of this the rate was not held; what is on its way when a short run ends is less."""
 UNDER_WAY_RATIO: Final = 0.9
@@ -117,7 +119,12 @@ def _generator(seen: Evidence) -> str | None:
     if seen.queue_full_ratio is None or seen.queue_full_ratio >= QUEUE_FULL_RATIO:
         return None
     if (seen.queue_growth_ratio or 0.0) >= OUTRUN_RATIO:
-        return None
+        # A record leaves the queue when its answer was taken, and that is our work too.
+        drain = seen.drain_demand_ratio or 0.0
+        if drain < DRAIN_BUSY_RATIO:
+            return None
+        busy = f"our thread that takes the client's answers was busy {drain:.0%} while its queue grew"
+        return f"{busy}{_on_a_full_host(seen)}"
     full = f"the client's queue was full only {seen.queue_full_ratio:.0%} of the time"
     if seen.offered_records_per_s is None:
         # A full queue is all that a saturating sender ever waits for.

@@ -87,6 +87,7 @@ def test_a_queue_that_fills_up_is_no_sender_s_limit_where_another_is_known(bound
 
 def test_a_queue_that_grows_while_all_that_empties_it_rests_was_only_swinging() -> None:
     growing = replace(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3)
+    assert judge(replace(growing, drain_demand_ratio=0.89, host_cpu_ratio=1.0)).bound is Bound.GENERATOR
     assert judge(growing).bound is Bound.GENERATOR
     assert judge(replace(growing, in_flight_requests=None)).bound is Bound.UNKNOWN
     assert judge(replace(growing, client_thread_demand_ratio=None)).bound is Bound.UNKNOWN

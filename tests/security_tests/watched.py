@@ -18,6 +18,7 @@ from tests.tuner_tests.command import Ended, arguments
 
 _TIMEOUT_S: Final = 240.0
 _LOOK_S: Final = 0.1
+_FORK_S: Final = 0.5
 _FILES_EVERY_S: Final = 1.0
 _RAY_FOLDER: Final = re.compile(r"/[^\s=,\0\"']*?kt-ray-[^/\s,\0\"']+")
 
@@ -39,6 +40,7 @@ class Watcher:
     environments: set[int] = field(default_factory=set)
     ray_files: set[str] = field(default_factory=set)
     found: set[str] = field(default_factory=set)
+    _copies: set[int] = field(default_factory=set)
 
     def run(self, *words: str) -> Ended:
         """Run `tuner` to its end."""
@@ -63,13 +65,24 @@ class Watcher:
                 processes = [root, *root.children(recursive=True)]
             except psutil.NoSuchProcess:
                 return
+            line = _line(root)
             for process in processes:
-                self._look(process, own=process == root)
+                # Between fork and exec a child still is a copy of its parent, with what the shell gave to that.
+                self._look(process, own=process == root or self._just_forked(process, line))
             if time.monotonic() - files_at > _FILES_EVERY_S:
                 for folder in {place for line in self.command_lines for place in _RAY_FOLDER.findall(line)}:
                     for path in holding(Path(folder), self.secret, self.ray_files):
                         self.found.add(f"Ray's session: {path}")
                 files_at = time.monotonic()
+
+    def _just_forked(self, process: psutil.Process, parents_line: str) -> bool:
+        """Whether it is not what it is to be yet; one that stays a copy of its parent for long is."""
+        if _line(process) != parents_line or process.pid in self._copies:
+            return False
+        time.sleep(_FORK_S)
+        if _line(process) == parents_line:
+            self._copies.add(process.pid)
+        return True
 
     def _look(self, process: psutil.Process, *, own: bool) -> None:
         try:
@@ -85,6 +98,13 @@ class Watcher:
                 self.found.add(f"environment of: {line[:200]}")
         except (psutil.Error, OSError):
             pass  # it has ended
+
+
+def _line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def holding(folder: Path, secret: str, seen: set[str]) -> Iterator[Path]:
