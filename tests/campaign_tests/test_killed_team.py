@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing
 from itertools import cycle
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
@@ -24,7 +25,6 @@ from tests.postgres_server import PASSWORD, PostgresServer, served
 from tests.ray_tests.nodes import Nodes
 from tests.service_tests.serving import Serving, at_work, eventually, serving, state_of
 from tests.storage_tests.shared import storage_of
-from tests.tracking_tests.looking import runs
 from tests.tracking_tests.server import kill as kill_mlflow
 from tests.tracking_tests.server import server as mlflow_server
 from tuner.storage.protocols import Storage
@@ -34,6 +34,9 @@ from tuner.study.spec import TrackingSpec
 from tuner.study.trial import Kind, State, Trial
 from tuner.tracking import Place, sync
 from tuner.tracking.client import connect
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 pytestmark = [
     pytest.mark.campaign,
@@ -166,6 +169,13 @@ class Team:
         self._mlflow = self._stack.enter_context(mlflow_server(self._tracked, self._port))
 
 
+def trials_in(client: "MlflowClient") -> list[tuple[str, str]]:
+    """The run of a record size, and the number, of each trial in MLflow."""
+    experiments = [each.experiment_id for each in client.search_experiments()]
+    tags = [run.data.tags for run in client.search_runs(experiments, max_results=5_000)]
+    return [(of["mlflow.parentRunId"], of["tuner.trial"]) for of in tags if "tuner.trial" in of]
+
+
 def test_each_part_of_an_installation_killed_in_turn(
     broker: RunningCluster, nodes: Nodes, postgres: PostgresServer, tmp_path: Path
 ) -> None:
@@ -199,8 +209,8 @@ def test_each_part_of_an_installation_killed_in_turn(
             outcome = sync(team.root / name, TrackingSpec(uri=team.tracking_uri), storage=team.storage)
             assert outcome.error is None
         client = connect(Place.of(TrackingSpec(uri=team.tracking_uri), team.root / NAMES[0]))
-        mirrored = [run.data.tags["tuner.trial"] for run in runs(client).values() if "tuner.trial" in run.data.tags]
-        assert len(mirrored) == len(team.trials())
+        mirrored = trials_in(client)
+        assert len(set(mirrored)) == len(mirrored) == len(team.trials())
         said = team.serving.said()
     assert PASSWORD not in said
     assert nodes.token not in said
