@@ -4,7 +4,6 @@ The service and the studies' processes, a node of a Ray cluster, PostgreSQL and 
 """
 
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from runners.clusters.ports import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.postgres_server import PASSWORD, PostgresServer, served
-from tests.ray_tests.nodes import Nodes
+from tests.ray_tests.nodes import Nodes, running_nodes
 from tests.service_tests.serving import Serving, at_work, eventually, serving, state_of
 from tests.storage_tests.shared import storage_of
 from tests.tracking_tests.server import kill as kill_mlflow
@@ -72,14 +71,8 @@ safety: {{min_free_disk: 100MB}}
 
 @pytest.fixture
 def nodes() -> Iterator[Nodes]:
-    with tempfile.TemporaryDirectory(prefix="k", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        nodes = Nodes(Path(folder))
-        try:
-            nodes.start("head")
-            nodes.start("a", "b")
-            yield nodes
-        finally:
-            nodes.stop()
+    with running_nodes() as nodes:
+        yield nodes
 
 
 @pytest.fixture(scope="module")

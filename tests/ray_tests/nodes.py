@@ -12,8 +12,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -122,6 +123,19 @@ class Nodes:
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
+
+
+@contextlib.contextmanager
+def running_nodes() -> Iterator[Nodes]:
+    """A head and two nodes, in the zones a and b."""
+    with tempfile.TemporaryDirectory(prefix="k", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        nodes = Nodes(Path(folder))
+        try:
+            nodes.start("head")
+            nodes.start("a", "b")
+            yield nodes
+        finally:
+            nodes.stop()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

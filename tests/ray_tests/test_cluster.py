@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from tests.campaign_tests.studies import of_kind, on_record
-from tests.ray_tests.nodes import Nodes
+from tests.ray_tests.nodes import Nodes, running_nodes
 from tests.runners_tests.mock_cluster import running_mock_cluster
 from tuner.storage.sqlite import SqliteStore
 from tuner.study.trial import Kind, State
@@ -27,14 +26,8 @@ SECRET = "a-password-that-must-not-be-seen"
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
     """A head and two nodes, in the zones a and b; one cluster for all tests, as it takes long to start."""
-    with tempfile.TemporaryDirectory(prefix="k", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        nodes = Nodes(Path(folder))
-        try:
-            nodes.start("head")
-            nodes.start("a", "b")
-            yield nodes
-        finally:
-            nodes.stop()
+    with running_nodes() as nodes:
+        yield nodes
 
 
 def drive(nodes: Nodes, *asked: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from tests.service_tests.serving import Serving, ended, eventually, serving, stu
 from tests.tuner_tests.command import tuner
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
 from tuner.export import Format, export
-from tuner.study.recommendation import recommend, recommend_unasked
+from tuner.study.recommendation import recommend, recommend_for
 from tuner.study.results import load_results
 from tuner.study.spec import Goal
 
@@ -99,7 +99,7 @@ def test_recommendations_are_those_of_the_record(served: Serving, form: Format, 
     results = load_results(served.root / "overnight")
     assert found.text == export(recommend(results, "1000", goal), form)
     unasked = served.ask("GET", f"/v1/recommendation?study=overnight&record_bytes=1000&format={form}")
-    assert unasked.text == export(recommend_unasked(results, "1000"), form)
+    assert unasked.text == export(recommend_for(results, "1000", None), form)
 
 
 def test_pollers_are_told_when_nothing_changed(served: Serving) -> None:

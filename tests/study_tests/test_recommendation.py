@@ -9,7 +9,7 @@ import pytest
 from objectives.scoring import Constraint, Objective
 from tests.study_tests.trials import OBJECTIVES, baseline, choice_of, confirming, failed, results, trial
 from tuner.study.errors import NoFeasibleConfig
-from tuner.study.recommendation import Conditions, Recommendation, pick, recommend, recommend_unasked
+from tuner.study.recommendation import Conditions, Recommendation, pick, recommend, recommend_for
 from tuner.study.results import StudyResults, size_results
 from tuner.study.spec import Goal
 from tuner.study.trial import Kind, Trial
@@ -144,20 +144,20 @@ def test_where_no_goal_is_asked_for_it_is_the_first_with_a_proven_gain() -> None
     trials = [*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]
     for goal in Goal:
         only = study(sizes=(results(trials, choice=choice_of(trials, {goal: BOTH})),))
-        found = recommend_unasked(only, "1000")
+        found = recommend_for(only, "1000", None)
         assert (found.goal, found.config.values) == (goal, BOTH)
-    kept = recommend_unasked(study([*SEARCH, *confirmed(BOTH, (140, 6), (70, 20), (150, 6))]), "1000")
+    kept = recommend_for(study([*SEARCH, *confirmed(BOTH, (140, 6), (70, 20), (150, 6))]), "1000", None)
     assert (kept.goal, kept.is_baseline) == (Goal.BALANCED, True)
 
 
 def test_where_no_goal_is_asked_for_conditions_are_kept_and_one_objective_is_the_goal() -> None:
-    assert recommend_unasked(study(), "1000", Conditions(min_mb_per_s=250)).config.values == FASTEST
+    assert recommend_for(study(), "1000", None, Conditions(min_mb_per_s=250)).config.values == FASTEST
     with pytest.raises(NoFeasibleConfig, match="must keep p99 <= 1 ms"):
-        recommend_unasked(study(), "1000", Conditions(max_p99_ms=1))
+        recommend_for(study(), "1000", None, Conditions(max_p99_ms=1))
     for metric, goal in (("mb_per_s", Goal.THROUGHPUT), ("latency_p99_ms", Goal.LATENCY)):
         only = (Objective(metric),)
         sizes = (results([baseline(0, 100, 10, objectives=only)], only),)
-        assert recommend_unasked(study(sizes=sizes, objectives=only), "1000").goal == goal
+        assert recommend_for(study(sizes=sizes, objectives=only), "1000", None).goal == goal
 
 
 def test_a_winner_whose_interval_reaches_down_to_the_baseline_is_none() -> None:

@@ -7,14 +7,14 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.console import OUT, warn
-from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, chosen
+from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes
 from tuner.export.why import why_heading, why_sections
 from tuner.export.why_record import explanations_record
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.explanation import Explanation
 from tuner.study.explanation import explain as explanation
 from tuner.study.home import find_study
-from tuner.study.recommendation import Conditions
+from tuner.study.recommendation import Conditions, recommend_for
 from tuner.study.results import StudyResults, load_results
 from tuner.study.spec import Goal
 
@@ -64,7 +64,7 @@ def _explained(
     found, missing = [], []
     for asked in sizes:
         try:
-            recommended = chosen(results, asked, goal, conditions)
+            recommended = recommend_for(results, asked, goal, conditions)
         except NoFeasibleConfig as error:
             missing.append(str(error))
             continue

@@ -12,9 +12,8 @@ from tuner.export import TRANSLATED, Format, export, export_all, recommendation_
 from tuner.export.wording import KEEP, NO_GAIN
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.home import find_study, size_name
-from tuner.study.recommendation import Conditions, Recommendation, recommend_unasked
-from tuner.study.recommendation import recommend as recommendation
-from tuner.study.results import StudyResults, load_results
+from tuner.study.recommendation import Conditions, Recommendation, recommend_for
+from tuner.study.results import load_results
 from tuner.study.spec import Goal
 
 RecordBytes = Annotated[
@@ -89,13 +88,6 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None) -
         warn(f"{len(found)} configs follow each other, one per record size: take one, or choose with --record-bytes")
 
 
-def chosen(results: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions) -> Recommendation:
-    """What is recommended for a goal; for the first with a gain where none was asked for."""
-    if goal is None:
-        return recommend_unasked(results, record_bytes, conditions)
-    return recommendation(results, record_bytes, goal, conditions)
-
-
 def _recorded(
     study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> tuple[list[Recommendation], list[str]]:
@@ -105,7 +97,7 @@ def _recorded(
     found, missing = [], []
     for size in sizes:
         try:
-            found.append(chosen(results, size, goal, conditions))
+            found.append(recommend_for(results, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(str(error))
     return found, missing

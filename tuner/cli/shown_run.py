@@ -9,7 +9,7 @@ from tuner.cli.study_view import StudyView
 from tuner.cli.sync import report
 from tuner.report.raced import Raced
 from tuner.study.errors import NoFeasibleConfig
-from tuner.study.recommendation import Recommendation, recommend_unasked
+from tuner.study.recommendation import Recommendation, recommend_for
 from tuner.study.results import StudyResults
 from tuner.study.run import run_study
 from tuner.study.spec import StudySpec
@@ -43,7 +43,7 @@ def recommendations(results: StudyResults) -> list[Recommendation]:
     chosen = []
     for size in results.sizes:
         try:
-            chosen.append(recommend_unasked(results, size.record_bytes))
+            chosen.append(recommend_for(results, size.record_bytes, None))
         except NoFeasibleConfig:
             warn(f"{size.record_bytes} B: no config keeps every constraint")
     return chosen

@@ -6,6 +6,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from tuner.service.errors import WrongMove
+
 
 class JobState(StrEnum):
     """Where a study stands in the queue."""
@@ -104,3 +106,20 @@ class Job:
     def active(self) -> bool:
         """Whether a process may be working on it."""
         return self.state in ACTIVE
+
+
+def check_move(job: Job, to: JobState, owner: str | None) -> None:
+    """Refuse what a study may not become.
+
+    Args:
+        job: As it stands.
+        to: What it is to become.
+        owner: Who asks, where only its owner may; else None.
+
+    Raises:
+        WrongMove: The new state can't follow the present one, or the study is another owner's.
+    """
+    if owner is not None and job.owner != owner:
+        raise WrongMove(f"a study is worked on by one service, but {job.name} is {job.owner or 'nobody'}'s by now")
+    if not may_follow(job.state, to):
+        raise WrongMove(f"a study that is {job.state} can't become {to}, but that was asked of {job.name}")

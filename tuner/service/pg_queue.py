@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from datetime import UTC
 from typing import Any, Final
 
-from tuner.service.errors import WrongMove, job_not_found, name_taken
-from tuner.service.job import ACTIVE, Job, JobState, Submission, may_follow
+from tuner.service.errors import job_not_found, name_taken
+from tuner.service.job import ACTIVE, Job, JobState, Submission, check_move
 from tuner.storage.connection import Connection, Db
 from tuner.storage.postgres_schema import migrate
 from tuner.storage.url import StorageUrl
@@ -161,11 +161,7 @@ class PostgresQueue:
                 job = _found(db, "name = %s FOR UPDATE", name)
                 if job is None:
                     raise job_not_found(name)
-                if owner is not None and job.owner != owner:
-                    by = job.owner or "nobody"
-                    raise WrongMove(f"a study is worked on by one service, but {name} is {by}'s by now")
-                if not may_follow(job.state, to):
-                    raise WrongMove(f"a study that is {job.state} can't become {to}, but that was asked of {name}")
+                check_move(job, to, owner)
                 row = db.execute(_MOVE.encode(), asked).fetchone()
                 assert row is not None, "its row is locked"
                 return _job(row)

@@ -21,7 +21,7 @@ from tuner.service.answer import CSV, HTML, JSON, PNG, TEXT, YAML, Answer, Ask
 from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.study.errors import NoFeasibleConfig, RecordDamaged, StudyError, StudyNotFound
-from tuner.study.recommendation import Conditions, Recommendation, recommend, recommend_unasked
+from tuner.study.recommendation import Conditions, Recommendation, recommend_for
 from tuner.study.results import SizeResults, StudyResults, results_of
 from tuner.study.spec import Goal
 from tuner.study.trial import Trial
@@ -148,10 +148,7 @@ def _recommendation(reading: Reading, study: str, store: ResultsStore, given: Ma
     missing: list[str] = []
     for size in sizes:
         try:
-            if goal is None:
-                found.append(recommend_unasked(results, size, conditions))
-            else:
-                found.append(recommend(results, size, goal, conditions))
+            found.append(recommend_for(results, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(str(error))
     if missing or not found:

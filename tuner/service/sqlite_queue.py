@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.service.errors import QueueDamaged, WrongMove, job_not_found, name_taken
-from tuner.service.job import ACTIVE, Job, JobState, Submission, may_follow
+from tuner.service.errors import QueueDamaged, job_not_found, name_taken
+from tuner.service.job import ACTIVE, Job, JobState, Submission, check_move
 
 SCHEMA_VERSION: Final = 1
 QUEUE_FILE: Final = "service.db"
@@ -138,10 +138,7 @@ class SqliteQueue:
         """See `JobQueue.move`."""
         with self._transaction():
             job, now = self.find(name), time.time()
-            if owner is not None and job.owner != owner:
-                raise WrongMove(f"a study is worked on by one service, but {name} is {job.owner or 'nobody'}'s by now")
-            if not may_follow(job.state, to):
-                raise WrongMove(f"a study that is {job.state} can't become {to}, but that was asked of {name}")
+            check_move(job, to, owner)
             changes: dict[str, Any] = {}
             if to is not job.state:
                 changes |= {"state": to, "changed_at": now}

@@ -183,25 +183,28 @@ def recommend(
     return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
 
 
-def recommend_unasked(study: StudyResults, record_bytes: str, conditions: Conditions = Conditions()) -> Recommendation:
-    """The config to use where nobody says what for: that of the first goal for which one is better than the baseline.
+def recommend_for(
+    study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions = Conditions()
+) -> Recommendation:
+    """The config to use, where it may be left open what for: then that of the first goal with a gain over the baseline.
 
     Balanced goes before throughput and latency; a study with one objective has the goal of that. Where nothing is
     better for any goal, the first one's answer says so.
 
     Raises:
-        NoFeasibleConfig: As `recommend`, for every goal.
+        NoFeasibleConfig: As `recommend`; where no goal is asked for, if it does for every one.
     """
+    if goal is not None:
+        return recommend(study, record_bytes, goal, conditions)
     found: list[Recommendation] = []
-    missing: NoFeasibleConfig | None = None
-    for goal in goals_of(study.objectives):
+    missing: list[NoFeasibleConfig] = []
+    for each in goals_of(study.objectives):
         try:
-            found.append(recommend(study, record_bytes, goal, conditions))
+            found.append(recommend(study, record_bytes, each, conditions))
         except NoFeasibleConfig as error:
-            missing = missing or error
+            missing.append(error)
     if not found:
-        assert missing is not None
-        raise missing
+        raise missing[0]
     return next((each for each in found if not each.is_baseline), found[0])
 
 
