@@ -16,7 +16,8 @@ class Node:
         host: Address that both listeners are bound to.
         port: Of the client listener.
         controller_port: Of the controller listener.
-        folder: Where its properties and its log lie.
+        folder: Where its properties lie.
+        log_dir: Where its partitions lie.
     """
 
     node_id: int
@@ -24,11 +25,7 @@ class Node:
     port: int
     controller_port: int
     folder: Path
-
-    @property
-    def log_dir(self) -> Path:
-        """Where its partitions lie."""
-        return self.folder / "log"
+    log_dir: Path
 
 
 def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from runners.clusters.cluster import Progress, silent
 from runners.clusters.first_start import FirstStart, first_start
 from runners.clusters.kafka_java import KafkaJava
 from runners.clusters.keeping import await_answers, clear_leftovers, identities, launch_keeper
-from runners.clusters.layout import drop_old_logs, lay_out, remove_folder, write_files
+from runners.clusters.layout import drop_old_logs, lay_out, remove_folders, write_files
 from runners.clusters.ports import require_free
 from runners.clusters.processes import ProcessIdentity, Record, records
 from runners.errors import BrokerDidNotStart
@@ -37,7 +37,7 @@ class Wish:
         host: IPv4 address that they listen on.
         port: Client port of the first broker, the others follow; None for free ones.
         properties: Broker properties that win over ours.
-        data_root: Folder for the data; None for the temporary folder (`TMPDIR`).
+        data_root: Folder for the data; None for memory or the temporary folder, see `lay_out`.
         start_timeout_s: Seconds that they may take until they answer, downloads not counted.
         connection: Client properties that they want, where `properties` change their security.
     """
@@ -60,7 +60,7 @@ class Brokers:
     """Brokers that were brought up and have answered.
 
     Attributes:
-        record: Owned by their keeper; its facts are `bootstrap`, `started_s`, `folder`, `logs`, `log_dirs`
+        record: Owned by their keeper; its facts are `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs`
             and `brokers` (process ids and start times).
         nodes: Their ports and folders.
         pids: Their process ids, in the same order.
@@ -125,7 +125,7 @@ def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) 
                 time.sleep(_POLL_S)
             process.kill()
     # The keeper does this too, where it could.
-    remove_folder(Path(str(record.facts["folder"])))
+    remove_folders(record.facts.get("folders", ()))
     record.remove()
 
 
@@ -150,7 +150,7 @@ def _try(kind: str, wish: Wish, kafka: KafkaJava, first: FirstStart) -> Brokers:
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,
         "started_s": time.time(),
-        "folder": str(layout.folder),
+        "folders": [str(folder) for folder in layout.folders],
         "logs": [str(log) for log in layout.logs],
         "log_dirs": [str(node.log_dir) for node in layout.nodes],
         "brokers": [],

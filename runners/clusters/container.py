@@ -99,7 +99,7 @@ class ContainerCluster:
             self._container = None
 
     def _variables(self, address: str) -> dict[str, str]:
-        node = Node(1, "0.0.0.0", _PORT, _CONTROLLER_PORT, _DATA)
+        node = Node(1, "0.0.0.0", _PORT, _CONTROLLER_PORT, _DATA, _DATA / "log")
         wanted = {
             **broker_properties(node, [node], {}),
             "controller.quorum.voters": f"1@localhost:{_CONTROLLER_PORT}",

@@ -34,7 +34,7 @@ class EmbeddedCluster:
             port: Client port of the first broker, the others follow; free ones by default.
             properties: Broker properties that win over ours.
             connection: Client properties that the brokers want, where `properties` change their security.
-            data_root: Folder for the data; the temporary folder (`TMPDIR`) by default.
+            data_root: Folder for the data; by default memory for the log where there is room, see `lay_out`.
             start_timeout_s: Seconds that the brokers may take until they answer, downloads not counted.
 
         Raises:

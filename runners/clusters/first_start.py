@@ -5,6 +5,7 @@ half the CPU; formatting by Kafka's tool takes 2 s more.
 """
 
 import base64
+import contextlib
 import hashlib
 import signal
 import subprocess
@@ -20,7 +21,8 @@ from runners.clusters.files import locked
 from runners.clusters.java import java_environment
 from runners.clusters.kafka_java import KafkaJava
 from runners.clusters.ports import free_ports
-from runners.errors import BrokerDidNotStart
+from runners.clusters.training import LOADS, exercise
+from runners.errors import BrokerDidNotStart, RunnerError
 
 _ARCHIVES_KEPT = 4
 _TOOL_TIMEOUT_S = 60.0
@@ -76,7 +78,7 @@ class FirstStart:
 
 
 def first_start(kafka: KafkaJava, progress: Progress = silent) -> FirstStart:
-    """Read what the first start left, or do it now (some 15 s).
+    """Read what the first start left, or do it now (some 35 s).
 
     Args:
         kafka: Java and jars.
@@ -110,22 +112,25 @@ def new_id() -> str:
 
 
 def _aot_cache(kafka: KafkaJava) -> Path:
-    """Java refuses a cache of another Java, or of jars with other times; a new name has it made anew."""
+    """Java refuses a cache of another Java, or of jars with other times: a new name has it made anew.
+
+    So has a training with other loads.
+    """
     manifest = (kafka.root / "manifest.json").read_bytes()
-    about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n".encode()
+    about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{LOADS}\n".encode()
     return kafka.root / f"broker-{hashlib.sha256(about + manifest).hexdigest()[:12]}.aot"
 
 
 def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
     with tempfile.TemporaryDirectory(dir=kafka.root, prefix="first-") as folder:
         port, controller_port = free_ports("127.0.0.1", 2)
-        node = Node(1, "127.0.0.1", port, controller_port, Path(folder))
+        node = Node(1, "127.0.0.1", port, controller_port, Path(folder), Path(folder) / "log")
         properties = node.folder / "server.properties"
         properties.write_text(properties_text(broker_properties(node, [node], {})), encoding="ascii")
         _format(kafka, node, properties)
         made = node.folder / "made.aot"
         if kafka.java.major >= _OLDEST_JAVA_WITH_AOT_CACHE:
-            _train(kafka, properties, made)
+            _train(kafka, properties, f"{node.host}:{node.port}", made)
         if not made.exists():
             made.touch()  # empty: it can't be had here, don't try at every start
         # Each Java runtime has its own (two checkouts have two); only the oldest give way.
@@ -155,8 +160,8 @@ def _format(kafka: KafkaJava, node: Node, properties: Path) -> None:
         )
 
 
-def _train(kafka: KafkaJava, properties: Path, made: Path) -> None:
-    """Run a broker until it has started, and have Java write down what it loaded."""
+def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> None:
+    """Run a broker under load, and have Java write down what it loaded and what was busy."""
     flags = [f"-XX:AOTCacheOutput={made}", *_AOT_FLAGS, "-Xms1g", "-Xmx1g", kafka.log_flag()]
     output = properties.parent / "training.log"
     with output.open("wb") as log:
@@ -172,6 +177,8 @@ def _train(kafka: KafkaJava, properties: Path, made: Path) -> None:
         try:
             while broker.poll() is None and time.monotonic() < deadline:
                 if _STARTED in output.read_text(encoding="utf-8", errors="replace"):
+                    with contextlib.suppress(RunnerError):  # less training is a slower first minute, no more
+                        exercise(bootstrap)
                     broker.send_signal(signal.SIGTERM)
                     broker.wait(_TRAINING_TIMEOUT_S)
                     return

@@ -6,12 +6,12 @@ starts in milliseconds and does not depend on the owner's working folder or impo
 writing end of the pipe that is our stdin; the kernel closes it when the owner ends, even by SIGKILL, and that
 end-of-file is the order to stop.
 
-    keeper.py SPEC.json        SPEC: {"owned": true, "folder": "...", "record": "...",
+    keeper.py SPEC.json        SPEC: {"owned": true, "folders": ["..."], "record": "...",
                                       "brokers": [{"command": ["java", ...], "log": "..."}]}
 
 With `owned` false there is no pipe and no owner: the keeper detaches itself and goes on until SIGTERM.
 One line is written to stdout: the process ids of the keeper and of the brokers, as JSON. At the end the
-folder and the record are removed. Status 0 after an order to stop, 3 when every broker had ended by itself.
+folders and the record are removed. Status 0 after an order to stop, 3 when every broker had ended by itself.
 """
 
 import contextlib
@@ -62,7 +62,8 @@ def main(spec_path: str) -> int:
         for order in _ORDERS:
             signal.signal(order, signal.SIG_IGN)
         _end(brokers)
-        shutil.rmtree(spec["folder"], ignore_errors=True)
+        for folder in spec["folders"]:
+            shutil.rmtree(folder, ignore_errors=True)
         Path(spec["record"]).unlink(missing_ok=True)
     return status
 

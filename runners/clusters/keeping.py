@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException
 from runners.clusters import keeper
 from runners.clusters.contact import Contact
 from runners.clusters.java import java_environment
-from runners.clusters.layout import Layout, remove_folder
+from runners.clusters.layout import Layout, remove_folders
 from runners.clusters.processes import ProcessIdentity, Record, records
 from runners.errors import BrokerDidNotStart
 
@@ -46,10 +46,10 @@ def launch_keeper(
     Raises:
         BrokerDidNotStart: The keeper could not start the brokers' processes.
     """
-    spec = layout.folder / "keeper.json"
+    spec = layout.folders[0] / "keeper.json"
     text = {
         "owned": owned,
-        "folder": str(layout.folder),
+        "folders": [str(folder) for folder in layout.folders],
         "record": str(record.path),
         "brokers": list(brokers),
     }
@@ -62,7 +62,7 @@ def launch_keeper(
             stderr=log,
             start_new_session=True,
             env=java_environment(),
-            cwd=layout.folder.parent,
+            cwd=layout.folders[0].parent,
         )
     assert process.stdout is not None
     with process.stdout as answer:
@@ -149,7 +149,7 @@ def clear_leftovers() -> None:
                 if process := ProcessIdentity(int(pid), float(started_s)).process():
                     with contextlib.suppress(psutil.NoSuchProcess):
                         process.kill()
-            remove_folder(Path(str(record.facts["folder"])))
+            remove_folders(record.facts.get("folders", ()))
             record.remove()
 
 

@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.first_start import FirstStart, new_id
 from runners.clusters.kafka_java import KafkaJava
+from runners.clusters.memory_files import memory_root
 from runners.clusters.ports import free_ports
 from runners.errors import DiskTooFull
 from runners.places import state_root
@@ -31,13 +32,14 @@ class Layout:
 
     Attributes:
         run_id: 12 hex digits.
-        folder: Holds everything that is removed at the end.
+        folders: Hold everything that is removed at the end: the first one the files of the brokers, and their logs
+            where there is no second one.
         nodes: Its processes.
         logs: One log per node; they outlive the cluster.
     """
 
     run_id: str
-    folder: Path
+    folders: tuple[Path, ...]
     nodes: tuple[Node, ...]
     logs: tuple[Path, ...]
 
@@ -54,7 +56,8 @@ def lay_out(brokers: int, host: str, first_port: int | None, data_root: Path | N
         brokers: How many.
         host: Address that they listen on.
         first_port: Client port of the first broker, the others follow; free ones by default.
-        data_root: Folder for the data; the host's temporary folder (`TMPDIR`) by default.
+        data_root: Folder for the data; by default memory for the logs, where there is room and `TMPDIR` is not set,
+            and the host's temporary folder for the rest.
 
     Raises:
         DiskTooFull: Too little space is free for even a short run.
@@ -70,15 +73,25 @@ def lay_out(brokers: int, host: str, first_port: int | None, data_root: Path | N
         )
     ports = free_ports(host, 2 * brokers)
     client_ports = ports[:brokers] if first_port is None else range(first_port, first_port + brokers)
-    folder = root / f"{_FOLDER_PREFIX}{run_id}"
+    name = f"{_FOLDER_PREFIX}{run_id}"
+    memory = None if data_root else memory_root(brokers)
+    # The rest stays where programs may be run from: Kafka's codecs unpack their native libraries there.
+    folders = (root / name,) if memory is None else (root / name, memory / name)
     numbers = range(1, brokers + 1)
     nodes = tuple(
-        Node(number, host, client_port, controller_port, folder / f"node-{number}")
+        Node(
+            number,
+            host,
+            client_port,
+            controller_port,
+            folder=folders[0] / f"node-{number}",
+            log_dir=folders[-1] / f"node-{number}" / "log",
+        )
         for number, client_port, controller_port in zip(numbers, client_ports, ports[brokers:], strict=True)
     )
     suffixes = [""] if brokers == 1 else [f"-{number}" for number in numbers]
     logs = tuple(log_folder() / f"broker-{run_id}{suffix}.log" for suffix in suffixes)
-    return Layout(run_id=run_id, folder=folder, nodes=nodes, logs=logs)
+    return Layout(run_id=run_id, folders=folders, nodes=nodes, logs=logs)
 
 
 def write_files(
@@ -95,12 +108,14 @@ def write_files(
     Returns:
         Command and log file of each broker, as the keeper wants them.
     """
-    layout.folder.mkdir(mode=0o700)
+    for folder in layout.folders:
+        folder.mkdir(mode=0o700)
     log_folder().mkdir(parents=True, exist_ok=True)
     cluster_id = new_id()
     heap = _HEAP_ALONE if len(layout.nodes) == 1 else _HEAP_SHARED
     brokers = []
     for node, log in zip(layout.nodes, layout.logs, strict=True):
+        node.folder.mkdir()
         first.format_log_dir(node, cluster_id)
         file = node.folder / "server.properties"
         wanted = broker_properties(node, layout.nodes, properties)
@@ -119,10 +134,11 @@ def write_files(
     return brokers
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove the folder of a layout, and no other."""
-    if _FOLDER_NAME.fullmatch(folder.name):
-        shutil.rmtree(folder, ignore_errors=True)
+def remove_folders(folders: Iterable[str]) -> None:
+    """Remove the folders of a layout, and no others."""
+    for folder in map(Path, folders):
+        if _FOLDER_NAME.fullmatch(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def log_folder() -> Path:

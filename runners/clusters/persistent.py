@@ -25,14 +25,14 @@ class PersistentBroker:
         bootstrap: `host:port[,host:port]` for clients.
         pids: Process ids of the brokers.
         started_s: Seconds since the epoch at which it was started.
-        folder: Its data, removed when it stops.
+        folders: Its files and its data, removed when it stops.
         logs: Its logs, which stay.
     """
 
     bootstrap: str
     pids: tuple[int, ...]
     started_s: float
-    folder: Path
+    folders: tuple[Path, ...]
     logs: tuple[Path, ...]
 
 
@@ -97,6 +97,6 @@ def _broker(record: Record) -> PersistentBroker:
         bootstrap=str(facts["bootstrap"]),
         pids=tuple(int(pid) for pid, _ in facts["brokers"]),
         started_s=float(facts["started_s"]),
-        folder=Path(str(facts["folder"])),
+        folders=tuple(Path(folder) for folder in facts["folders"]),
         logs=tuple(Path(log) for log in facts["logs"]),
     )

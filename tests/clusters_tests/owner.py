@@ -30,7 +30,7 @@ def main(what: str, *arguments: str) -> None:
             bootstrap=running.bootstrap,
             broker=running.local_brokers[0].pid,
             keeper=record.owner.pid,
-            folder=record.facts["folder"],
+            folders=record.facts["folders"],
             record=str(record.path),
         )
         signal.pause()

@@ -6,17 +6,20 @@ import signal
 import socket
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import psutil
 import pytest
 
+from runners.clusters import memory_files
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.keeping import clear_leftovers
-from runners.clusters.layout import LOGS_KEPT, drop_old_logs, log_folder, remove_folder
+from runners.clusters.layout import LOGS_KEPT, drop_old_logs, lay_out, log_folder, remove_folders
+from runners.clusters.memory_files import in_memory, memory_root
 from runners.clusters.ports import free_ports, listener
 from runners.clusters.processes import ProcessIdentity, Record, records
 from runners.clusters.topics import OwnedTopics
@@ -63,6 +66,57 @@ def test_start_and_stop_leave_no_process_port_folder_or_record(scratch: Path) ->
     cluster.stop()  # any number of times
 
 
+class TestItsLogInMemory:
+    """Where the log of a broker of our own lies."""
+
+    @pytest.fixture(autouse=True)
+    def plenty(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.delenv("TMPDIR", raising=False)
+        monkeypatch.setattr(memory_files, "ROOT", tmp_path)
+        self.let_be_free(monkeypatch, files=1 << 40, memory=1 << 40)
+
+    def let_be_free(self, monkeypatch: pytest.MonkeyPatch, *, files: int, memory: int) -> None:
+        """Have so many bytes be free for files in memory, and of memory."""
+        monkeypatch.setattr(psutil, "disk_usage", lambda _: SimpleNamespace(free=files))
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=memory))
+
+    def test_is_chosen_with_room(self, tmp_path: Path) -> None:
+        layout = lay_out(2, "127.0.0.1", None, None)
+        files, logs = layout.folders
+        assert logs.parent == tmp_path
+        assert files.parent == Path(tempfile.gettempdir())
+        assert files.name == logs.name
+        assert [node.log_dir.is_relative_to(logs) for node in layout.nodes] == [True, True]
+        assert [node.folder.is_relative_to(files) for node in layout.nodes] == [True, True]
+
+    @pytest.mark.parametrize(("files", "memory"), [(3 << 30, 1 << 40), (1 << 40, 5 << 30)])
+    def test_is_not_without_room(self, monkeypatch: pytest.MonkeyPatch, files: int, memory: int) -> None:
+        self.let_be_free(monkeypatch, files=files, memory=memory)
+        assert memory_root(1) is None
+
+    def test_is_not_where_more_brokers_want_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.let_be_free(monkeypatch, files=8 << 30, memory=10 << 30)
+        assert memory_root(1) is not None
+        assert memory_root(3) is None
+
+    def test_is_not_where_a_folder_is_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        folder = tmp_path / "data"
+        assert lay_out(1, "127.0.0.1", None, folder).folders[0].parent == folder
+        assert len(lay_out(1, "127.0.0.1", None, folder).folders) == 1
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        assert memory_root(1) is None
+
+    @pytest.mark.broker
+    def test_goes_with_the_broker(self, tmp_path: Path) -> None:
+        cluster = EmbeddedCluster()
+        (local,) = cluster.start().local_brokers
+        assert local.log_dir is not None
+        assert in_memory(local.log_dir)
+        assert (local.log_dir / "meta.properties").exists()
+        cluster.stop()
+        assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.broker
 def test_it_listens_on_loopback_only(broker: RunningCluster) -> None:
     for local in broker.local_brokers:
@@ -88,6 +142,7 @@ class Killed(NamedTuple):
 )
 def test_the_broker_ends_with_whoever_is_killed(scratch: Path, killed: Killed) -> None:
     with running_owner("broker") as (owner, told):
+        folders = [Path(folder) for folder in told["folders"]]
         broker = ProcessIdentity.of(told["broker"])
         if killed.keeper:
             os.kill(told["keeper"], signal.SIGKILL)
@@ -96,10 +151,10 @@ def test_the_broker_ends_with_whoever_is_killed(scratch: Path, killed: Killed) -
         assert eventually(lambda: broker.process() is None)
     if killed.keeper:
         # Nobody was left to clean up: the next start does.
-        assert Path(told["folder"]).exists()
+        assert all(folder.exists() for folder in folders)
         clear_leftovers()
-        assert not Path(told["folder"]).exists()
-    assert eventually(lambda: not Path(told["folder"]).exists())
+        assert not any(folder.exists() for folder in folders)
+    assert eventually(lambda: not any(folder.exists() for folder in folders))
     assert eventually(lambda: not Path(told["record"]).exists())
 
 
@@ -201,8 +256,8 @@ def test_leftovers_of_live_keepers_and_of_other_hosts_stay(quiet_state: Path) ->
     live, foreign = quiet_state / "kafka-tuner-broker-000000000001", quiet_state / "kafka-tuner-broker-000000000002"
     for folder in (live, foreign):
         folder.mkdir()
-    Record("broker", "1", ProcessIdentity.of(), {"folder": str(live)}).save()
-    Record("broker", "2", ProcessIdentity(2**22, 0.0), {"folder": str(foreign)}, host="elsewhere").save()
+    Record("broker", "1", ProcessIdentity.of(), {"folders": [str(live)]}).save()
+    Record("broker", "2", ProcessIdentity(2**22, 0.0), {"folders": [str(foreign)]}, host="elsewhere").save()
     clear_leftovers()
     assert live.exists()
     assert foreign.exists()
@@ -211,7 +266,7 @@ def test_leftovers_of_live_keepers_and_of_other_hosts_stay(quiet_state: Path) ->
 def test_a_record_never_has_another_folder_removed(quiet_state: Path) -> None:
     precious = quiet_state / "precious"
     precious.mkdir()
-    Record("broker", "1", ProcessIdentity(2**22, 0.0), {"folder": str(precious)}).save()
+    Record("broker", "1", ProcessIdentity(2**22, 0.0), {"folders": [str(precious)]}).save()
     clear_leftovers()
     assert precious.exists()
     assert list(records("broker")) == []
@@ -224,7 +279,7 @@ def test_a_process_id_used_again_is_another_process() -> None:
 
 
 def test_a_damaged_record_is_passed_over(quiet_state: Path) -> None:
-    record = Record("broker", "1", ProcessIdentity.of(), {"folder": "x"})
+    record = Record("broker", "1", ProcessIdentity.of(), {"folders": ["x"]})
     record.save()
     record.path.write_text(record.path.read_text()[:20])
     assert list(records("broker")) == []
@@ -240,14 +295,14 @@ def test_only_the_newest_logs_are_kept(quiet_state: Path) -> None:
     assert {log.name for log in log_folder().iterdir()} == {f"broker-{age:012x}.log" for age in range(LOGS_KEPT)}
 
 
-def test_remove_folder_wants_a_name_of_ours(tmp_path: Path) -> None:
+def test_remove_folders_wants_a_name_of_ours(tmp_path: Path) -> None:
     tmp_path.joinpath("kafka-tuner-broker-0123").mkdir()
-    remove_folder(tmp_path / "kafka-tuner-broker-0123")
+    remove_folders([str(tmp_path / "kafka-tuner-broker-0123")])
     assert tmp_path.joinpath("kafka-tuner-broker-0123").exists()
 
 
 def test_properties_of_the_user_win() -> None:
-    node = Node(1, "127.0.0.1", 9092, 9093, Path("/data"))
+    node = Node(1, "127.0.0.1", 9092, 9093, Path("/data"), Path("/data/log"))
     assert broker_properties(node, [node], {"log.dirs": "/mine"})["log.dirs"] == "/mine"
 
 

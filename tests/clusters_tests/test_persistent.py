@@ -42,7 +42,7 @@ def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
         stopped = stop_persistent()
     assert stopped == running
     assert not any(psutil.pid_exists(pid) for pid in running.pids)
-    assert not running.folder.exists()
+    assert not any(folder.exists() for folder in running.folders)
     assert persistent_status() is None
 
 
@@ -58,7 +58,7 @@ def test_after_its_keeper_was_killed_it_is_not_running_and_can_be_started_again(
         assert persistent_status() is None
         second = start_persistent()
         assert second.pids != first.pids
-        assert not first.folder.exists()
+        assert not any(folder.exists() for folder in first.folders)
     finally:
         stop_persistent()
     assert persistent_status() is None
@@ -66,7 +66,7 @@ def test_after_its_keeper_was_killed_it_is_not_running_and_can_be_started_again(
 
 def test_a_record_whose_process_id_is_used_again_is_stale() -> None:
     me = ProcessIdentity.of()
-    Record("persistent", "broker", ProcessIdentity(me.pid, me.started_s - 1000), {"folder": "x"}).save()
+    Record("persistent", "broker", ProcessIdentity(me.pid, me.started_s - 1000), {"folders": ["x"]}).save()
     assert persistent_status() is None
     assert stop_persistent() is None
     assert list(records("persistent")) == []

@@ -1,10 +1,13 @@
 """The watchdog ends a load that can't give a measurement, names the cause, and lets everything else be."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from runners.clock import NS_PER_S
+from runners.clusters import memory_files
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.watchdog import Watchdog
@@ -137,6 +140,17 @@ def test_a_disk_about_to_run_full_ends_the_load(tmp_path: Path) -> None:
     watched = Watched(disks=(tmp_path,), min_free_disk_bytes=1 << 60)
     with pytest.raises(DiskTooFull, match=r"must keep .* GB free, but has .*--max-bytes"):
         watched.after(0)
+
+
+def test_memory_about_to_run_full_ends_the_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory_files, "ROOT", tmp_path)
+    free = 1 << 29
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
+    watched = Watched(disks=(tmp_path / "log",), min_free_disk_bytes=1 << 60)
+    with pytest.raises(DiskTooFull, match=r"lies in memory, which must keep 1\.1 GB free, but has 0\.5 GB; .*TMPDIR"):
+        watched.after(0)
+    free = 1 << 40
+    watched.after(1)  # what a disk must keep is not asked of memory
 
 
 def test_a_disk_with_room_does_not(tmp_path: Path) -> None:
