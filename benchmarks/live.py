@@ -3,7 +3,7 @@
 python -m benchmarks.live STUDY [--repeats 10]
 
 For each record size of a study on an embedded broker: `tuner verify`, a process of its own, starts a new broker, burns
-it in, and measures the recommended config in turn with the defaults, two rounds with the study's phases. Each repeat
+it in, and measures the recommended config in turn with the baseline, two rounds, as the study did. Each repeat
 should be better than the baseline, and inside the 95 % prediction interval that the study's confirmation gave for one
 more round.
 """
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from objectives.ratios import Ratio
 from tuner.study.errors import NoFeasibleConfig
@@ -22,7 +23,6 @@ from tuner.study.home import find_study
 from tuner.study.recommendation import Recommendation, recommend
 from tuner.study.results import StudyResults, load_results
 from tuner.study.spec import Goal
-from tuner.study_file import load_study
 
 METRIC = {Goal.THROUGHPUT: "mb_per_s", Goal.LATENCY: "latency_p99_ms"}
 INSIDE, BETTER = 0.9, 1.0
@@ -50,14 +50,9 @@ def main() -> None:
     asked = parser.parse_args()
     folder = find_study(asked.study)
     results = load_results(folder)
-    spec, _ = load_study(folder / "study.yaml")
-    load = spec.workload
     kept = []
     for case in _cases(results):
-        gains = [
-            _again(case, load.paced.measured_s, load.paced.warmup_s, load.saturate.warmup_s)
-            for _ in range(asked.repeats)
-        ]
+        gains = [_again(asked.study, case) for _ in range(asked.repeats)]
         inside = sum(case.stated.repeat_low <= gain <= case.stated.repeat_high for gain in gains)
         better = sum(gain > 1.0 for gain in gains)
         changed = " ".join(f"{name}={value}" for name, value in case.found.config.values.items())
@@ -89,12 +84,12 @@ def _cases(results: StudyResults) -> list[Case]:
     return found
 
 
-def _again(case: Case, seconds: float, *warmups: float) -> float:
+def _again(study: str, case: Case) -> float:
     with tempfile.TemporaryDirectory(prefix="tuner-live-") as folder:
         file = Path(folder) / "recommended.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in case.found.config.values.items()))
-        words = ["verify", str(file), "--record-bytes", case.record_bytes, "--rounds", "2", "--max-rounds", "2"]
-        words += ["--seconds", str(seconds), "--warmup", str(max(warmups)), "--json"]
+        words = ["verify", str(file), "--study", study, "--record-bytes", case.record_bytes]
+        words += ["--rounds", "2", "--max-rounds", "2", "--json"]
         run = subprocess.run(
             [str(Path(sys.executable).with_name("tuner")), *words],
             cwd=folder,
@@ -102,9 +97,17 @@ def _again(case: Case, seconds: float, *warmups: float) -> float:
             text=True,
             check=False,
         )
+        if not run.stdout:
+            sys.exit(run.stderr)
         (size,) = json.loads(run.stdout)["sizes"]
+    print(_told(size, case.metric), file=sys.stderr, flush=True)
     gain: float = size["gains"][case.metric]["value"]
     return gain
+
+
+def _told(size: dict[str, Any], metric: str) -> str:
+    values = [f"{size[side][metric]:.4g}" for side in ("baseline", "values")]
+    return f"{size['record_bytes']} B {metric}: {' -> '.join(values)}, {size['gains'][metric]['value']:.2f}"
 
 
 if __name__ == "__main__":

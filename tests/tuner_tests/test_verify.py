@@ -140,3 +140,36 @@ def test_a_study_that_there_is_not_cannot_be_confirmed() -> None:
     refused = tuner("confirm", "nothing")
     assert refused.code == 2
     assert "'nothing'" in refused.complaint
+
+
+class TestAsAStudy:
+    """`--study` has a config measured as that study measured."""
+
+    @pytest.fixture(autouse=True)
+    def study(self, tmp_path: Path) -> None:
+        text = STUDY.replace("record_bytes: [1000]", "record_bytes: [100, 1000]").replace("max: 1}", "max: 3}")
+        assert tuner("run", str(written(tmp_path / "small.yaml", text)), "--no-mlflow", "--quiet").code == 0
+
+    def test_its_workload_and_its_fixed_rates_are_taken(self, better: Path, studies: Path) -> None:
+        assert tuner("verify", str(better), "--study", "small", "--rounds", "2", "--max-rounds", "2").code == 0
+        before, after = load_results(studies / "small"), load_results(studies / "verify-better-1")
+        assert after.facts["rates"] == before.facts["rates"]
+        assert after.name == "verify-better-1"
+        assert [size.record_bytes for size in after.sizes] == ["100", "1000"]
+        assert {trial.load_s for size in after.sizes for trial in size.trials if trial.kind is Kind.CONFIRM} == {2.0}
+
+    def test_some_of_its_sizes(self, better: Path, studies: Path) -> None:
+        words = ("--study", "small", "--record-bytes", "1000", "--rounds", "2", "--max-rounds", "2", "--json")
+        done = tuner("verify", str(better), *words)
+        assert [size["record_bytes"] for size in json.loads(done.out)["sizes"]] == ["1000"]
+        assert list(load_results(studies / "verify-better-1").facts["rates"]) == ["1000"]
+
+    def test_another_size_is_refused(self, better: Path) -> None:
+        done = tuner("verify", str(better), "--study", "small", "--record-bytes", "10")
+        assert done.code == 2
+        assert "must name sizes of small (100, 1000), not 10" in done.complaint
+
+    def test_what_it_says_can_not_be_said_otherwise(self, better: Path) -> None:
+        done = tuner("verify", str(better), "--study", "small", "--seconds", "3", "--bootstrap", "b:9092")
+        assert done.code == 2
+        assert "--bootstrap, --seconds can't be given with it" in done.complaint

@@ -1,21 +1,17 @@
 """`tuner confirm`: measure a study's best configs again, in turn with the baseline."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tuner.cli import options
 from tuner.cli.console import OUT, say, warn
+from tuner.cli.kept_study import kept_study
 from tuner.cli.shown_run import recommendations, run_shown
 from tuner.export import Format, export_all
-from tuner.storage.chosen import storage_at
-from tuner.storage.places import STUDY_FILE
 from tuner.study.home import find_study
-from tuner.study.spec import Goal, StudySpec
-from tuner.study_file import load_study, parse_study
+from tuner.study.spec import Goal
 
 
 def confirm(
@@ -46,7 +42,7 @@ def confirm(
         tuner confirm overnight.yaml                      where the study file names files beside it
     """
     folder = find_study(study)
-    spec, text = _study(study, folder)
+    spec, text = kept_study(study, folder)
     asked: dict[str, Any] = {
         "rounds": rounds,
         "max_rounds": max_rounds,
@@ -64,17 +60,3 @@ def confirm(
         warn("simulated: nothing of this study was measured on Kafka")
     if not quiet:
         say(f"report: {folder / 'report.html'}")
-
-
-def _study(study: str, folder: Path) -> tuple[StudySpec, str]:
-    """The study file given, or else the text that was kept."""
-    given = Path(study)
-    if given.is_file():
-        return load_study(given)
-    store = storage_at().read(folder)
-    try:
-        text = store.study_file()
-    finally:
-        store.close()
-    origin = str(folder / STUDY_FILE)
-    return parse_study(text, name=folder.name, folder=Path.cwd(), origin=origin, environ=os.environ), text

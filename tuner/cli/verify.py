@@ -14,15 +14,17 @@ from search_spaces.properties_file import read_properties
 from search_spaces.same_effect import same_effect
 from tuner.cli import options
 from tuner.cli.console import ERR, OUT, say, warn
+from tuner.cli.kept_study import kept_study
 from tuner.cli.study_view import StudyView
 from tuner.exit_codes import ExitCode
 from tuner.export.wording import number, one_more_round, title
 from tuner.study.errors import StudyError
-from tuner.study.home import studies_root, study_folder
+from tuner.study.home import find_study, studies_root, study_folder
+from tuner.study.results import load_results
 from tuner.study.run import run_study
 from tuner.study.spec import ConfirmSpec, Executor, Goal, StudySpec
 from tuner.study.verification import Verification, verification_of
-from tuner.study_file import parse_study, study_text
+from tuner.study_file import drop_used_secrets, parse_study, same_measurement, study_text
 
 _SCHEMA_VERSION = 1
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
@@ -38,7 +40,20 @@ def verify(
         Path | None,
         typer.Option(metavar="FILE", help="Producer properties to compare with; the client's defaults without it."),
     ] = None,
-    record_bytes: Annotated[str, typer.Option(metavar="N[,N...]", help="Record sizes, one comparison each.")] = "1000",
+    study: Annotated[
+        str | None,
+        typer.Option(
+            "--study",
+            metavar="STUDY",
+            help="Measure as this study did: its target, workload, phases, fixed rates and baseline.",
+        ),
+    ] = None,
+    record_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N[,N...]", help="Record sizes, one comparison each.", show_default="1000, or all of --study"
+        ),
+    ] = None,
     rounds: Annotated[int, typer.Option(min=2, help="Rounds of both in turn, in any case.")] = 8,
     max_rounds: Annotated[int, typer.Option(min=2, help="The most rounds.")] = 20,
     width_ratio: Annotated[
@@ -50,14 +65,19 @@ def verify(
     tolerance_ratio: Annotated[
         float, typer.Option(min=0, max=0.99, help="How much worse than the baseline a number may be.")
     ] = 0.0,
-    seconds: Annotated[float, typer.Option(help="Seconds that each phase measures.")] = 10.0,
-    warmup: Annotated[float, typer.Option(help="Seconds of load before that.")] = 2.0,
+    seconds: Annotated[
+        float | None, typer.Option(help="Seconds that each phase measures.", show_default="10, or as --study")
+    ] = None,
+    warmup: Annotated[
+        float | None, typer.Option(help="Seconds of load before that.", show_default="2, or as --study")
+    ] = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
     executor: Annotated[
-        Executor, typer.Option(help="Where benchmarks run; `simulated` measures nothing.")
-    ] = Executor.LOCAL,
+        Executor | None,
+        typer.Option(help="Where benchmarks run; `simulated` measures nothing.", show_default="local, or as --study"),
+    ] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -72,18 +92,37 @@ def verify(
         tuner verify new.properties --against old.properties --record-bytes 100,1000 --json
         tuner verify new.properties --min-gain 1.1          exit code 99 unless at least 10 % better in both numbers
         tuner verify new.properties --tolerance-ratio 0.05  up to 5 % worse is let pass
+        tuner verify best.properties --study overnight      as that study measured: does what it recommended hold?
     """
     config = ProducerConfig.parse(read_properties(file))
     name = _free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80])
-    spec, text = _spec(name, record_bytes, against, bootstrap, command_config, container, seconds, warmup, executor)
+    if study is None:
+        spec, text = _spec(
+            name,
+            record_bytes or "1000",
+            against,
+            bootstrap,
+            command_config,
+            container,
+            10.0 if seconds is None else seconds,
+            2.0 if warmup is None else warmup,
+            executor or Executor.LOCAL,
+        )
+        rates: dict[str, float] = {}
+    else:
+        fixed: dict[str, object] = {"--against": against, "--bootstrap": bootstrap, "--command-config": command_config}
+        fixed |= {"--container": container, "--seconds": seconds, "--warmup": warmup, "--executor": executor}
+        if given := [option for option, value in fixed.items() if value is not None]:
+            raise typer.BadParameter(f"--study says how to measure, so that {', '.join(given)} can't be given with it")
+        spec, text, rates = _like(study, name, record_bytes)
     if same_effect(config.in_force, spec.baseline.in_force):
-        what = str(against) if against else "the client's defaults"
+        what = str(against) if against else "the study's baseline" if study else "the client's defaults"
         raise typer.BadParameter(f"{file} must differ from {what} to be compared with it, but has the same effect")
     confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
     spec = replace(spec, confirm=confirm)
     silent = quiet or as_json
     with StudyView(quiet=silent) as view:
-        results = run_study(spec, text, study_folder(name), view)
+        results = run_study(spec, text, study_folder(name), view, rates=rates)
     found = [verification_of(size, config.fingerprint) for size in results.sizes]
     misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio) for each in found}
     if as_json:
@@ -133,6 +172,27 @@ def _spec(
         durability="any",
     )
     return parse_study(text, name=name, folder=Path.cwd(), origin="the command line", environ=os.environ), text
+
+
+def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
+    """A study that measures as another one did, its text, and that one's fixed rates."""
+    folder = find_study(study)
+    spec, text = kept_study(study, folder)
+    results = load_results(folder)
+    wanted = [size.record_bytes for size in results.sizes]
+    if record_bytes is not None:
+        asked = [each.strip() for each in record_bytes.split(",")] if ":" not in record_bytes else [record_bytes]
+        if unknown := [each for each in asked if each not in wanted]:
+            raise typer.BadParameter(
+                f"--record-bytes must name sizes of {spec.name} ({', '.join(wanted)}), not {', '.join(unknown)}"
+            )
+        wanted = asked
+    text = same_measurement(text, name, wanted)
+    beside = Path(study).parent if Path(study).is_file() else Path.cwd()
+    spec = parse_study(text, name=name, folder=beside, origin=f"the study file of {study}", environ=os.environ)
+    drop_used_secrets(text, os.environ)
+    rates = {size.record_bytes: rate for size in results.sizes if (rate := size.rate_records_per_s) is not None}
+    return spec, text, {size: rate for size, rate in rates.items() if size in wanted}
 
 
 def _free_name(name: str) -> str:

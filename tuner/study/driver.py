@@ -23,7 +23,8 @@ from tuner.study.spec import StudySpec
 from tuner.study.trial import Kind, State
 from tuner.study.trial_loop import TrialLoop, utc_now
 
-_RATES: Final = "rates"
+RATES: Final = "rates"
+"""Name of the fact that holds the fixed rate of each record size."""
 
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
 """Makes the strategy of one record size, given its space and its seed."""
@@ -158,7 +159,7 @@ class Driver:
         if str(size) not in rates:
             load = self._spec.workload
             rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
-            self.loop.store.set_fact(_RATES, rates)
+            self.loop.store.set_fact(RATES, rates)
         self._settle(size, rates[str(size)])
         return rates[str(size)]
 
@@ -176,7 +177,7 @@ class Driver:
                 values.append(trial.metrics[metric])
 
     def _rates(self) -> dict[str, float]:
-        rates: dict[str, float] = self.loop.store.facts().get(_RATES, {})
+        rates: dict[str, float] = self.loop.store.facts().get(RATES, {})
         return rates
 
 

@@ -3,7 +3,7 @@
 import datetime
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from tuner.study.bench import Bench
 from tuner.study.budget import Budget
 from tuner.study.confirm_plan import Choice
 from tuner.study.confirming import reopen
-from tuner.study.driver import Driver, space_of
+from tuner.study.driver import RATES, Driver, space_of
 from tuner.study.question import check_unchanged, lock_key, question_of, target_label
 from tuner.study.results import StudyResults, results_of
 from tuner.study.seats import ClusterPlace, Place, SimulatedPlace
@@ -57,6 +57,7 @@ def run_study(
     *,
     searching: bool = True,
     storage: Storage | None = None,
+    rates: Mapping[str, float] | None = None,
 ) -> StudyResults:
     """Run a study to its end, going on from its record if it has one.
 
@@ -69,6 +70,8 @@ def run_study(
         simulated: Measures for `Executor.SIMULATED`; a small model by default.
         searching: Whether to search; else what the search has found so far is confirmed anew.
         storage: Where it is recorded; the one in force by default.
+        rates: Of a new study's paced phases, in records per second by record size, in place of shares of what its
+            baseline carries.
 
     Returns:
         Everything found.
@@ -92,6 +95,8 @@ def run_study(
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
         _begin(spec, study_text, store)
+        if rates:
+            store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         poke: Callable[[], None] = lambda: None  # noqa: E731
         if mirror is not None:
             mirror.start()

@@ -8,7 +8,7 @@ from tuner.study_file.loading import load_study, parse_study
 from tuner.study_file.schema import json_schema
 from tuner.study_file.starter import starter_text
 from tuner.study_file.used_secrets import drop_used_secrets
-from tuner.study_file.writing import study_text
+from tuner.study_file.writing import same_measurement, study_text
 
 __all__ = [
     "Problem",
@@ -17,6 +17,7 @@ __all__ = [
     "json_schema",
     "load_study",
     "parse_study",
+    "same_measurement",
     "starter_text",
     "study_text",
 ]

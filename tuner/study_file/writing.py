@@ -7,7 +7,8 @@ from typing import Any
 import yaml
 
 from tuner.study_file.environment import escaped
-from tuner.study_file.reading import scalar
+from tuner.study_file.errors import Problems
+from tuner.study_file.reading import read_yaml, scalar
 
 
 class _Dumper(yaml.SafeDumper):
@@ -110,6 +111,26 @@ def study_text(
         "executor": {"kind": executor},
     }
     return yaml.dump(_given(sections), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:
+    """The text of a study that measures as the one given does, under another name, and has nothing to search.
+
+    Args:
+        text: Of a study file that reads without errors.
+        name: Of the new study.
+        record_bytes: Its sizes and mixes.
+    """
+    value = read_yaml(text, Problems(name))
+    assert isinstance(value, dict)
+    workload = value["workload"]
+    assert isinstance(workload, dict)
+    sections = {**value, "study": {"name": name}, "workload": {**workload, "record_bytes": [*map(_size, record_bytes)]}}
+    search = value.get("search")
+    burn_in = {k: v for k, v in search.items() if k == "burn_in_max"} if isinstance(search, dict) else {}
+    sections["search"] = {"trials": 1, **burn_in}
+    sections.pop("confirm", None)
+    return yaml.dump(sections, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
 
 
 def _size(text: str) -> int | str:

@@ -1,6 +1,9 @@
 """The mirror of a study in MLflow: in the background while it runs, or in the foreground afterwards."""
 
+import contextlib
 import logging
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +28,8 @@ _LAST_RETRY_S: Final = 60.0
 # A pass reads the whole record, which grows, with the cores with which the driver proposes, and may send.
 _SHARE: Final = 0.1
 """Of the time, at most, that catching up takes while the study runs."""
+# Not the least of all: it may hold Python's lock while the driver waits for it.
+_NICENESS: Final = 10
 _LONGEST_REST_S: Final = 30.0
 
 
@@ -77,6 +82,13 @@ def sync(
         work.close()
         store.close()
     return SyncOutcome(len(work.written), behind, place.shown, reason(error, place) if error else None)
+
+
+def _give_way() -> None:
+    """Have this thread take a core only where no load wants it: it works while the next trial is measured."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 class Mirror:
@@ -138,6 +150,7 @@ class Mirror:
         return SyncOutcome(self._runs_written, behind, self._place.shown, self._error or late)
 
     def _run(self) -> None:
+        _give_way()
         try:
             store = self._storage.read(self._folder)
         except StudyError as error:

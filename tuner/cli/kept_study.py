@@ -1,0 +1,32 @@
+"""What a study on record asks for."""
+
+import os
+from pathlib import Path
+
+from tuner.storage.chosen import storage_at
+from tuner.storage.places import STUDY_FILE
+from tuner.study.spec import StudySpec
+from tuner.study_file import load_study, parse_study
+
+
+def kept_study(study: str, folder: Path) -> tuple[StudySpec, str]:
+    """A study and its text: of the study file given, or else as it was kept.
+
+    Args:
+        study: As the user named it; a study file's paths are relative to it, a kept text's to the working folder.
+        folder: The study's.
+
+    Raises:
+        StudyFileError: The text says what can't be done.
+        StorageUnreachable: The shared storage does not answer.
+    """
+    given = Path(study)
+    if given.is_file():
+        return load_study(given)
+    store = storage_at().read(folder)
+    try:
+        text = store.study_file()
+    finally:
+        store.close()
+    origin = str(folder / STUDY_FILE)
+    return parse_study(text, name=folder.name, folder=Path.cwd(), origin=origin, environ=os.environ), text
