@@ -1,6 +1,6 @@
 """Whether what a real study recommended holds when it is tried again.
 
-python -m benchmarks.live STUDY [--repeats 10]
+python -m benchmarks.live STUDY [--repeats 10] [--record-bytes 1000,10000]
 
 For each record size of a study on an embedded broker: `tuner verify`, a process of its own, starts a new broker, burns
 it in, and measures the recommended config in turn with the baseline, two rounds, as the study did. Each repeat
@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("study")
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--record-bytes", help="sizes to try again, with commas between; all by default")
     asked = parser.parse_args()
     folder = find_study(asked.study)
     results = load_results(folder)
     kept = []
-    for case in _cases(results):
+    sizes = asked.record_bytes.split(",") if asked.record_bytes else [size.record_bytes for size in results.sizes]
+    for case in _cases(results, sizes):
         gains = [_again(asked.study, case) for _ in range(asked.repeats)]
         inside = sum(case.stated.repeat_low <= gain <= case.stated.repeat_high for gain in gains)
         better = sum(gain > 1.0 for gain in gains)
@@ -67,10 +70,10 @@ def main() -> None:
     sys.exit(0 if all(kept) else 1)
 
 
-def _cases(results: StudyResults) -> list[Case]:
-    """What was proven, one goal per record size."""
+def _cases(results: StudyResults, sizes: Sequence[str]) -> list[Case]:
+    """What was proven of these record sizes, one goal for each."""
     found = []
-    for size in results.sizes:
+    for size in (size for size in results.sizes if size.record_bytes in sizes):
         for goal, metric in METRIC.items():
             try:
                 each = recommend(results, size.record_bytes, goal)

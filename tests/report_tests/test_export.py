@@ -183,6 +183,14 @@ def test_a_weaker_promise_is_said(confirmed: Recommendation) -> None:
         assert "the baseline's is another: acks=all" in in_words(weaker, form)
 
 
+def test_a_gain_that_one_round_may_not_show_is_told_with_a_warning(confirmed: Recommendation) -> None:
+    ratio = replace(confirmed.gains["mb_per_s"], value=1.4, low=1.1, high=1.7)
+    clear, unsure = replace(ratio, repeat_low=1.01), replace(ratio, repeat_low=0.7)
+    told = in_words(replace(confirmed, gains={"mb_per_s": clear, "latency_p99_ms": unsure}), Format.TABLE)
+    assert "beware: rounds scatter by more than the gain in latency p99, ms: one may show none" in told
+    assert "beware" not in in_words(replace(confirmed, gains={"mb_per_s": clear}), Format.TABLE)
+
+
 def test_what_got_worse_is_no_gain(confirmed: Recommendation) -> None:
     ratio = confirmed.gains["mb_per_s"]
     worse = replace(ratio, value=0.5, low=0.4, high=0.8)

@@ -5,7 +5,17 @@ from typing import Final
 
 from search_spaces.properties_file import format_properties
 from tuner.export.changes import changes
-from tuner.export.wording import KEEP, NO_GAIN, gain, gain_headings, number, one_more_round, shown_metrics, title
+from tuner.export.wording import (
+    KEEP,
+    NO_GAIN,
+    gain,
+    gain_headings,
+    number,
+    one_more_round,
+    shown_metrics,
+    title,
+    within_scatter,
+)
 from tuner.study.recommendation import Recommendation
 
 _GAP: Final = "   "
@@ -45,6 +55,8 @@ def _facts(found: Recommendation) -> list[str]:
     if promised != before:
         rows.append(("", f"the baseline's is another: {before}"))
     rows.append(("measured:", found.how))
+    if found.confirmed and (unsure := within_scatter(found)):
+        rows.append(("beware:", f"rounds scatter by more than the gain in {' and '.join(unsure)}: one may show none"))
     if found.trial.verdict:
         rows.append(("bound by:", f"{found.trial.verdict}: {found.trial.because}"))
     return aligned(rows, right=False)

@@ -80,6 +80,11 @@ def gain_sentences(found: Recommendation) -> list[str]:
     return [f"{title(metric)}: {_sentence(ratio)}" for metric, ratio in found.gains.items()]
 
 
+def within_scatter(found: Recommendation) -> list[str]:
+    """Titles of the metrics whose gain is proven on the mean, but of which a single new round may show none."""
+    return [title(name) for name, ratio in found.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
+
+
 def _sentence(ratio: Ratio) -> str:
     value, low, high, what = ratio.value, ratio.low, ratio.high, "better"
     if high < 1.0:
