@@ -17,6 +17,7 @@ import psutil
 from objectives.evidence import Evidence
 from objectives.verdict import judge
 from runners.clusters.java import find_java
+from runners.clusters.memory_files import memory_root
 from runners.clusters.topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi
@@ -122,10 +123,16 @@ def _timer() -> Finding:
 
 
 def _disk() -> Finding:
-    places = {"data": Path(tempfile.gettempdir()), "cache": _existing(cache_root()), "state": _existing(state_root())}
+    memory = memory_root(brokers=1)
+    data = "data" if memory is None else "data, in memory,"
+    places = {
+        data: memory or Path(tempfile.gettempdir()),
+        "cache": _existing(cache_root()),
+        "state": _existing(state_root()),
+    }
     free = {name: psutil.disk_usage(str(place)).free for name, place in places.items()}
     text = ", ".join(f"{name} {amount / 1e9:.0f} GB free" for name, amount in free.items())
-    if free["data"] < _LOW_DISK_BYTES:
+    if memory is None and free[data] < _LOW_DISK_BYTES:
         return Finding(
             "disk", State.BAD, f"{text}: a broker of our own wants 5 GB for its data; set TMPDIR to a larger disk"
         )

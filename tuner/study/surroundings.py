@@ -6,6 +6,7 @@ from typing import Any
 
 import psutil
 
+from runners.clusters.memory_files import in_memory
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError
@@ -27,7 +28,7 @@ def host_facts() -> dict[str, str]:
 
 
 def cluster_facts(session: Session) -> dict[str, str]:
-    """The target: kind, id, brokers, version where it is ours."""
+    """The target: kind, id, brokers; where its log lies, if that is this host."""
     facts = {"kind": session.cluster.kind}
     try:
         cluster_id, brokers = TopicAdmin(session.cluster.connection).cluster()
@@ -35,7 +36,10 @@ def cluster_facts(session: Session) -> dict[str, str]:
         return facts
     # A broker of our own is formatted anew for each run: its id would make equals look different.
     own = session.cluster.kind != "existing"
-    return {**facts, "brokers": str(brokers), **({} if own else {"cluster_id": cluster_id})}
+    facts |= {"brokers": str(brokers), **({} if own else {"cluster_id": cluster_id})}
+    if logs := [broker.log_dir for broker in session.cluster.local_brokers if broker.log_dir is not None]:
+        facts["log"] = "in memory" if all(map(in_memory, logs)) else "on disk"
+    return facts
 
 
 def broker_version(session: Session) -> str:
