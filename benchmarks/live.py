@@ -53,7 +53,10 @@ def main() -> None:
     folder = find_study(asked.study)
     results = load_results(folder)
     kept = []
-    sizes = asked.record_bytes.split(",") if asked.record_bytes else [size.record_bytes for size in results.sizes]
+    there = [size.record_bytes for size in results.sizes]
+    sizes = asked.record_bytes.split(",") if asked.record_bytes else there
+    if unknown := [size for size in sizes if size not in there]:
+        parser.error(f"--record-bytes must name sizes of {results.name} ({', '.join(there)}), not {', '.join(unknown)}")
     for case in _cases(results, sizes):
         gains = [_again(asked.study, case) for _ in range(asked.repeats)]
         inside = sum(case.stated.repeat_low <= gain <= case.stated.repeat_high for gain in gains)

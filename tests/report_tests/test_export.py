@@ -187,7 +187,7 @@ def test_a_gain_that_one_round_may_not_show_is_told_with_a_warning(confirmed: Re
     ratio = replace(confirmed.gains["mb_per_s"], value=1.4, low=1.1, high=1.7)
     clear, unsure = replace(ratio, repeat_low=1.01), replace(ratio, repeat_low=0.7)
     told = in_words(replace(confirmed, gains={"mb_per_s": clear, "latency_p99_ms": unsure}), Format.TABLE)
-    assert "beware: rounds scatter by more than the gain in latency p99, ms: one may show none" in told
+    assert "beware: rounds scatter by more than the gain in latency p99: one may show none" in told
     assert "beware" not in in_words(replace(confirmed, gains={"mb_per_s": clear}), Format.TABLE)
 
 

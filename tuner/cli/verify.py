@@ -157,9 +157,8 @@ def _spec(
     warmup: float,
     executor: Executor,
 ) -> tuple[StudySpec, str]:
-    sizes = [size.strip() for size in record_bytes.split(",")] if ":" not in record_bytes else [record_bytes]
     text = study_text(
-        sizes,
+        _sizes(record_bytes),
         name,
         bootstrap=bootstrap,
         command_config=command_config,
@@ -177,14 +176,14 @@ def _spec(
 def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
     """A study that measures as another one did, its text, and that one's fixed rates."""
     folder = find_study(study)
-    spec, text = kept_study(study, folder)
+    _, text = kept_study(study, folder)
     results = load_results(folder)
     wanted = [size.record_bytes for size in results.sizes]
     if record_bytes is not None:
-        asked = [each.strip() for each in record_bytes.split(",")] if ":" not in record_bytes else [record_bytes]
+        asked = _sizes(record_bytes)
         if unknown := [each for each in asked if each not in wanted]:
             raise typer.BadParameter(
-                f"--record-bytes must name sizes of {spec.name} ({', '.join(wanted)}), not {', '.join(unknown)}"
+                f"--record-bytes must name sizes of {results.name} ({', '.join(wanted)}), not {', '.join(unknown)}"
             )
         wanted = asked
     text = same_measurement(text, name, wanted)
@@ -193,6 +192,11 @@ def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, s
     drop_used_secrets(text, os.environ)
     rates = {size.record_bytes: rate for size in results.sizes if (rate := size.rate_records_per_s) is not None}
     return spec, text, {size: rate for size, rate in rates.items() if size in wanted}
+
+
+def _sizes(record_bytes: str) -> list[str]:
+    """Sizes with commas between, or one mix."""
+    return [record_bytes] if ":" in record_bytes else [size.strip() for size in record_bytes.split(",")]
 
 
 def _free_name(name: str) -> str:
