@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from objectives.ratios import Ratio
-from tuner.study.errors import NoFeasibleConfig
+from tuner.study.errors import NoFeasibleConfig, StudyNotFound
+from tuner.study.goals import goal_metrics
 from tuner.study.home import find_study
 from tuner.study.recommendation import Recommendation, recommend
 from tuner.study.results import StudyResults, load_results
 from tuner.study.spec import Goal
 
-METRIC = {Goal.THROUGHPUT: "mb_per_s", Goal.LATENCY: "latency_p99_ms"}
+GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
 INSIDE, BETTER = 0.9, 1.0
 
 
@@ -50,8 +51,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--record-bytes", help="sizes to try again, with commas between; all by default")
     asked = parser.parse_args()
-    folder = find_study(asked.study)
-    results = load_results(folder)
+    try:
+        results = load_results(find_study(asked.study))
+    except StudyNotFound as error:
+        parser.error(str(error))
     kept = []
     there = [size.record_bytes for size in results.sizes]
     sizes = asked.record_bytes.split(",") if asked.record_bytes else there
@@ -77,7 +80,8 @@ def _cases(results: StudyResults, sizes: Sequence[str]) -> list[Case]:
     """What was proven of these record sizes, one goal for each."""
     found = []
     for size in (size for size in results.sizes if size.record_bytes in sizes):
-        for goal, metric in METRIC.items():
+        for goal in GOALS:
+            (metric,) = goal_metrics(goal, results.objectives)
             try:
                 each = recommend(results, size.record_bytes, goal)
             except NoFeasibleConfig:

@@ -21,7 +21,7 @@ from tests.report_tests.studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.export import Format, export, export_all, recommendation_of, recommendation_record
 from tuner.export.changes import Change, changes
-from tuner.export.wording import KEEP, NO_GAIN
+from tuner.export.wording import KEEP, NO_GAIN, shown_metrics
 from tuner.study.errors import RecordDamaged
 from tuner.study.recommendation import Recommendation, recommend
 from tuner.study.spec import Goal
@@ -219,3 +219,29 @@ def test_several_sizes_stand_in_one_text(confirmed: Recommendation) -> None:
 def test_changes_are_of_values_in_force() -> None:
     assert changes({"linger.ms": "5"}, {}) == ()
     assert changes({}, {"acks": "1"}) == (Change("acks", "-1", "1", "-1"),)
+
+
+def test_a_table_has_the_latency_that_the_study_went_by(confirmed: Recommendation) -> None:
+    gains = {"mb_per_s": confirmed.gains["mb_per_s"], "latency_p95_ms": confirmed.gains["latency_p99_ms"]}
+    numbers = {"latency_p95_ms": 4.0}
+    by_p95 = replace(
+        confirmed,
+        gains=gains,
+        metrics={**confirmed.metrics, **numbers},
+        baseline_metrics={**confirmed.baseline_metrics, **numbers},
+    )
+    lines = export(by_p95, Format.TABLE).splitlines()
+    (row,) = [line for line in lines if line.startswith("latency p95, ms")]
+    assert str(gains["latency_p95_ms"]) in row
+    assert lines.index(row) + 1 == next(place for place, line in enumerate(lines) if line.startswith("latency p99, ms"))
+    assert not any(line.startswith("latency p95") for line in export(confirmed, Format.TABLE).splitlines())
+
+
+def test_metrics_are_shown_in_one_order_whatever_is_asked_for() -> None:
+    names = ("latency_p999_ms", "latency_p99_ms", "latency_p95_ms", "mb_per_s", "broker_cpu_ms_per_mb")
+    known = dict.fromkeys(names, 1.0)
+    usual = ["mb_per_s", "latency_p99_ms", "latency_p999_ms", "broker_cpu_ms_per_mb"]
+    assert shown_metrics(known) == usual
+    assert shown_metrics(known, first=["latency_p999_ms"]) == ["latency_p999_ms", *usual[:2], usual[3]]
+    assert shown_metrics(known, also=["latency_p95_ms"]) == [usual[0], "latency_p95_ms", *usual[1:]]
+    assert shown_metrics({"mb_per_s": 1.0}, also=["latency_p95_ms"]) == ["mb_per_s"]

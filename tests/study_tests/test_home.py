@@ -74,6 +74,13 @@ def test_an_unknown_study_names_those_that_there_are(root: Path) -> None:
         find_study("third")
 
 
+def test_of_many_studies_an_error_names_the_newest(root: Path) -> None:
+    for number in range(15):
+        make(root / f"verify-{number}", 1_000 + number)
+    with pytest.raises(StudyNotFound, match=r"there are: verify-14, verify-13, .*, verify-3 and 3 older ones$"):
+        find_study("third")
+
+
 def test_an_unknown_study_where_there_is_none_says_how_to_make_one(root: Path) -> None:
     with pytest.raises(StudyNotFound, match="there is none yet; `tuner run` makes one"):
         find_study("overnight")

@@ -9,6 +9,7 @@ import pytest
 from objectives.scoring import Constraint, Objective
 from tests.study_tests.trials import OBJECTIVES, baseline, choice_of, confirming, failed, results, trial
 from tuner.study.errors import NoFeasibleConfig
+from tuner.study.goals import asked_metric
 from tuner.study.recommendation import Conditions, Recommendation, pick, recommend, recommend_for
 from tuner.study.results import StudyResults, size_results
 from tuner.study.spec import Goal
@@ -296,3 +297,44 @@ def test_a_goal_that_was_not_measured_is_refused_rather_than_guessed() -> None:
     assert "latency_p99_ms, which overnight did not measure" in told
     found: Recommendation = recommend(study(sizes=sizes, objectives=only), "1000", Goal.BALANCED)
     assert found.trial.number == 1
+
+
+def with_p95(p95_ms: float, *names: Any, **changes: Any) -> Trial:
+    return trial(*names, objectives=BY_P95, metrics={"latency_p95_ms": p95_ms}, **changes)
+
+
+BY_P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))
+STALLED = [
+    with_p95(8, 0, 100, 10, kind=Kind.BASELINE),
+    with_p95(4, 1, 90, 30, config=QUICKEST),
+    with_p95(9, 2, 150, 5, config=BOTH),
+]
+
+
+def test_the_latency_that_is_asked_for_is_the_one_that_the_study_optimises() -> None:
+    """A stall that hits a few windows decides their p99, whatever the config: a study may go by its p95."""
+    asked = study(sizes=(results(STALLED, BY_P95),), objectives=BY_P95)
+    assert recommend(asked, "1000", Goal.LATENCY).config.values == QUICKEST, "by its p99 it would be the other one"
+    rounds = [
+        with_p95(p95_ms, 10 + place, 100, p99_ms, kind=Kind.CONFIRM, config=config, round=place // 2)
+        for place, (p95_ms, p99_ms, config) in enumerate(((8, 10, {}), (4, 60, QUICKEST)) * 3)
+    ]
+    trials = [*STALLED, *rounds]
+    sizes = (results(trials, BY_P95, choice=choice_of(trials, {Goal.LATENCY: QUICKEST})),)
+    found = recommend(study(sizes=sizes, objectives=BY_P95), "1000", Goal.LATENCY)
+    assert (found.config.values, found.confirmed) == (QUICKEST, True)
+    assert found.gains["latency_p95_ms"].value == pytest.approx(2)
+    assert found.gains["latency_p99_ms"].value == pytest.approx(1 / 6), "told, though it was not what was asked"
+
+
+@pytest.mark.parametrize(
+    ("optimised", "asked"),
+    [
+        (("mb_per_s",), "latency_p99_ms"),
+        (("mb_per_s", "latency_p50_ms"), "latency_p50_ms"),
+        (("latency_p50_ms", "latency_p99_ms"), "latency_p99_ms"),
+        (("latency_mean_ms", "latency_p90_ms"), "latency_mean_ms"),
+    ],
+)
+def test_which_latency_a_study_is_asked_for(optimised: tuple[str, ...], asked: str) -> None:
+    assert asked_metric(Goal.LATENCY, [Objective(name) for name in optimised]) == asked

@@ -36,7 +36,7 @@ def _to_paste(found: Recommendation) -> list[str]:
 
 
 def _numbers(found: Recommendation) -> list[str]:
-    metrics = shown_metrics(found.metrics, found.baseline_metrics)
+    metrics = shown_metrics(found.metrics, found.baseline_metrics, also=list(found.gains))
     if found.is_baseline:
         return aligned([("", "baseline"), *((title(name), number(found.metrics.get(name))) for name in metrics)])
     rows = [("", "baseline", "recommended", *(gain_headings(found.gains) if found.confirmed else ()))]

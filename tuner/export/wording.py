@@ -18,9 +18,9 @@ _TITLES: Final[Mapping[str, str]] = {
     "delivered_ratio": "share delivered",
     "held_rate_ratio": "share of the fixed rate held",
 }
+_SPEEDS: Final = ("mb_per_s", "records_per_s")
 SHOWN: Final = (
-    "mb_per_s",
-    "records_per_s",
+    *_SPEEDS,
     "latency_p50_ms",
     "latency_p99_ms",
     "latency_p999_ms",
@@ -96,6 +96,15 @@ def _sentence(ratio: Ratio) -> str:
     return f"{short(value)} times {what} than the baseline ({interval})"
 
 
-def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = ()) -> list[str]:
-    """The metrics to show of configs: those asked for first, then the usual ones, as far as any config has them."""
-    return [name for name in dict.fromkeys((*first, *SHOWN)) if any(name in known for known in numbers)]
+def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
+    """The metrics to show of configs, as far as any config has them.
+
+    Args:
+        numbers: Of the configs.
+        first: Those that were asked for: they stand before the usual ones.
+        also: Others than the usual ones; latencies among them stand in line with the usual latencies.
+    """
+    usual = [name for name in SHOWN if not name.startswith("latency")]
+    latencies = {name for name in (*SHOWN, *also) if name.startswith("latency")}
+    wanted = (*first, *_SPEEDS, *sorted(latencies, key=lambda name: name.removesuffix("_ms")), *usual, *also)
+    return [name for name in dict.fromkeys(wanted) if any(name in known for known in numbers)]

@@ -1,6 +1,6 @@
 """Two studies side by side: what differs between their set-ups, and which found the better configs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import Any, Final
@@ -8,6 +8,7 @@ from typing import Any, Final
 from objectives.front import hypervolume
 from objectives.scoring import Objective
 from tuner.report.picked import recommendations
+from tuner.study.goals import goal_metrics
 from tuner.study.recommendation import Recommendation
 from tuner.study.results import SizeResults, StudyResults
 from tuner.study.spec import Goal
@@ -25,11 +26,6 @@ _FACTS: Final = (
 _FINGERPRINTS: Final = ("host", "cluster")
 _ASKED: Final = ("baseline", "constraints", "durability")
 _UNKNOWN: Final = "not known"
-_GOAL_METRICS: Final[Mapping[Goal, tuple[str, ...]]] = {
-    Goal.THROUGHPUT: ("mb_per_s",),
-    Goal.LATENCY: ("latency_p99_ms",),
-    Goal.BALANCED: ("mb_per_s", "latency_p99_ms"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +124,9 @@ def _names(ours: StudyResults, theirs: StudyResults) -> tuple[str, str]:
 
 def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, other: SizeResults) -> SizeComparison:
     mine, their = recommendations(ours, one), recommendations(theirs, other)
+    asked = {goal: goal_metrics(goal, one.objectives) for goal in Goal}
     goals = tuple(
-        GoalComparison(goal, mine.get(goal), their.get(goal), _times(goal, mine.get(goal), their.get(goal)))
+        GoalComparison(goal, mine.get(goal), their.get(goal), _times(asked[goal], mine.get(goal), their.get(goal)))
         for goal in Goal
         if goal in mine or goal in their
     )
@@ -139,13 +136,13 @@ def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, ot
     return SizeComparison(one.record_bytes, volumes, goals)
 
 
-def _times(goal: Goal, ours: Recommendation | None, theirs: Recommendation | None) -> float | None:
-    """By the geometric mean over the goal's numbers."""
+def _times(asked: Sequence[str], ours: Recommendation | None, theirs: Recommendation | None) -> float | None:
+    """By the geometric mean over the numbers that were asked for."""
     if ours is None or theirs is None:
         return None
     gains = [
         Objective(name).gain(theirs.metrics[name], ours.metrics[name])
-        for name in _GOAL_METRICS[goal]
+        for name in asked
         if name in ours.metrics and name in theirs.metrics
     ]
     if not gains or min(gains) <= 0:

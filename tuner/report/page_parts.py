@@ -102,7 +102,7 @@ def _card(same: Sequence[Recommendation], name: str) -> str:
 
 def _numbers(found: Recommendation) -> str:
     rows: list[list[Cell]] = []
-    for metric in shown_metrics(found.metrics, found.baseline_metrics):
+    for metric in shown_metrics(found.metrics, found.baseline_metrics, also=list(found.gains)):
         before, now = found.baseline_metrics.get(metric), found.metrics.get(metric)
         ratio = found.gains.get(metric)
         shown = [(number(before), before), *([] if found.is_baseline else [(number(now), now)])]

@@ -8,7 +8,7 @@ from objectives.ratios import Ratio
 from tuner.study.confirm_plan import Choice
 from tuner.study.confirmation import SHOWN, Confirmation
 from tuner.study.effects import Effect, Effects, effects_of
-from tuner.study.goals import ASKS, TOLERATED_LOSS, goal_gain, goal_metrics, goal_rank
+from tuner.study.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank
 from tuner.study.recommendation import Recommendation
 from tuner.study.results import CONFIRMING, SizeResults, StudyResults
 from tuner.study.spec import Goal
@@ -115,7 +115,8 @@ def _strength(effect: Effect, asked: tuple[str, ...]) -> tuple[bool, bool, bool,
 
 
 def _closest(size: SizeResults, goal: Goal) -> Closest | None:
-    known = [(gain, each) for each in size.confirmations if (gain := _gain_of(each, goal)) is not None]
+    asked = asked_metric(goal, size.objectives)
+    known = [(gain, each) for each in size.confirmations if (gain := _gain_of(each, asked)) is not None]
     claimed = [(gain, each) for gain, each in known if goal in each.goals] or known
     if claimed:
         gain, again = max(claimed, key=lambda pair: pair[0].value)
@@ -151,8 +152,7 @@ def _but(size: SizeResults, found: Confirmation, gain: Ratio, goal: Goal) -> str
     return "it was not chosen beforehand for this goal" if goal not in found.goals else "it misses what was asked for"
 
 
-def _gain_of(found: Confirmation, goal: Goal) -> Ratio | None:
-    asked = ASKS[goal]
+def _gain_of(found: Confirmation, asked: str | None) -> Ratio | None:
     return found.balance if asked is None else found.gains.get(asked)
 
 

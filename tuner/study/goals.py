@@ -7,12 +7,8 @@ from typing import Final
 from objectives.scoring import Objective
 from tuner.study.spec import Goal
 
-ASKS: Final[Mapping[Goal, str | None]] = {
-    Goal.THROUGHPUT: "mb_per_s",
-    Goal.LATENCY: "latency_p99_ms",
-    Goal.BALANCED: None,
-}
-"""The number that a goal is about; None is all objectives of the study."""
+_THROUGHPUT: Final = "mb_per_s"
+_LATENCY: Final = "latency_p99_ms"
 
 TOLERATED_LOSS: Final = 0.9
 """A balanced config keeps this much of the baseline in every number, however much it gains in another."""
@@ -25,9 +21,24 @@ def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
     return (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
 
 
+def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
+    """The one number that a goal is about; None where it is about all objectives of the study.
+
+    The latency is that which the study optimises: `latency_p95_ms`, say. A study that optimises none has the p99.
+    """
+    match goal:
+        case Goal.THROUGHPUT:
+            return _THROUGHPUT
+        case Goal.LATENCY:
+            optimised = [each.metric for each in objectives if each.metric.startswith("latency")]
+            return _LATENCY if _LATENCY in optimised else next(iter(optimised), _LATENCY)
+        case Goal.BALANCED:
+            return None
+
+
 def goal_metrics(goal: Goal, objectives: Sequence[Objective]) -> tuple[str, ...]:
     """The numbers that a goal is about."""
-    asked = ASKS[goal]
+    asked = asked_metric(goal, objectives)
     return (asked,) if asked else tuple(objective.metric for objective in objectives)
 
 

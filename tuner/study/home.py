@@ -1,6 +1,7 @@
 """Where studies lie: a folder each, below one root; on a shared storage that folder holds only what is made anew."""
 
 from pathlib import Path
+from typing import Final
 
 from tuner.storage.chosen import storage_at
 from tuner.storage.places import RESULTS_FILE, ROOT_VARIABLE, size_name, studies_root
@@ -16,6 +17,9 @@ __all__ = [
     "studies_root",
     "study_folder",
 ]
+
+_NAMED: Final = 12
+"""Studies that an error names: each `tuner verify` is one."""
 
 
 def study_folder(name: str, root: Path | None = None) -> Path:
@@ -40,7 +44,8 @@ def find_study(name: str, root: Path | None = None, storage: Storage | None = No
     if folder is not None:
         return folder
     known = storage.names(root)
-    there = f"there are: {', '.join(known)}" if known else "there is none yet; `tuner run` makes one"
+    more = f" and {len(known) - _NAMED} older ones" if len(known) > _NAMED else ""
+    there = f"there are: {', '.join(known[:_NAMED])}{more}" if known else "there is none yet; `tuner run` makes one"
     where = f"in {storage.shown}"
     if not storage.is_shared:
         where = f"below {root} (set {ROOT_VARIABLE} for another folder)"

@@ -9,7 +9,7 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.confirmation import Confirmation
 from tuner.study.errors import NoFeasibleConfig
-from tuner.study.goals import ASKS, TOLERATED_LOSS, goal_gain, goal_rank, goals_of
+from tuner.study.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_rank, goals_of
 from tuner.study.results import SizeResults, StudyResults, may_lead
 from tuner.study.spec import Goal
 from tuner.study.trial import CONFIRMING_KINDS, Kind, Trial
@@ -142,7 +142,7 @@ def recommend(
         raise NoFeasibleConfig(
             f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
         )
-    asked = ASKS[goal]
+    asked = asked_metric(goal, study.objectives)
     if asked is not None and asked not in results.baseline_metrics:
         raise NoFeasibleConfig(
             f"goal {goal} needs {asked}, which {study.name} did not measure: it optimises "
@@ -151,10 +151,10 @@ def recommend(
     confirmed = [
         found
         for found in results.confirmations
-        if _wins(found, goal, conditions) and not _lost(results, found.fingerprint)
+        if _wins(found, goal, asked, conditions) and not _lost(results, found.fingerprint)
     ]
     if confirmed:
-        found = max(confirmed, key=lambda found: _rank(found, goal))
+        found = max(confirmed, key=lambda found: _rank(found, asked))
         chosen = _trial_of(results, found.fingerprint)
         rounds = next(iter(found.gains.values())).rounds
         how = (
@@ -260,27 +260,17 @@ def _level(found: Confirmation) -> str:
     return f"{100 * found.balance.level:.3g} %"
 
 
-def _wins(found: Confirmation, goal: Goal, conditions: Conditions) -> bool:
+def _wins(found: Confirmation, goal: Goal, asked: str | None, conditions: Conditions) -> bool:
     # Only what was claimed beforehand can be proven: one of many numbers is always lucky.
     if goal not in found.goals or not found.gains or not conditions.kept_by(found.values):
         return False
-    match goal:
-        case Goal.THROUGHPUT:
-            return found.better("mb_per_s")
-        case Goal.LATENCY:
-            return found.better("latency_p99_ms")
-        case Goal.BALANCED:
-            return found.balance.low > 1.0 and all(gain.value >= TOLERATED_LOSS for gain in found.gains.values())
+    if asked is not None:
+        return found.better(asked)
+    return found.balance.low > 1.0 and all(gain.value >= TOLERATED_LOSS for gain in found.gains.values())
 
 
-def _rank(found: Confirmation, goal: Goal) -> float:
-    match goal:
-        case Goal.THROUGHPUT:
-            return found.gains["mb_per_s"].value
-        case Goal.LATENCY:
-            return found.gains["latency_p99_ms"].value
-        case Goal.BALANCED:
-            return found.balance.value
+def _rank(found: Confirmation, asked: str | None) -> float:
+    return found.balance.value if asked is None else found.gains[asked].value
 
 
 def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:

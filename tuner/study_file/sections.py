@@ -272,7 +272,7 @@ class StudyFile(Section):
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The least guarantee that a config may give."""
     objectives: Annotated[judging.Asked, judging.objectives()] = judging.preset(Goal.BALANCED)
-    """balanced, throughput, latency, or a list of metrics."""
+    """balanced, throughput, latency, or a list of metrics; its latency is what the goal latency is about."""
     constraints: Annotated[list[Annotated[Constraint, judging.constraint()]], Field(max_length=100)] = Field(
         default_factory=list
     )
