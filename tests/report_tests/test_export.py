@@ -188,6 +188,10 @@ def test_a_gain_that_one_round_may_not_show_is_told_with_a_warning(confirmed: Re
     clear, unsure = replace(ratio, repeat_low=1.01), replace(ratio, repeat_low=0.7)
     told = in_words(replace(confirmed, gains={"mb_per_s": clear, "latency_p99_ms": unsure}), Format.TABLE)
     assert "beware: rounds scatter by more than the gain in latency p99: one may show none" in told
+    assert "single stalls decide a p99" in told
+    throughput = in_words(replace(confirmed, gains={"mb_per_s": unsure, "latency_p99_ms": clear}), Format.TABLE)
+    assert "the gain in throughput: one may show none" in throughput
+    assert "single stalls" not in throughput
     assert "beware" not in in_words(replace(confirmed, gains={"mb_per_s": clear}), Format.TABLE)
 
 

@@ -57,6 +57,8 @@ def _facts(found: Recommendation) -> list[str]:
     rows.append(("measured:", found.how))
     if found.confirmed and (unsure := within_scatter(found)):
         rows.append(("beware:", f"rounds scatter by more than the gain in {' and '.join(unsure)}: one may show none"))
+        if any("p99" in name for name in unsure):
+            rows.append(("", "single stalls decide a p99; a p95, or longer windows (workload.paced), mind them less"))
     if found.trial.verdict:
         rows.append(("bound by:", f"{found.trial.verdict}: {found.trial.because}"))
     return aligned(rows, right=False)
