@@ -27,7 +27,7 @@ from tuner.study.results import StudyResults, load_results
 from tuner.study.spec import Goal
 
 GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
-INSIDE, BETTER = 0.9, 1.0
+INSIDE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,14 @@ class Case:
 
 
 def main() -> None:
-    """Try every recommendation again; exit code 1 where a goal is missed."""
+    """Try every recommendation again; exit code 1 where a goal is missed, or there was nothing to try."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("study")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--record-bytes", help="sizes to try again, with commas between; all by default")
     asked = parser.parse_args()
+    if asked.repeats < 1:
+        parser.error(f"--repeats must be 1 at least, not {asked.repeats}")
     try:
         results = load_results(find_study(asked.study))
     except StudyNotFound as error:
@@ -73,7 +75,7 @@ def main() -> None:
             flush=True,
         )
         kept.append(inside >= INSIDE * len(gains) and better == len(gains))
-    sys.exit(0 if all(kept) else 1)
+    sys.exit(0 if kept and all(kept) else 1)
 
 
 def _cases(results: StudyResults, sizes: Sequence[str]) -> list[Case]:

@@ -1,10 +1,12 @@
 """Two studies side by side."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from objectives.scoring import Objective, score
 from tests.report_tests.studies import study
 from tuner.report.comparison import compare
 from tuner.study.spec import Goal
@@ -64,3 +66,25 @@ def test_questions_and_sizes_that_differ_are_named(tmp_path: Path) -> None:
 def test_an_unfinished_study_is_compared_as_far_as_it_is(tmp_path: Path) -> None:
     found = compare(study(tmp_path / "a"), study(tmp_path / "b", trials=0, rounds=0))
     assert [each.times for each in found.sizes[0].goals] == [None, None, None]
+
+
+BY_P95 = ["mb_per_s", "latency_p95_ms"]
+
+
+def with_p95(p95_ms: float) -> Callable[[Trial], Trial]:
+    def change(trial: Trial) -> Trial:
+        metrics = {**trial.metrics, "latency_p95_ms": p95_ms}
+        judged = score(metrics, [Objective(name) for name in BY_P95], ())
+        return replace(trial, metrics=metrics, objectives=judged.values, violations=judged.violations)
+
+    return change
+
+
+def test_a_goal_is_compared_by_the_latency_that_the_study_went_by(tmp_path: Path) -> None:
+    by_p95 = {"objectives": BY_P95}
+    ours = study(tmp_path / "a", change=with_p95(8.0), facts=by_p95)
+    theirs = study(tmp_path / "b", change=with_p95(4.0), facts={**by_p95, "name": "quicker"})
+    (size,) = compare(ours, theirs).sizes
+    (latency,) = [each for each in size.goals if each.goal is Goal.LATENCY]
+    assert latency.metrics == ("latency_p95_ms",)
+    assert latency.times == pytest.approx(2.0), "their p99 are the same"

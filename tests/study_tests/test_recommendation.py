@@ -299,11 +299,13 @@ def test_a_goal_that_was_not_measured_is_refused_rather_than_guessed() -> None:
     assert found.trial.number == 1
 
 
-def with_p95(p95_ms: float, *names: Any, **changes: Any) -> Trial:
-    return trial(*names, objectives=BY_P95, metrics={"latency_p95_ms": p95_ms}, **changes)
-
-
 BY_P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))
+
+
+def with_p95(p95_ms: float, *numbers: Any, **changes: Any) -> Trial:
+    return trial(*numbers, objectives=BY_P95, metrics={"latency_p95_ms": p95_ms}, **changes)
+
+
 STALLED = [
     with_p95(8, 0, 100, 10, kind=Kind.BASELINE),
     with_p95(4, 1, 90, 30, config=QUICKEST),

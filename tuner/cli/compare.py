@@ -1,8 +1,9 @@
 """`tuner compare`: two studies side by side."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.table import Table
@@ -16,6 +17,9 @@ from tuner.report.comparison import compare as comparison
 from tuner.study.home import find_study
 from tuner.study.recommendation import Recommendation
 from tuner.study.results import StudyResults, load_results
+
+_UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
+"""Shown in any case; what else a goal is about has its own name."""
 
 
 def compare(
@@ -57,7 +61,8 @@ def _print(found: Comparison, size: SizeComparison) -> None:
     for column in ("goal", one, other, "better"):
         table.add_column(column, overflow="fold")
     for each in size.goals:
-        cells = (str(each.goal), _brief(each.ours), _brief(each.theirs), _better(each, found.names))
+        told = [_brief(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
+        cells = (str(each.goal), *told, _better(each, found.names))
         table.add_row(*map(Text, cells))
     OUT.print(table)
     volumes = [number(volume) for volume in size.hypervolumes]
@@ -69,12 +74,12 @@ def _print(found: Comparison, size: SizeComparison) -> None:
     )
 
 
-def _brief(found: Recommendation | None) -> str:
+def _brief(found: Recommendation | None, asked: Sequence[str]) -> str:
     if found is None:
         return "nothing yet"
     numbers = [
-        f"{number(found.metrics[name])} {unit}"
-        for name, unit in (("mb_per_s", "MB/s"), ("latency_p99_ms", "ms p99"))
+        f"{number(found.metrics[name])} {_UNITS.get(name, name)}"
+        for name in dict.fromkeys((*_UNITS, *asked))
         if name in found.metrics
     ]
     what = "its baseline" if found.is_baseline else f"trial {found.trial.number}"

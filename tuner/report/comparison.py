@@ -34,12 +34,14 @@ class GoalComparison:
 
     Attributes:
         goal: What they are best at.
+        metrics: The numbers that the goal is about in the first study.
         ours: The first study's.
         theirs: The second's.
         times: How many times better the second is than the first, in the goal's numbers; None where it can't be told.
     """
 
     goal: Goal
+    metrics: tuple[str, ...]
     ours: Recommendation | None
     theirs: Recommendation | None
     times: float | None
@@ -124,9 +126,8 @@ def _names(ours: StudyResults, theirs: StudyResults) -> tuple[str, str]:
 
 def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, other: SizeResults) -> SizeComparison:
     mine, their = recommendations(ours, one), recommendations(theirs, other)
-    asked = {goal: goal_metrics(goal, one.objectives) for goal in Goal}
     goals = tuple(
-        GoalComparison(goal, mine.get(goal), their.get(goal), _times(asked[goal], mine.get(goal), their.get(goal)))
+        _compare_goal(goal, goal_metrics(goal, one.objectives), mine.get(goal), their.get(goal))
         for goal in Goal
         if goal in mine or goal in their
     )
@@ -134,6 +135,12 @@ def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, ot
     same = [each.metric for each in one.objectives] == [each.metric for each in other.objectives]
     volumes = (_volume(one, yardstick), _volume(other, yardstick) if same else None)
     return SizeComparison(one.record_bytes, volumes, goals)
+
+
+def _compare_goal(
+    goal: Goal, metrics: tuple[str, ...], ours: Recommendation | None, theirs: Recommendation | None
+) -> GoalComparison:
+    return GoalComparison(goal, metrics, ours, theirs, _times(metrics, ours, theirs))
 
 
 def _times(asked: Sequence[str], ours: Recommendation | None, theirs: Recommendation | None) -> float | None:
