@@ -51,6 +51,7 @@ class Course:
         sampler: Its name.
         seed: Of the search.
         grid: Configs in the problem's grid.
+        grid_covered: Share of the best area that all of them together cover.
         covered: See `Search`.
         ask_s: Mean seconds of a proposal.
     """
@@ -59,6 +60,7 @@ class Course:
     sampler: str
     seed: int
     grid: int
+    grid_covered: float
     covered: list[float]
     ask_s: float
 
@@ -78,7 +80,8 @@ def course(task: tuple[str, str, int, int, float]) -> Course:
     found = search(problem, entry, seed, trials, others)
     mean_s = float(np.mean(found.ask_s)) if found.ask_s else 0.0
     covered = [round(each, 4) for each in found.covered]
-    return Course(name, sampler, seed, len(problem.grid()), covered, round(mean_s, 5))
+    configs, grid_covered = _grid(name, noise_ratio)
+    return Course(name, sampler, seed, configs, grid_covered, covered, round(mean_s, 5))
 
 
 def _record(trials: Sequence[Trial]) -> SizeRecord:
@@ -86,6 +89,14 @@ def _record(trials: Sequence[Trial]) -> SizeRecord:
     for trial in trials:
         record.add(trial)
     return record
+
+
+@lru_cache
+def _grid(name: str, noise_ratio: float) -> tuple[int, float]:
+    """How many configs a problem's grid has, and the share of the best area that they cover."""
+    problem = _problem(name, noise_ratio)
+    volume, configs = Volume(), problem.grid()
+    return len(configs), round(max(volume.add(problem.gains(each)) for each in configs) / problem.best_volume(), 4)
 
 
 @lru_cache

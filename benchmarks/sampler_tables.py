@@ -61,9 +61,15 @@ def missed(courses: Sequence[Course]) -> list[str]:
 
 def _table(problem: str, courses: Sequence[Course]) -> str:
     looks = [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
-    heads = [f"trials to {WITHIN:.0%}: median (quartiles)", "reached by", *(f"area after {look}" for look in looks)]
+    heads = [
+        f"trials to {WITHIN:.0%}: median (quartiles)",
+        "reached by",
+        f"trials to {WITHIN:.0%} of the whole grid's",
+        "to all of the grid's",
+        *(f"area after {look}" for look in looks),
+    ]
     lines = [
-        f"### {problem}: a grid of {courses[0].grid:,} configs",
+        f"### {problem}: a grid of {courses[0].grid:,} configs, all of which cover {courses[0].grid_covered:.2f}",
         "",
         f"| sampler | {' | '.join(heads)} | ms per proposal |",
         f"| --- |{' --- |' * len(heads)} --- |",
@@ -75,11 +81,15 @@ def _table(problem: str, courses: Sequence[Course]) -> str:
 
 def _line(sampler: str, courses: Sequence[Course], looks: Sequence[int]) -> str:
     needed = [trials_to(each.covered, WITHIN) for each in courses]
-    low, median, high = (_count(_quantile(needed, share), courses) for share in (0.25, 0.5, 0.75))
+    grids = [
+        _spread([trials_to(each.covered, share * each.grid_covered) for each in courses], courses)
+        for share in (WITHIN, 1.0)
+    ]
     covered = " | ".join(f"{np.median([each.covered[look - 1] for each in courses]):.2f}" for look in looks)
     reached = sum(math.isfinite(each) for each in needed)
     ask_ms = 1e3 * np.mean([each.ask_s for each in courses])
-    return f"| {sampler} | {median} ({low} to {high}) | {reached} of {len(courses)} | {covered} | {ask_ms:.0f} |"
+    found = (_spread(needed, courses), f"{reached} of {len(courses)}", *grids, covered, f"{ask_ms:.0f}")
+    return f"| {sampler} | {' | '.join(found)} |"
 
 
 def _needed(courses: Iterable[Course], sampler: str) -> list[float]:
@@ -89,6 +99,11 @@ def _needed(courses: Iterable[Course], sampler: str) -> list[float]:
 def _quantile(needed: Sequence[float], share: float) -> float:
     """Of numbers some of which may be infinite: one that is there, the higher of two."""
     return float(np.quantile(needed, share, method="higher"))
+
+
+def _spread(needed: Sequence[float], courses: Sequence[Course]) -> str:
+    low, median, high = (_count(_quantile(needed, share), courses) for share in (0.25, 0.5, 0.75))
+    return f"{median} ({low} to {high})"
 
 
 def _count(trials: float, courses: Sequence[Course]) -> str:

@@ -18,8 +18,8 @@ from objectives.repeats import ASSUMED_NOISE_RATIO
 
 _STEPS: Final = (0.0, *np.geomspace(1e-4, 0.1, 13).tolist())
 """Tried standard deviations of the walk per trial."""
-_NOISES: Final = tuple((ASSUMED_NOISE_RATIO * np.geomspace(0.2, 4.0, 9)).tolist())
-"""Tried standard deviations of a measurement."""
+_NOISES: Final = tuple((ASSUMED_NOISE_RATIO * np.geomspace(0.2, 20.0, 14)).tolist())
+"""Tried standard deviations of a measurement: a single stall can make five of a p99, which is no drift."""
 _EVIDENCE: Final = 2.0
 """A walk must be more likely than a constant by a factor of e to this: the likelihood ratio test at 5 %, about."""
 _VAGUE: Final = 100.0

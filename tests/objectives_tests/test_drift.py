@@ -19,6 +19,20 @@ def test_without_drift_nothing_is_corrected_but_for_a_few() -> None:
     assert all(each.factor(37) == 1.0 for each in found if not each.step_log)
 
 
+@pytest.mark.parametrize("noise", [0.05, 0.2, 0.5])
+def test_noise_is_no_drift_however_much_of_it(noise: float) -> None:
+    found = [Drift.of(EVERY_TENTH, baselines(seed, [0.0] * 10, noise)) for seed in range(100)]
+    assert sum(each.step_log > 0 for each in found) <= 10
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_one_stall_is_no_drift(place: int) -> None:
+    p99_ms = [9.5, 10.0, 9.0, 11.0, 10.5, 9.2]
+    p99_ms[place] *= 6
+    drift = Drift.of(EVERY_TENTH[:6], p99_ms)
+    assert [drift.factor(number) for number in EVERY_TENTH[:6]] == [1.0] * 6
+
+
 @pytest.mark.parametrize("slope", [-0.4, 0.4])
 def test_a_steady_drift_is_taken_out(slope: float) -> None:
     true = [slope * number / 100 for number in EVERY_TENTH]
