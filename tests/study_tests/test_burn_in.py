@@ -1,6 +1,6 @@
 """Before anything counts, the baseline is measured until its capacity agrees, and then its latency."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,9 +13,12 @@ from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.campaign_tests.studies import THROUGHPUT, Told, simulated_study
+from tests.study_tests.trials import OBJECTIVES, failed, trial
+from tuner.study.results import settled
 from tuner.study.run import run_study
 from tuner.study.spec import StudySpec
 from tuner.study.trial import Kind, Trial
+from tuner.surrogate_strategy import SurrogateStrategy
 
 
 @dataclass(slots=True)
@@ -52,6 +55,58 @@ def burn_ins(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list
 def test_latency_is_waited_for_too(tmp_path: Path, latencies_ms: list[int], paced: int) -> None:
     found = burn_ins(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=4))
     assert ["latency_p99_ms" in trial.metrics for trial in found] == [False] * 2 + [True] * paced
+
+
+def test_one_stall_in_the_first_baseline_decides_nothing(tmp_path: Path) -> None:
+    """The burn-ins that agreed count beside it; the first of the four is not one of them."""
+    spec = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
+    (size,) = run_study(spec, "", tmp_path, Told(), simulated=Settling([40, 10, 11, 60, 5])).sizes
+    assert size.baseline is not None
+    assert size.baseline.metrics["latency_p99_ms"] == pytest.approx(60, rel=0.05)
+    assert size.baseline_metrics["latency_p99_ms"] == pytest.approx(11, rel=0.05)
+    assert size.estimates.by_config[size.baseline.fingerprint]["latency_p99_ms"].repeats == 3
+
+
+def test_what_counts_as_settled() -> None:
+    def measured(number: int, p99_ms: float | None, kind: Kind = Kind.BURN_IN) -> Trial:
+        return trial(number, 100.0, p99_ms, kind=kind)
+
+    warm = [measured(0, None), measured(1, 40.0), measured(2, 10.0), measured(3, 11.0)]
+    first = measured(4, 60.0, Kind.BASELINE)
+    found = settled([*warm, first, measured(5, 9.0), measured(6, 9.5)], OBJECTIVES)
+    assert [(each.number, each.kind, each.objectives) for each in found] == [
+        (2, Kind.BASELINE, (100.0, 10.0)),
+        (3, Kind.BASELINE, (100.0, 11.0)),
+    ]
+    assert settled(warm, OBJECTIVES) == [], "before there is a baseline to be one of"
+    assert settled([warm[0], warm[1], first], OBJECTIVES) == [], "a single one agrees with nothing"
+    assert settled([*warm, failed(4, kind=Kind.BASELINE), measured(5, 10.5), first], OBJECTIVES)[-1].number == 5
+
+
+def test_samplers_are_told_of_them_as_of_baselines_also_when_a_study_goes_on(tmp_path: Path) -> None:
+    spec = simulated_study((1000,), trials=2, rounds=0, burn_in_max=4)
+    told: list[list[tuple[Kind, float]]] = []
+    for trials in (2, 3):
+        heard: list[tuple[Kind, float]] = []
+        more = replace(spec, search=replace(spec.search, trials=trials))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SurrogateStrategy, "tell", hearing(heard))
+            run_study(more, "", tmp_path, Told(), simulated=Settling([10, 11, 60, 5]))
+        told.append(heard)
+    assert [kind for kind, _ in told[0]] == [Kind.BASELINE] * 3 + [Kind.SEARCH]
+    assert [round(p99_ms) for _, p99_ms in told[0]] == [10, 11, 60, 5]
+    assert told[1][:4] == told[0]
+
+
+def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
+    """In place of `SurrogateStrategy.tell`: notes what it is told, and learns it."""
+    learn = SurrogateStrategy.tell
+
+    def tell(self: SurrogateStrategy, trial: Trial, index: int | None = None) -> None:
+        heard.append((trial.kind, trial.metrics["latency_p99_ms"]))
+        learn(self, trial, index)
+
+    return tell
 
 
 def test_not_where_no_objective_is_a_latency_or_no_agreement_is_asked_for(tmp_path: Path) -> None:

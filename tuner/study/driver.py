@@ -20,7 +20,7 @@ from tuner.study.schedule import LATENCY_AGREEMENT_RATIO, burnt_in, next_kind
 from tuner.study.seeds import seeds_of
 from tuner.study.size_record import SizeRecord
 from tuner.study.spec import StudySpec
-from tuner.study.trial import Kind, State
+from tuner.study.trial import Kind, State, Trial
 from tuner.study.trial_loop import TrialLoop, utc_now
 
 RATES: Final = "rates"
@@ -87,8 +87,7 @@ class Driver:
         rate = self._burn_in(size)
         strategy = self.make_strategy(space, zlib.crc32(str(size).encode()) ^ self._spec.search.seed)
         for trial in record.trials:
-            if trial.kind in (Kind.SEARCH, Kind.BASELINE):
-                strategy.tell(record.of_its_time(trial))
+            _tell(strategy, record, trial)
         seeds = seeds_of(self._spec, size, space, loop.records)
         under_way: list[Ask] = []
         while True:
@@ -102,8 +101,7 @@ class Driver:
                 return
             ask, trial = loop.finish()
             under_way.remove(ask)
-            if trial.kind is Kind.SEARCH or trial.kind is Kind.BASELINE:
-                strategy.tell(record.of_its_time(trial), ask.proposal.index if ask.asked else None)
+            _tell(strategy, record, trial, ask.proposal.index if ask.asked else None)
 
     def _next(
         self, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[Ask]
@@ -196,6 +194,16 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
         floor=spec.floor,
         topic_max_message_bytes=topic_max_message_bytes,
     )
+
+
+def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | None = None) -> None:
+    """Tell of a trial of the search; with the first baseline, of the burn-ins that count as such."""
+    if trial.kind not in (Kind.SEARCH, Kind.BASELINE):
+        return
+    if record.baselines and trial.number == record.baselines[0].number:
+        for warm in record.settled:
+            strategy.tell(warm)
+    strategy.tell(record.of_its_time(trial), index)
 
 
 def _next_index(record: SizeRecord, under_way: list[Ask]) -> int:

@@ -1,7 +1,7 @@
 """What a study has found so far, read from its record: what every report, table and mirror is made from."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -18,6 +18,8 @@ from tuner.study.estimates import Estimates
 from tuner.study.store import ResultsStore
 from tuner.study.trial import Kind, State, Trial
 
+_AGREED: Final = 2
+"""Burn-ins in a row that agree end it: see `schedule.burnt_in`."""
 CONFIRMING: Final = "confirming"
 """Name of the fact that holds each record size's `Choice`."""
 
@@ -31,7 +33,7 @@ class SizeResults:
         objectives: Of the study.
         trials: All of them, by number.
         baseline: The first baseline trial that is complete; None before there is one.
-        baseline_metrics: Median of the complete baselines' numbers.
+        baseline_metrics: Median of the complete baselines' numbers, those of the burn-ins that agreed among them.
         estimates: What all measurements of each config say together.
         front: Numbers of the trials whose configs no other dominates, by the means of all their measurements; the
             baseline's among them if it is one.
@@ -192,6 +194,8 @@ def size_results(
     trials = sorted(trials, key=lambda trial: trial.number)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
     baseline = baselines[0] if baselines else None
+    warm = settled(trials, objectives)
+    baselines = [*warm, *baselines]
     medians = baseline_metrics(baselines)
     seen = Front(tuple(objective.direction for objective in objectives))
     volumes: list[tuple[int, float]] = []
@@ -199,7 +203,7 @@ def size_results(
         if on_trial(seen, trial, baseline):
             volumes.append((trial.number, front_volume(seen, objectives, medians)))
     judged = dict.fromkeys((*SHOWN, *(objective.metric for objective in objectives)))
-    estimates = Estimates.of(trials, list(judged), baseline.fingerprint if baseline else None)
+    estimates = Estimates.of([*warm, *trials], list(judged), baseline.fingerprint if baseline else None)
     medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], list(judged))
     front, near = _fronts(trials, objectives, baseline, estimates)
     return SizeResults(
@@ -249,10 +253,32 @@ def on_trial(front: Front, trial: Trial, baseline: Trial | None) -> bool:
     return front.add(trial.number, [value for value in trial.objectives if value is not None])
 
 
+def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
+    """The burn-ins that counted as warm: the last two before the first baseline that have all objectives.
+
+    They are measurements of the baseline like any other, and given as such. Without them, all gains of a study's first
+    ten trials would hang on a single one.
+
+    Args:
+        trials: Of one record size, by number.
+        objectives: Of the study.
+    """
+    found: list[Trial] = []
+    for trial in trials:
+        if trial.state is not State.COMPLETE:
+            continue
+        if trial.kind is Kind.BASELINE:
+            return found[-_AGREED:] if len(found) >= _AGREED else []
+        if trial.kind is Kind.BURN_IN and all(each.metric in trial.metrics for each in objectives):
+            values = tuple(trial.metrics[each.metric] for each in objectives)
+            found.append(replace(trial, kind=Kind.BASELINE, objectives=values))
+    return []
+
+
 def may_lead(trial: Trial, baseline: Trial | None) -> bool:
     """Whether a trial may stand on the front: the search's own, and the first baseline.
 
-    Burn-ins are flattered or wronged by a fresh broker; repeats of the baseline and confirmations are second looks.
+    Burn-ins may be flattered or wronged by a fresh broker; repeats of the baseline and confirmations are second looks.
     What was stopped early was sure not to come to anything.
     """
     counts = trial.kind is Kind.SEARCH or (baseline is not None and trial.number == baseline.number)

@@ -10,7 +10,7 @@ from objectives.front import Front
 from objectives.metrics import Direction
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
-from tuner.study.results import SizeResults, baseline_metrics, on_trial, size_results
+from tuner.study.results import SizeResults, baseline_metrics, on_trial, settled, size_results
 from tuner.study.trial import Kind, State, Trial
 
 _FOLLOWED: Final = 50
@@ -27,6 +27,7 @@ class SizeRecord:
         self.trials: list[Trial] = []
         self.front = Front(tuple(objective.direction for objective in objectives))
         self.baselines: list[Trial] = []
+        self.settled: list[Trial] = []
         self.baseline_metrics: dict[str, float] = {}
         self.kinds: dict[Kind, int] = dict.fromkeys(Kind, 0)
         self.searched: list[Trial] = []
@@ -42,8 +43,9 @@ class SizeRecord:
         self.kinds[trial.kind] += 1
         self.next_number = max(self.next_number, trial.number + 1)
         if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
+            self.settled = self.settled if self.baselines else settled(self.trials, self.objectives)
             self.baselines.append(trial)
-            self.baseline_metrics = baseline_metrics(self.baselines)
+            self.baseline_metrics = baseline_metrics([*self.settled, *self.baselines])
             self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
         if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
             self.searched.append(trial)
@@ -78,7 +80,8 @@ class SizeRecord:
         return next((drifts for before, drifts in reversed(self._drift) if before <= number), None)
 
     def _drift_of(self, objective: Objective) -> Drift:
-        known = [trial for trial in self.baselines[-_RECENT:] if trial.metrics.get(objective.metric, 0.0) > 0]
+        recent = [*self.settled, *self.baselines][-_RECENT:]
+        known = [trial for trial in recent if trial.metrics.get(objective.metric, 0.0) > 0]
         return Drift.of([trial.number for trial in known], [trial.metrics[objective.metric] for trial in known])
 
     @property
