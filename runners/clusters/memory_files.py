@@ -12,6 +12,8 @@ from typing import Final
 
 import psutil
 
+from runners.clusters.free_memory import free_memory_bytes
+
 ROOT: Final = Path("/dev/shm")
 """Where Linux offers files in memory."""
 
@@ -31,7 +33,7 @@ def memory_root(brokers: int) -> Path | None:
     needed = brokers * _LOG_BYTES
     if psutil.disk_usage(str(ROOT)).free < needed + LEAST_FREE_BYTES:
         return None
-    return ROOT if psutil.virtual_memory().available >= needed + _BESIDE_BYTES else None
+    return ROOT if free_memory_bytes() >= needed + _BESIDE_BYTES else None
 
 
 def in_memory(path: Path) -> bool:
@@ -39,6 +41,6 @@ def in_memory(path: Path) -> bool:
     return path.is_relative_to(ROOT)
 
 
-def free_memory_bytes() -> int:
+def room_bytes() -> int:
     """What files in memory may still take."""
-    return min(psutil.disk_usage(str(ROOT)).free, psutil.virtual_memory().available)
+    return min(psutil.disk_usage(str(ROOT)).free, free_memory_bytes())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from runners.clock import NS_PER_S, Clock
-from runners.clusters.memory_files import LEAST_FREE_BYTES, free_memory_bytes, in_memory
+from runners.clusters.memory_files import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, TargetRefused, WorkloadRefused
 from runners.host import free_disk_bytes
 from runners.librdkafka.tally import Tally
@@ -104,7 +104,7 @@ class Watchdog:
         if not self.disks or now - self._disk_ns < _DISK_EVERY_S * NS_PER_S:
             return
         self._disk_ns = now
-        if any(map(in_memory, self.disks)) and (memory := free_memory_bytes()) < LEAST_FREE_BYTES:
+        if any(map(in_memory, self.disks)) and (memory := room_bytes()) < LEAST_FREE_BYTES:
             raise DiskTooFull(
                 f"the broker's log lies in memory, which must keep {LEAST_FREE_BYTES / 1e9:.1f} GB free, but has "
                 f"{memory / 1e9:.1f} GB; end other programs, or set TMPDIR to a folder on a disk"

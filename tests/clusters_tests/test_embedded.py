@@ -12,7 +12,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from runners.clusters import memory_files
+from runners.clusters import free_memory, memory_files
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
@@ -73,6 +73,7 @@ class TestItsLogInMemory:
     def plenty(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv("TMPDIR", raising=False)
         monkeypatch.setattr(memory_files, "ROOT", tmp_path)
+        monkeypatch.setattr(free_memory, "MEMBERSHIP", tmp_path / "in no control group")
         self.let_be_free(monkeypatch, files=1 << 40, memory=1 << 40)
 
     def let_be_free(self, monkeypatch: pytest.MonkeyPatch, *, files: int, memory: int) -> None:

@@ -1,0 +1,85 @@
+"""What a control group may still take counts as well as what the machine has left."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from runners.clusters import free_memory
+from runners.clusters.free_memory import free_memory_bytes
+
+MACHINE = 1 << 40
+GB = 1 << 30
+
+
+class Groups:
+    """A host's control groups, as files."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.membership = folder / "cgroup", folder / "membership"
+        monkeypatch.setattr(free_memory, "CGROUPS", self.root)
+        monkeypatch.setattr(free_memory, "MEMBERSHIP", self.membership)
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=MACHINE))
+
+    def member(self, *lines: str) -> None:
+        self.membership.write_text("".join(f"{line}\n" for line in lines))
+
+    def version_2(self, path: str, limit: str, used: int, cached: int = 0) -> None:
+        self._write(self.root / path, {"memory.max": limit, "memory.current": f"{used}"}, f"inactive_file {cached}")
+
+    def version_1(self, path: str, limit: int, used: int, cached: int = 0) -> None:
+        files = {"memory.limit_in_bytes": f"{limit}", "memory.usage_in_bytes": f"{used}"}
+        self._write(self.root / "memory" / path, files, f"inactive_file 1\ntotal_inactive_file {cached}")
+
+    def _write(self, group: Path, files: dict[str, str], stat: str) -> None:
+        group.mkdir(parents=True, exist_ok=True)
+        for name, text in {**files, "memory.stat": f"anon 5\n{stat}"}.items():
+            (group / name).write_text(f"{text}\n")
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Groups:
+    return Groups(tmp_path, monkeypatch)
+
+
+def test_a_containers_limit_counts(groups: Groups) -> None:
+    groups.member("0::/")
+    groups.version_2("", limit=str(4 * GB), used=3 * GB, cached=GB // 2)
+    assert free_memory_bytes() == GB + GB // 2
+
+
+def test_the_tightest_of_the_groups_above_counts(groups: Groups) -> None:
+    groups.member("0::/user.slice/job.scope")
+    groups.version_2("", limit="max", used=90 * GB)
+    groups.version_2("user.slice", limit=str(8 * GB), used=6 * GB)
+    groups.version_2("user.slice/job.scope", limit=str(6 * GB), used=3 * GB)
+    assert free_memory_bytes() == 2 * GB
+
+
+def test_no_limit_is_none(groups: Groups) -> None:
+    groups.member("0::/user.slice")
+    groups.version_2("user.slice", limit="max", used=3 * GB)
+    assert free_memory_bytes() == MACHINE
+
+
+def test_version_1_and_a_path_of_the_hosts(groups: Groups) -> None:
+    groups.member("4:cpu,memory:/docker/0123", "3:cpuset:/docker/0123", "0::/docker/0123")
+    groups.version_1("", limit=3 * GB, used=GB, cached=GB // 4)
+    assert free_memory_bytes() == 2 * GB + GB // 4
+
+
+def test_what_is_over_its_limit_has_nothing_left(groups: Groups) -> None:
+    groups.member("0::/")
+    groups.version_2("", limit=str(GB), used=2 * GB)
+    assert free_memory_bytes() == 0
+
+
+def test_where_there_are_no_groups_the_machine_counts(groups: Groups) -> None:
+    assert free_memory_bytes() == MACHINE
+    groups.member("0::/")
+    assert free_memory_bytes() == MACHINE
+
+
+def test_of_this_very_host() -> None:
+    assert 0 < free_memory_bytes() <= psutil.virtual_memory().total
