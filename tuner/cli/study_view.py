@@ -11,6 +11,7 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
 from tuner.cli.console import ERR
+from tuner.export.wording import title
 from tuner.study.trial import Kind, State, Trial
 from tuner.study.trial_loop import Standing
 
@@ -120,7 +121,9 @@ def _times(standing: Standing, metric: str, value: float) -> str:
 
 def _name(metric: str) -> str:
     assert metric in OUTCOME_METRICS
-    return {"mb_per_s": "MB/s", "latency_p99_ms": "p99 ms"}.get(metric, metric)
+    if metric.startswith("latency_"):
+        return title(metric).removeprefix("latency ").replace(",", "")
+    return "MB/s" if metric == "mb_per_s" else metric
 
 
 def _style(standing: Standing, trial: Trial) -> str:
