@@ -31,7 +31,7 @@ import psutil
 from search_spaces.producer_config import ProducerConfig
 from tuner.storage.sqlite import SqliteStore
 from tuner.study.confirm_plan import Choice
-from tuner.study.results import CONFIRMING
+from tuner.study.sessions import CONFIRMING
 from tuner.study.spec import Goal
 from tuner.study.trial import Kind, State, Trial, guarantee_of
 

@@ -5,8 +5,10 @@ disturbs both, and noise is a matter of per cent.
 
 Source of the method: Stein, "A two-sample test for a linear hypothesis whose power is independent of the variance"
 (1945). The scatter of a first number of rounds, fixed beforehand, decides how many more there are, and the interval is
-built with that first scatter and its degrees of freedom alone. So the level holds exactly for normal noise, although we
-stop when it is tight: looking again and again at an interval and stopping when it pleases would not.
+built with that first scatter and its degrees of freedom. So the level holds for normal noise, although we stop when it
+is tight: looking again and again at an interval and stopping when it pleases would not. Where all rounds together
+scatter by more than the first ones promised, the interval is as wide as they say: a stall is rare, and may come after a
+calm beginning.
 """
 
 from collections.abc import Sequence
@@ -87,7 +89,8 @@ def ratio_of(
     rounds = len(logs)
     first = logs[: min(first_rounds, rounds)] if first_rounds else logs
     mean = fmean(logs)
-    half = t_quantile(level, len(first) - 1) * stdev(first) / sqrt(rounds)
+    reach = max(t_quantile(level, len(each) - 1) * stdev(each) for each in (first, logs))
+    half = reach / sqrt(rounds)
     again = t_quantile(LEVEL, rounds - 1) * stdev(logs) * sqrt(1 + 1 / rounds)
     return Ratio(
         value=exp(mean),

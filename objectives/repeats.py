@@ -29,15 +29,26 @@ class Noise:
     sd_log: float
     degrees_of_freedom: int
 
+    @property
+    def is_assumed(self) -> bool:
+        """Whether nothing of it was measured."""
+        return self.degrees_of_freedom <= _ASSUMED_WEIGHT
+
     @classmethod
-    def of(cls, groups: Iterable[Sequence[float]], assumed_ratio: float = ASSUMED_NOISE_RATIO) -> Self:
+    def of(
+        cls,
+        groups: Iterable[Sequence[float]],
+        assumed_ratio: float = ASSUMED_NOISE_RATIO,
+        assumed_weight: int = _ASSUMED_WEIGHT,
+    ) -> Self:
         """Pooled over configs, with an assumption that fades as repeats come in.
 
         Args:
             groups: One sequence of positive values per config; single ones say nothing.
             assumed_ratio: What is assumed before there are repeats.
+            assumed_weight: What that is worth, in degrees of freedom.
         """
-        squares, freedom = assumed_ratio**2 * _ASSUMED_WEIGHT, _ASSUMED_WEIGHT
+        squares, freedom = assumed_ratio**2 * assumed_weight, assumed_weight
         for group in groups:
             logs = [log(value) for value in group if value > 0]
             if len(logs) > 1:

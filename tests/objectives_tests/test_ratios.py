@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from objectives.ratios import claim_level, ratio_of, rounds_needed
 
@@ -50,20 +51,36 @@ def test_the_interval_is_student_s() -> None:
     assert math.log(ratio.repeat_high) == pytest.approx(0.1 + 4.3027 * 0.1 * math.sqrt(4 / 3), abs=1e-5)
 
 
-def truth_held(rng: np.random.Generator, truth: float, level: float) -> bool:
-    """Whether the interval of one confirmation, with as many rounds as its first six ask for, holds the truth."""
+def truth_held(rng: np.random.Generator, truth: float, level: float) -> tuple[bool, float]:
+    """Whether one confirmation's interval, after the rounds that its first six ask for, holds the truth; its width."""
     ours, theirs = truth * rng.lognormal(0.0, 0.05, 400), rng.lognormal(0.0, 0.05, 400)
     rounds = min(400, rounds_needed(ours[:6].tolist(), theirs[:6].tolist(), level=level, width_ratio=0.1))
     ratio = ratio_of(ours[:rounds].tolist(), theirs[:rounds].tolist(), level=level, first_rounds=6)
-    assert ratio.width_ratio <= 0.1001
-    return ratio.low <= truth <= ratio.high
+    return ratio.low <= truth <= ratio.high, ratio.width_ratio
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says_although_we_stop_when_it_is_narrow() -> None:
     rng = np.random.default_rng(3)
-    held = sum(truth_held(rng, 1.2, 0.95) for _ in range(1000))
+    found = [truth_held(rng, 1.2, 0.95) for _ in range(1000)]
     # Four standard errors around 950 of 1,000.
-    assert 950 - 28 <= held <= 950 + 28
+    assert 950 - 28 <= sum(held for held, _ in found) <= 950 + 28
+    assert np.median([width for _, width in found]) <= 0.1001, "as narrow as was asked for, in the middle"
+
+
+@pytest.mark.parametrize("stalls", [0.03, 0.1])
+def test_a_stall_after_a_calm_beginning_counts(stalls: float) -> None:
+    """A p99 is now and then several times as high, on either side: the first rounds alone would promise too much."""
+    rng = np.random.default_rng(6)
+
+    def side() -> NDArray[np.float64]:
+        return rng.lognormal(0.0, 0.08, 20) * np.where(rng.random(20) < stalls, rng.uniform(3, 6, 20), 1.0)
+
+    claimed = 0
+    for _ in range(2000):
+        ours, theirs = side(), side()
+        rounds = min(20, rounds_needed(ours[:8].tolist(), theirs[:8].tolist(), level=0.95, width_ratio=0.1))
+        claimed += ratio_of(ours[:rounds].tolist(), theirs[:rounds].tolist(), first_rounds=8).low > 1.0
+    assert claimed <= 0.025 * 2000, "of things that are alike"
 
 
 def test_a_repeat_falls_into_the_prediction_interval_as_often_as_it_says() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from objectives.scoring import Objective, score
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.confirm_plan import Choice
-from tuner.study.results import CONFIRMING, StudyResults, load_results
+from tuner.study.results import StudyResults, load_results
+from tuner.study.sessions import CONFIRMING
 from tuner.study.spec import Goal
 from tuner.study.store import STUDY_FILE, SqliteStore, write_progress
 from tuner.study.trial import Kind, State, Trial, guarantee_of

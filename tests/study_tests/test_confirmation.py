@@ -13,7 +13,7 @@ BASE = baseline().fingerprint
 
 
 def confirmed(trials: list[Trial], choice: Choice | None = None) -> tuple[Confirmation, ...]:
-    return confirmations_of(trials, choice or choice_of(trials), {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+    return confirmations_of(trials, [choice or choice_of(trials)], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
 
 
 def only(trials: list[Trial]) -> Confirmation:
@@ -30,8 +30,9 @@ def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None
     assert found.gains["latency_p99_ms"].value == pytest.approx((2 * 2.5) ** 0.5)
     # All numbers are of the same rounds, also those that no gain is told of.
     kept = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
-    assert found.values == {"mb_per_s": 225, "latency_p99_ms": 4.5, **kept}
-    assert found.baseline == {"mb_per_s": 150, "latency_p99_ms": 10, **kept}
+    assert found.values == pytest.approx({"mb_per_s": (150 * 300) ** 0.5, "latency_p99_ms": (5 * 4) ** 0.5, **kept})
+    assert found.baseline == pytest.approx({"mb_per_s": (100 * 200) ** 0.5, "latency_p99_ms": 10, **kept})
+    assert found.values["mb_per_s"] / found.baseline["mb_per_s"] == pytest.approx(found.gains["mb_per_s"].value)
 
 
 def test_the_balance_is_the_geometric_mean_of_all_gains() -> None:
@@ -90,7 +91,7 @@ def test_without_rounds_of_the_baseline_there_is_nothing_to_compare_with() -> No
     assert confirmed(trials) != ()
     assert confirmed(trials, choice_of(trials, rounds=9, first_round=7)) == (), "rounds of an earlier confirmation"
     assert confirmed([each for each in trials if each.fingerprint != BASE]) == ()
-    assert confirmations_of(trials, None, {}, OBJECTIVES) == ()
+    assert confirmations_of(trials, [], {}, OBJECTIVES) == ()
 
 
 def test_a_number_that_a_round_lacks_has_no_gain() -> None:

@@ -16,8 +16,9 @@ from tuner.export.why import effect_words, why_markdown, why_sections
 from tuner.study.confirm_plan import Choice
 from tuner.study.explanation import FRONT, Explanation, explain
 from tuner.study.recommendation import recommend
-from tuner.study.results import CONFIRMING, StudyResults
+from tuner.study.results import StudyResults
 from tuner.study.run import run_study
+from tuner.study.sessions import CONFIRMING
 from tuner.study.spec import (
     ConfirmSpec,
     Executor,

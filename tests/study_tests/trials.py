@@ -97,4 +97,4 @@ def results(
     trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES, choice: Choice | None = None
 ) -> SizeResults:
     """What these trials of one record size amount to."""
-    return size_results(SIZE, objectives, trials, 20_000.0, choice or choice_of(trials))
+    return size_results(SIZE, objectives, trials, 20_000.0, [choice or choice_of(trials)])

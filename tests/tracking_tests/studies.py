@@ -7,7 +7,7 @@ from typing import Any
 
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.confirm_plan import Choice
-from tuner.study.results import CONFIRMING
+from tuner.study.sessions import CONFIRMING
 from tuner.study.spec import Goal
 from tuner.study.store import STUDY_FILE, SqliteStore
 from tuner.study.trial import Kind, State, Trial, guarantee_of

@@ -17,7 +17,7 @@ from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
 from tests.tracking_tests.studies import baseline, choice, confirming, study, trial
-from tuner.study.results import CONFIRMING
+from tuner.study.sessions import CONFIRMING
 from tuner.study.spec import Goal, TrackingSpec
 from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
 from tuner.tracking.session import Session

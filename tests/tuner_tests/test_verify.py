@@ -131,9 +131,11 @@ def test_a_study_is_confirmed_anew_with_other_rounds(tmp_path: Path, studies: Pa
         Kind.SECOND_LOOK,
         Kind.CONFIRM,
     }
-    (found,) = after.confirmations
+    found, *earlier = after.confirmations
     assert found.goals == {Goal.LATENCY}
     assert found.gains["latency_p99_ms"].rounds >= 5
+    assert {goal for each in earlier for goal in each.goals} == {Goal.BALANCED, Goal.THROUGHPUT}, "as they were"
+    assert "goal latency" in done.out
 
 
 def test_a_study_that_there_is_not_cannot_be_confirmed() -> None:

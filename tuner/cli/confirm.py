@@ -54,7 +54,7 @@ def confirm(
     if not spec.confirm.rounds:
         raise typer.BadParameter(f"the study file of {spec.name} asks for no rounds (confirm.rounds): give --rounds")
     results = run_shown(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
-    found = recommendations(results)
+    found = recommendations(results, goals)
     OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
     if results.simulated:
         warn("simulated: nothing of this study was measured on Kafka")

@@ -1,6 +1,7 @@
 """A study run before somebody's eyes: with its progress, its mirror and its report."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tuner.study.errors import NoFeasibleConfig
 from tuner.study.recommendation import Recommendation, recommend_for
 from tuner.study.results import StudyResults
 from tuner.study.run import run_study
-from tuner.study.spec import StudySpec
+from tuner.study.spec import Goal, StudySpec
 from tuner.study_file import drop_used_secrets
 from tuner.tracking import Mirror
 
@@ -38,12 +39,13 @@ def run_shown(
     return results
 
 
-def recommendations(results: StudyResults) -> list[Recommendation]:
-    """One per record size: for the first goal for which something is better than the baseline."""
+def recommendations(results: StudyResults, goals: Sequence[Goal] | None = None) -> list[Recommendation]:
+    """One per record size and goal; without goals, for the first for which something is better than the baseline."""
     chosen = []
     for size in results.sizes:
-        try:
-            chosen.append(recommend_for(results, size.record_bytes, None))
-        except NoFeasibleConfig:
-            warn(f"{size.record_bytes} B: no config keeps every constraint")
+        for goal in goals or (None,):
+            try:
+                chosen.append(recommend_for(results, size.record_bytes, goal))
+            except NoFeasibleConfig as error:
+                warn(f"{size.record_bytes} B: {error}")
     return chosen

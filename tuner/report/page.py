@@ -110,11 +110,12 @@ def _drift(size: SizeResults) -> str:
         return "The baseline was not measured twice, so nothing can be said."
     values = [trial.metrics["mb_per_s"] for trial in repeats]
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
-    scatter = ", ".join(f"{noise.sd_log:.1%} in {metric}" for metric, noise in size.estimates.noise.items())
+    known = {metric: noise for metric, noise in size.estimates.noise.items() if not noise.is_assumed}
+    scatter = ", ".join(f"{noise.sd_log:.1%} in {metric}" for metric, noise in known.items())
     return (
         f"{len(values)} baselines between {min(values):.1f} and {max(values):.1f} MB/s: {spread:.0%} of their median "
         "apart. Differences between trials that are smaller than this mean little. "
-        f"{_wandering(size)}Repeats of one config scatter by {scatter}."
+        f"{_wandering(size)}{f'Repeats of one config scatter by {scatter}.' if scatter else ''}"
     )
 
 

@@ -1,27 +1,31 @@
 """The course of a confirmation: what is measured next follows from the record alone, so that it can be gone on with.
 
 1. **Second looks**: of the search's best configs, the luckiest stands first. For each goal the best few are measured
-   again, and the best of them by these second looks alone is the goal's winner.
+   again, the baseline among them, and the best of them by these second looks alone is the goal's winner.
 2. **Rounds**: baseline and winners in turn, in an order drawn anew for each round. Each goal makes one claim: that its
    winner is better than the baseline. A first number of rounds, fixed beforehand, shows how far they scatter, and that
    decides how many more a winner gets (`objectives.ratios`), up to a most.
 3. **Ablation**: each winner that has proven better, with one knob at a time back at the baseline's value.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
-from statistics import fmean
-from typing import Any, Self
+from statistics import fmean, geometric_mean
+from typing import Any, Final, Self
 
 from objectives.outcome import OUTCOME_METRICS
-from objectives.ratios import claim_level, ratio_of, rounds_needed
-from objectives.scoring import Objective
+from objectives.ratios import Ratio, claim_level, ratio_of, rounds_needed
+from objectives.scoring import HELD_RATE_RATIO, Constraint, Objective, score
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.ablation import MOST_VARIANTS, variants_of
 from tuner.study.goals import goal_metrics, goal_rank
 from tuner.study.spec import ConfirmSpec, Goal
 from tuner.study.trial import Kind, State, Trial
+
+_HELD_SHARE: Final = 0.9
+"""Of its rounds in which a config must hold the fixed rate: in the others its latency can't be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,9 @@ class Choice:
         width_ratio: An interval as narrow as this, relative to its value, needs no further rounds.
         ablation_rounds: Rounds of the ablation.
         both_ways: Whether a config that is worse is of interest too, so that it gets as many rounds.
+        constraints: Of the study, to be kept by the means of what is measured again.
+        session: Of which run it is; see `tuner.study.sessions`.
+        end_round: The first round that is of a later confirmation; None for the last one.
     """
 
     baseline: str
@@ -49,10 +56,19 @@ class Choice:
     width_ratio: float = 0.1
     ablation_rounds: int = 0
     both_ways: bool = False
+    constraints: tuple[Constraint, ...] = ()
+    session: str = ""
+    end_round: int | None = None
 
     @classmethod
     def of(
-        cls, spec: ConfirmSpec, baseline: str, nominees: Mapping[Goal, tuple[str, ...]], trials: Iterable[Trial]
+        cls,
+        spec: ConfirmSpec,
+        baseline: str,
+        nominees: Mapping[Goal, tuple[str, ...]],
+        trials: Iterable[Trial],
+        constraints: Sequence[Constraint] = (),
+        session: str = "",
     ) -> Self:
         """The choice of a confirmation that begins now."""
         past = [trial.round for trial in trials if trial.round is not None]
@@ -66,18 +82,25 @@ class Choice:
             width_ratio=spec.width_ratio,
             ablation_rounds=spec.ablation_rounds,
             both_ways=bool(spec.configs),
+            constraints=tuple(constraints),
+            session=session,
         )
 
     def as_json(self) -> dict[str, Any]:
         """Of JSON types only; `from_json` reads it."""
         plain = {name: getattr(self, name) for name in self.__slots__}
-        return {**plain, "nominees": {str(goal): list(fingerprints) for goal, fingerprints in self.nominees.items()}}
+        return {
+            **plain,
+            "nominees": {str(goal): list(fingerprints) for goal, fingerprints in self.nominees.items()},
+            "constraints": [asdict(each) for each in self.constraints],
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The choice that `as_json` wrote."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
+        known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
         return cls(**known)
 
 
@@ -104,12 +127,63 @@ class Rounds:
     theirs: tuple[Trial, ...]
     first: int
 
+    def that_tell(self, metrics: Sequence[str]) -> Self:
+        """Those in which both sides have all these numbers, and held the rate that a latency is about."""
+        told = [
+            all(_tells(trial, metric) for trial in pair for metric in metrics)
+            for pair in zip(self.ours, self.theirs, strict=True)
+        ]
+        return type(self)(
+            tuple(itertools.compress(self.ours, told)),
+            tuple(itertools.compress(self.theirs, told)),
+            sum(told[: self.first]),
+        )
+
     def values(self, metrics: Sequence[str]) -> tuple[list[float], list[float]] | None:
-        """Both sides as numbers that are to be large, several metrics by their geometric mean; None where one lacks."""
-        every = (*self.ours, *self.theirs)
-        if not metrics or any(trial.metrics.get(metric, 0.0) <= 0 for trial in every for metric in metrics):
+        """Both sides as numbers that are to be large, several metrics by their geometric mean.
+
+        None with fewer than two rounds that tell of them.
+        """
+        told = self.that_tell(metrics)
+        if not metrics or len(told.ours) < 2:
             return None
-        return [_large(trial, metrics) for trial in self.ours], [_large(trial, metrics) for trial in self.theirs]
+        return [_large(trial, metrics) for trial in told.ours], [_large(trial, metrics) for trial in told.theirs]
+
+    def gain(self, metrics: Sequence[str], level: float) -> Ratio | None:
+        """How many times better than the baseline, several metrics by their geometric mean; None if that is unknown."""
+        values, first = self.values(metrics), self.that_tell(metrics).first
+        # One round alone has no scatter: then all there are decide.
+        return ratio_of(*values, level=level, first_rounds=first if first >= 2 else None) if values else None
+
+    def broken(self, constraints: Sequence[Constraint], objectives: Sequence[Objective]) -> tuple[str, ...]:
+        """Constraints that the means of these rounds break, by their texts; relative ones by the baseline's means."""
+        held = [trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO for trial in self.ours]
+        behind = () if sum(held) >= _HELD_SHARE * len(held) else (f"held_rate_ratio >= {HELD_RATE_RATIO:g}",)
+        return tuple(
+            dict.fromkeys((*behind, *broken(means_of(self.ours), means_of(self.theirs), constraints, objectives)))
+        )
+
+
+def means_of(trials: Sequence[Trial]) -> dict[str, float]:
+    """The mean of every number that all trials have; geometric, as gains are."""
+    shared = set.intersection(*(set(trial.metrics) for trial in trials)) if trials else set()
+    return {name: _mean([trial.metrics[name] for trial in trials]) for name in sorted(shared)}
+
+
+def _mean(values: Sequence[float]) -> float:
+    if min(values) == max(values):
+        return values[0]  # exactly what was measured, not what logarithms make of it
+    return geometric_mean(values) if min(values) > 0 else fmean(values)
+
+
+def broken(
+    metrics: Mapping[str, float],
+    baseline: Mapping[str, float],
+    constraints: Sequence[Constraint],
+    objectives: Sequence[Objective],
+) -> tuple[str, ...]:
+    """Constraints that numbers break, by their texts."""
+    return tuple(name for name, by in score(metrics, objectives, constraints, baseline).violations.items() if by > 0)
 
 
 def winners_of(
@@ -117,28 +191,29 @@ def winners_of(
 ) -> dict[Goal, str]:
     """Each goal's winner by the second looks; empty while these are not all there, a goal left out that has none."""
     looks = _of_kind(trials, Kind.SECOND_LOOK, choice)
-    asked = _looked_at(choice)
-    if {(trial.round, trial.fingerprint) for trial in looks} < {
-        (choice.first_round + look, fingerprint) for look in range(choice.looks) for fingerprint in asked
-    }:
+    if not looks_are_there(choice, trials):
         return {}
+    # Of the same time as the looks: the target may have become slower since the search.
+    yardstick = {**baseline_metrics, **means_of(_complete(looks, choice.baseline))}
     found = {}
     for goal, nominees in choice.nominees.items():
         ranks = {}
         for fingerprint in nominees:
-            seen = [trial for trial in looks if trial.fingerprint == fingerprint and trial.feasible]
-            if seen:
-                means = {
-                    metric: fmean(trial.metrics[metric] for trial in seen)
-                    for metric in goal_metrics(goal, objectives)
-                    if all(metric in trial.metrics for trial in seen)
-                }
-                ranks[fingerprint] = goal_rank(goal, means, baseline_metrics, objectives)
+            means = means_of(_complete(looks, fingerprint))
+            if means and not broken(means, yardstick, choice.constraints, objectives):
+                ranks[fingerprint] = goal_rank(goal, means, yardstick, objectives)
         if ranks and len(nominees) > 1 and choice.looks:
             found[goal] = max(ranks, key=lambda fingerprint: ranks[fingerprint])
         elif nominees and not (len(nominees) > 1 and choice.looks):
             found[goal] = nominees[0]
     return found
+
+
+def looks_are_there(choice: Choice, trials: Sequence[Trial]) -> bool:
+    """Whether every nominee has had its second looks."""
+    asked = _looked_at(choice) - {choice.baseline}
+    seen = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, choice)}
+    return seen >= {(choice.first_round + look, each) for look in range(choice.looks) for each in asked}
 
 
 def rounds_of(choice: Choice, trials: Sequence[Trial], fingerprint: str) -> Rounds:
@@ -221,7 +296,7 @@ def least_steps(spec: ConfirmSpec) -> int:
     """Measurements of one record size's confirmation that there are in any case, if every goal has a winner."""
     if not spec.rounds:
         return 0
-    nominees = len(spec.goals) * spec.nominees if spec.nominees > 1 else 0
+    nominees = 1 + len(spec.goals) * spec.nominees if spec.nominees > 1 else 0
     return spec.looks * nominees + spec.rounds * (1 + len(spec.goals))
 
 
@@ -234,7 +309,7 @@ def _rounds_needed(
     for goal, fingerprint in winners.items():
         rounds = rounds_of(choice, trials, fingerprint)
         first = Rounds(rounds.ours[: rounds.first], rounds.theirs[: rounds.first], rounds.first)
-        values = first.values(goal_metrics(goal, objectives)) if first.first >= 2 else None
+        values = first.values(goal_metrics(goal, objectives))
         if values is None or (not choice.both_ways and ratio_of(*values, level=level).value <= 1.0):
             continue
         asked = rounds_needed(*values, level=level, width_ratio=choice.width_ratio)
@@ -249,23 +324,37 @@ def _proven(
     found = {}
     for goal, fingerprint in winners.items():
         rounds = rounds_of(choice, trials, fingerprint)
-        values = rounds.values(goal_metrics(goal, objectives)) if len(rounds.ours) >= 2 else None
-        if values and ratio_of(*values, level=claim_level(len(winners)), first_rounds=rounds.first).low > 1.0:
+        gain = rounds.gain(goal_metrics(goal, objectives), claim_level(len(winners)))
+        if gain and gain.low > 1.0 and not rounds.broken(choice.constraints, objectives):
             found[fingerprint] = True
     return list(found)
 
 
 def _looked_at(choice: Choice) -> set[str]:
-    """Nominees among which a goal has to choose."""
-    return {fingerprint for each in choice.nominees.values() if len(each) > 1 for fingerprint in each}
+    """Nominees among which a goal has to choose, and the baseline that they are to be compared with."""
+    found = {fingerprint for each in choice.nominees.values() if len(each) > 1 for fingerprint in each}
+    return found | {choice.baseline} if found else found
 
 
 def _of_kind(trials: Iterable[Trial], kind: Kind, choice: Choice) -> list[Trial]:
     return [
         trial
         for trial in trials
-        if trial.kind is kind and trial.round is not None and trial.round >= choice.first_round
+        if trial.kind is kind
+        and trial.round is not None
+        and trial.round >= choice.first_round
+        and (choice.end_round is None or trial.round < choice.end_round)
     ]
+
+
+def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:
+    return [trial for trial in trials if trial.fingerprint == fingerprint and trial.state is State.COMPLETE]
+
+
+def _tells(trial: Trial, metric: str) -> bool:
+    """Whether a trial has that number, and can be compared by it."""
+    held = trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO or not OUTCOME_METRICS[metric].paced
+    return held and trial.metrics.get(metric, 0.0) > 0
 
 
 def _large(trial: Trial, metrics: Sequence[str]) -> float:

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Final
 
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
-from tuner.study.confirm_plan import Choice, Rounds, rounds_of, winners_of
+from tuner.study.confirm_plan import Choice, Rounds, looks_are_there, means_of, rounds_of, winners_of
 from tuner.study.goals import goal_metrics
 from tuner.study.spec import Goal
 from tuner.study.trial import Kind, Trial
@@ -23,10 +22,11 @@ class Confirmation:
         fingerprint: Of the config.
         goals: For which it was claimed to be better; its other gains are told, but were not what was tested.
         gains: By metric, how many times better than the baseline: above 1 is better, whatever the direction.
-        values: By metric, the mean over rounds.
+        values: By metric, the mean over rounds; see `means_of`.
         baseline: By metric, the baseline's mean over the same rounds.
         balance: Geometric mean of the gains of the study's objectives.
         claims: How many claims share one error rate; the level of the intervals follows from it.
+        broken: Constraints that the means of these rounds break, by their texts.
     """
 
     fingerprint: str
@@ -36,6 +36,7 @@ class Confirmation:
     baseline: Mapping[str, float]
     balance: Ratio
     claims: int = 1
+    broken: tuple[str, ...] = ()
 
     def better(self, metric: str) -> bool:
         """Whether the gain's whole interval lies above 1."""
@@ -50,50 +51,82 @@ class Confirmation:
 
 def confirmations_of(
     trials: Sequence[Trial],
-    choice: Choice | None,
+    choices: Sequence[Choice],
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> tuple[Confirmation, ...]:
     """What the confirming trials among `trials` say; a config needs two rounds to have an interval.
 
-    Only rounds in which both the config and the baseline were measured count.
+    Only rounds in which both the config and the baseline were measured count. For each goal it is the newest
+    confirmation that speaks, once it has the rounds that it is to have in any case: one that was begun and interrupted
+    takes nothing away from an earlier one, nor does one for another goal.
 
     Args:
         trials: Of the record size.
-        choice: What is confirmed; None before there is anything.
+        choices: What was confirmed, the oldest first.
         baseline_metrics: The baseline's numbers from the search.
         objectives: Of the study.
+
+    Returns:
+        The newest first; a config that was confirmed several times may be there as often, with the goals of each time.
     """
-    if choice is None:
-        return ()
-    winners = winners_of(choice, trials, baseline_metrics, objectives)
-    measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
-    found = []
-    for fingerprint in measured:
-        rounds = rounds_of(choice, trials, fingerprint)
-        if fingerprint != choice.baseline and len(rounds.ours) >= 2:
-            goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint)
-            found.append(_confirmation(fingerprint, goals, rounds, len(winners), objectives))
+    found: list[Confirmation] = []
+    decided: set[Goal] = set()
+    for choice in reversed(choices):
+        winners = winners_of(choice, trials, baseline_metrics, objectives)
+        oldest = choice is choices[0]
+        decided |= _without_winner(choice, winners, trials)
+        measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
+        told: set[Goal] = set()
+        for fingerprint in measured:
+            rounds = rounds_of(choice, trials, fingerprint)
+            enough = 2 if oldest else max(2, choice.rounds)
+            if fingerprint == choice.baseline or len(rounds.ours) < enough:
+                continue
+            goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint) - decided
+            if goals or all(each.fingerprint != fingerprint for each in found):
+                found.append(_confirmation(fingerprint, goals, rounds, len(winners), objectives, choice))
+                told |= goals
+        decided |= told
     return tuple(found)
 
 
+def goals_without_winner(
+    trials: Sequence[Trial],
+    choices: Sequence[Choice],
+    baseline_metrics: Mapping[str, float],
+    objectives: Sequence[Objective],
+) -> frozenset[Goal]:
+    """Goals whose nominees were all looked at again in the newest confirmation, and broke what the study asks for."""
+    if not choices:
+        return frozenset()
+    return _without_winner(choices[-1], winners_of(choices[-1], trials, baseline_metrics, objectives), trials)
+
+
+def _without_winner(choice: Choice, winners: Mapping[Goal, str], trials: Sequence[Trial]) -> frozenset[Goal]:
+    if not choice.looks or not looks_are_there(choice, trials):
+        return frozenset()
+    return frozenset(goal for goal, nominees in choice.nominees.items() if nominees and goal not in winners)
+
+
 def _confirmation(
-    fingerprint: str, goals: frozenset[Goal], rounds: Rounds, claims: int, objectives: Sequence[Objective]
+    fingerprint: str,
+    goals: frozenset[Goal],
+    rounds: Rounds,
+    claims: int,
+    objectives: Sequence[Objective],
+    choice: Choice,
 ) -> Confirmation:
-    level = claim_level(claims)
-    # One round alone has no scatter: then all there are decide.
-    first = rounds.first if rounds.first >= 2 else None
-    gains = {}
-    for metric in dict.fromkeys((*SHOWN, *goal_metrics(Goal.BALANCED, objectives))):
-        if values := rounds.values([metric]):
-            gains[metric] = ratio_of(*values, level=level, first_rounds=first)
-    together = rounds.values(goal_metrics(Goal.BALANCED, objectives))
+    level, together = claim_level(claims), goal_metrics(Goal.BALANCED, objectives)
+    told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*SHOWN, *together))}
     ones = [1.0] * len(rounds.ours)
-    balance = ratio_of(*(together or (ones, ones)), level=level, first_rounds=first)
-    return Confirmation(fingerprint, goals, gains, _means(rounds.ours), _means(rounds.theirs), balance, claims)
-
-
-def _means(trials: Sequence[Trial]) -> dict[str, float]:
-    """The mean of every number that all trials have."""
-    shared = set.intersection(*(set(trial.metrics) for trial in trials))
-    return {name: fmean(trial.metrics[name] for trial in trials) for name in sorted(shared)}
+    return Confirmation(
+        fingerprint=fingerprint,
+        goals=goals,
+        gains={metric: gain for metric, gain in told.items() if gain is not None},
+        values=means_of(rounds.ours),
+        baseline=means_of(rounds.theirs),
+        balance=rounds.gain(together, level) or ratio_of(ones, ones, level=level),
+        claims=claims,
+        broken=rounds.broken(choice.constraints, objectives),
+    )

@@ -1,37 +1,32 @@
 """The end of a record size: its best configs again, in turn with the baseline, so that no claim is a lucky trial."""
 
 from collections.abc import Callable
-from typing import Any
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.strategy import Proposal
 from tuner.study.confirm_plan import Choice, Step, least_steps, next_step
 from tuner.study.recommendation import nominees
-from tuner.study.results import CONFIRMING, SizeResults
-from tuner.study.store import ResultsStore
+from tuner.study.results import SizeResults
+from tuner.study.sessions import add_choice, choice_of
 from tuner.study.trial import Kind
 from tuner.study.trial_loop import TrialLoop
 
 
-def is_confirming(loop: TrialLoop, size: RecordSizes) -> bool:
-    """Whether the search of this record size is over and its nominees are chosen."""
-    return str(size) in loop.store.facts().get(CONFIRMING, {})
-
-
-def confirm(loop: TrialLoop, size: RecordSizes, burn_in: Callable[[], float | None]) -> None:
+def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: Callable[[], float | None]) -> None:
     """Measure what the plan asks for, as far as that is not on record yet (`tuner.study.confirm_plan`).
 
     Args:
         loop: Of the study.
         size: The record size.
+        session: Which confirmation it is; see `tuner.study.sessions`.
         burn_in: Makes sure that the target is warm, and gives the fixed rate of the paced phase.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
     if not asked.rounds or results.baseline is None:
         return
-    choice = _choice(loop, results)
+    choice = _choice(loop, results, session)
     if not any(choice.nominees.values()):
         goals = ", ".join(asked.goals)
         loop.show.say(
@@ -59,11 +54,6 @@ def confirm(loop: TrialLoop, size: RecordSizes, burn_in: Callable[[], float | No
         measured += 1
 
 
-def reopen(store: ResultsStore) -> None:
-    """Let a finished or confirming study be searched further, as its limits have changed; then it confirms anew."""
-    store.set_fact(CONFIRMING, {})
-
-
 def _what(step: Step, choice: Choice) -> str:
     match step.kind:
         case Kind.SECOND_LOOK:
@@ -76,23 +66,23 @@ def _what(step: Step, choice: Choice) -> str:
             return "measuring what each change brings: the winners with one knob at a time back at the baseline's value"
 
 
-def _choice(loop: TrialLoop, results: SizeResults) -> Choice:
+def _choice(loop: TrialLoop, results: SizeResults, session: str) -> Choice:
     """What is confirmed; kept, so that a resumed confirmation has the same."""
     assert results.baseline is not None
-    kept: dict[str, dict[str, Any]] = loop.store.facts().get(CONFIRMING, {})
-    if results.record_bytes not in kept:
-        asked = loop.spec.confirm
-        if asked.configs:
-            chosen = dict.fromkeys(asked.goals, tuple(config.fingerprint for config in asked.configs))
-        else:
-            chosen = {
-                goal: tuple(trial.fingerprint for trial in nominees(results, goal, max(1, asked.nominees)))
-                for goal in asked.goals
-            }
-        choice = Choice.of(asked, results.baseline.fingerprint, chosen, results.trials)
-        kept[results.record_bytes] = choice.as_json()
-        loop.store.set_fact(CONFIRMING, kept)
-    return Choice.from_json(kept[results.record_bytes])
+    kept, asked = choice_of(loop.store, results.record_bytes, session), loop.spec.confirm
+    if kept is not None:
+        return kept
+    if asked.configs:
+        chosen = dict.fromkeys(asked.goals, tuple(config.fingerprint for config in asked.configs))
+    else:
+        chosen = {
+            goal: tuple(trial.fingerprint for trial in nominees(results, goal, max(1, asked.nominees)))
+            for goal in asked.goals
+        }
+    fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
+    choice = Choice.of(asked, fingerprint, chosen, results.trials, constraints, session)
+    add_choice(loop.store, results.record_bytes, choice)
+    return choice
 
 
 def _configs(loop: TrialLoop, results: SizeResults, choice: Choice) -> dict[str, ProducerConfig]:

@@ -13,11 +13,12 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.strategy import Proposal, Strategy
-from tuner.study.confirming import confirm, is_confirming
+from tuner.study.confirming import confirm
 from tuner.study.errors import TooManyFailures
 from tuner.study.judging import Ask
 from tuner.study.schedule import LATENCY_AGREEMENT_RATIO, burnt_in, next_kind
 from tuner.study.seeds import seeds_of
+from tuner.study.sessions import has_begun
 from tuner.study.size_record import SizeRecord
 from tuner.study.spec import StudySpec
 from tuner.study.trial import Kind, State, Trial
@@ -38,12 +39,14 @@ class Driver:
         loop: What every trial goes through.
         make_strategy: Of each record size.
         topic_max_message_bytes: What topics of the target take.
+        session: Of the confirmation that it comes to; see `tuner.study.sessions`.
         searching: Whether to search; else only what was found is confirmed.
     """
 
     loop: TrialLoop
     make_strategy: MakeStrategy
     topic_max_message_bytes: int
+    session: str
     searching: bool = True
     _spec: StudySpec = field(init=False)
     _burnt_in: set[RecordSizes] = field(default_factory=set)
@@ -61,10 +64,11 @@ class Driver:
         """
         sizes = self._spec.workload.record_sizes
         for place, size in enumerate(sizes):
-            if self.searching and not is_confirming(self.loop, size):
+            if self.searching and not has_begun(self.loop.store, str(size), self.session):
                 self._search(size, sizes_left=len(sizes) - place)
-            confirm(self.loop, size, functools.partial(self._burn_in, size))
-        self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
+            confirm(self.loop, size, self.session, functools.partial(self._burn_in, size))
+        if self.searching:
+            self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
         self.loop.tell_progress(None, "", "finished")
         self.loop.poke()
 

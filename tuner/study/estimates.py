@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import fmean
-from typing import Self
+from typing import Final, Self
 
 from objectives.drift import Drift
 from objectives.repeats import Estimate, Noise, t_quantile
 from tuner.study.trial import Kind, State, Trial
 
-_LEVEL = 0.95
+_LEVEL: Final = 0.95
+_POOLED_WEIGHT: Final = 4
+"""In degrees of freedom: what the scatter of all configs is worth for one of them, as in `objectives.forecast`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,11 @@ class Estimates:
                 factor = drift[metric].factor(trial.number)
                 groups.setdefault(trial.fingerprint, []).append(trial.metrics[metric] * factor)
             noise[metric] = Noise.of(groups.values())
-            error = t_quantile(_LEVEL, noise[metric].degrees_of_freedom) * noise[metric].sd_log
             for fingerprint, values in groups.items():
+                scatter = noise[metric]
+                if len(values) > 1:  # its own, as configs differ in that too; what all have in common fades
+                    scatter = Noise.of([values], scatter.sd_log, min(_POOLED_WEIGHT, scatter.degrees_of_freedom))
+                error = t_quantile(_LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
                 by_config.setdefault(fingerprint, {})[metric] = _estimate(values, error)
         return cls(drift, noise, by_config)
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from objectives.ratios import Ratio
-from tuner.study.confirm_plan import Choice
+from tuner.study.confirm_plan import Choice, rounds_of
 from tuner.study.confirmation import SHOWN, Confirmation
 from tuner.study.effects import Effect, Effects, effects_of
 from tuner.study.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank
 from tuner.study.recommendation import Recommendation
-from tuner.study.results import CONFIRMING, SizeResults, StudyResults
+from tuner.study.results import SizeResults, StudyResults
+from tuner.study.sessions import choices_in
 from tuner.study.spec import Goal
 from tuner.study.trial import CONFIRMING_KINDS, Kind, Trial
 
@@ -90,7 +91,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
     assert size is not None, "a recommendation is for one of the study's record sizes"
     asked = goal_metrics(found.goal, size.objectives)
     metrics = tuple(dict.fromkeys((*asked, *SHOWN, *goal_metrics(Goal.BALANCED, size.objectives))))
-    effects = effects_of(size.trials, found.config, found.baseline.config(), metrics, _choice(study, size))
+    effects = effects_of(size.trials, found.config, found.baseline.config(), metrics, _choice(study, size, found))
     strongest = sorted(effects.each, key=lambda each: _strength(each, asked), reverse=True)
     return Explanation(
         found=found,
@@ -103,9 +104,10 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
     )
 
 
-def _choice(study: StudyResults, size: SizeResults) -> Choice | None:
-    kept = study.facts.get(CONFIRMING, {}).get(size.record_bytes)
-    return Choice.from_json(kept) if kept else None
+def _choice(study: StudyResults, size: SizeResults, found: Recommendation) -> Choice | None:
+    """The newest confirmation that measured the config."""
+    choices = reversed(choices_in(study.facts, size.record_bytes))
+    return next((each for each in choices if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
 
 
 def _strength(effect: Effect, asked: tuple[str, ...]) -> tuple[bool, bool, bool, float]:
@@ -143,10 +145,12 @@ def _but(size: SizeResults, found: Confirmation, gain: Ratio, goal: Goal) -> str
     again = [
         trial for trial in size.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == found.fingerprint
     ]
-    missed = dict.fromkeys(name for trial in again for name, by in trial.violations.items() if by > 0)
+    lost = any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
+    missed = dict.fromkeys((*found.broken, *(["delivered_ratio >= 1"] if lost else [])))
     if missed:
         return f"it missed {' and '.join(missed)} when it was measured again"
-    worst = min(found.gains, key=lambda metric: found.gains[metric].value)
+    together = [metric for metric in goal_metrics(goal, size.objectives) if metric in found.gains]
+    worst = min(together or found.gains, key=lambda metric: found.gains[metric].value)
     if goal is Goal.BALANCED and found.gains[worst].value < TOLERATED_LOSS:
         return f"it keeps only {found.gains[worst].value:.2f} of the baseline's {worst}"
     return "it was not chosen beforehand for this goal" if goal not in found.goals else "it misses what was asked for"

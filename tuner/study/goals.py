@@ -16,8 +16,11 @@ TOLERATED_LOSS: Final = 0.9
 
 def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
     """The goals that a study can be asked for, the one first that is meant where none is named."""
+    known = {asked_metric(goal, objectives): goal for goal in (Goal.THROUGHPUT, Goal.LATENCY)}
     if len(objectives) == 1:
-        return (Goal.LATENCY if objectives[0].metric.startswith("latency") else Goal.THROUGHPUT,)
+        metric = "mb_per_s" if objectives[0].metric == "records_per_s" else objectives[0].metric
+        # What has no name of its own is what all objectives together are: bytes on the wire, say.
+        return (known.get(metric, Goal.BALANCED),)
     return (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
 
 

@@ -1,7 +1,7 @@
 """Which config to use, and what can honestly be said of it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import inf, log
 
 from objectives.ratios import ERROR_RATE, Ratio
@@ -9,7 +9,7 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.confirmation import Confirmation
 from tuner.study.errors import NoFeasibleConfig
-from tuner.study.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_rank, goals_of
+from tuner.study.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank, goals_of
 from tuner.study.results import SizeResults, StudyResults, may_lead
 from tuner.study.spec import Goal
 from tuner.study.trial import CONFIRMING_KINDS, Kind, Trial
@@ -44,11 +44,12 @@ class Recommendation:
         trial: The trial that found it.
         baseline: The baseline's trial.
         gains: By metric, how many times better than the baseline, from the confirming rounds; empty without these.
-        metrics: Its numbers: means over the confirming rounds where there were any, else of its one trial.
+        metrics: Its numbers: means over the confirming rounds where there were any, else over all its measurements.
         baseline_metrics: The baseline's, in the same way.
         is_baseline: Whether nothing better than the baseline was found: keep what you have.
         how: How it was measured, in one sentence.
         warnings: What to mind.
+        proven: Whether it was better than the baseline with its whole interval.
     """
 
     study: str
@@ -62,6 +63,7 @@ class Recommendation:
     is_baseline: bool
     how: str
     warnings: tuple[str, ...] = ()
+    proven: bool = False
 
     @property
     def config(self) -> ProducerConfig:
@@ -106,7 +108,14 @@ def _rank_of(results: SizeResults, trial: Trial, goal: Goal) -> tuple[bool, floa
 
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     found = results.confirmation(trial.fingerprint)
-    return conditions.kept_by(found.values if found else trial.metrics) and not _lost(results, trial.fingerprint)
+    broken = found is not None and bool(found.broken)
+    return conditions.kept_by(_judged(results, trial)) and not broken and not _lost(results, trial.fingerprint)
+
+
+def _judged(results: SizeResults, trial: Trial) -> Mapping[str, float]:
+    """The numbers that a config is judged by: of the confirming rounds, where it had some."""
+    found = results.confirmation(trial.fingerprint)
+    return found.values if found else results.metrics_of(trial)
 
 
 def _lost(results: SizeResults, fingerprint: str) -> bool:
@@ -151,7 +160,7 @@ def recommend(
     confirmed = [
         found
         for found in results.confirmations
-        if _wins(found, goal, asked, conditions) and not _lost(results, found.fingerprint)
+        if _wins(results, found, goal, conditions) and not _lost(results, found.fingerprint)
     ]
     if confirmed:
         found = max(confirmed, key=lambda found: _rank(found, asked))
@@ -161,11 +170,14 @@ def recommend(
             f"measured again in turn with the baseline, {rounds} rounds; {_level(found)} intervals, so that at most "
             f"1 in {1 / ERROR_RATE:.0f} record sizes is told of a gain that is none"
         )
-        return _recommendation(study, results, goal, chosen, found, how, warnings)
+        return replace(_recommendation(study, results, goal, chosen, found, how, warnings), proven=True)
     chosen_by_trial = pick(results, goal, conditions)
-    if results.confirmations and results.baseline.feasible and conditions.kept_by(results.baseline_metrics):
+    baseline_fits = results.baseline.feasible and conditions.kept_by(results.baseline_metrics)
+    if baseline_fits and (results.confirmations or goal in results.without_winner):
         how = _none_is_proven(results, goal)
         return _recommendation(study, results, goal, results.baseline, None, how, warnings)
+    if baseline_fits and chosen_by_trial is not None and not _seems_better(results, chosen_by_trial, goal):
+        chosen_by_trial = results.baseline
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
     again = results.confirmation(chosen_by_trial.fingerprint)
@@ -178,7 +190,7 @@ def recommend(
     how = (
         "nothing measured was better than the baseline"
         if chosen_by_trial.fingerprint == results.baseline.fingerprint
-        else "one trial, which luck may have helped; it was not measured again, so no gain is claimed"
+        else f"{_measured(results, chosen_by_trial)}; not in turn with the baseline, so no gain is claimed"
     )
     return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
 
@@ -188,8 +200,8 @@ def recommend_for(
 ) -> Recommendation:
     """The config to use, where it may be left open what for: then that of the first goal with a gain over the baseline.
 
-    Balanced goes before throughput and latency; a study with one objective has the goal of that. Where nothing is
-    better for any goal, the first one's answer says so.
+    Balanced goes before throughput and latency; a study with one objective has the goal of that. What is proven goes
+    before what only seems better. Where nothing is better for any goal, the first one's answer says so.
 
     Raises:
         NoFeasibleConfig: As `recommend`; where no goal is asked for, if it does for every one.
@@ -205,11 +217,28 @@ def recommend_for(
             missing.append(error)
     if not found:
         raise missing[0]
-    return next((each for each in found if not each.is_baseline), found[0])
+    changes = [each for each in found if not each.is_baseline]
+    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
+
+
+def _seems_better(results: SizeResults, trial: Trial, goal: Goal) -> bool:
+    gain = goal_gain(goal, results.metrics_of(trial), results.baseline_metrics, results.objectives)
+    return gain is None or gain > 1.0
+
+
+def _measured(results: SizeResults, trial: Trial) -> str:
+    estimates = results.estimates.by_config.get(trial.fingerprint, {})
+    times = max((each.repeats for each in estimates.values()), default=1)
+    return "one trial, which luck may have helped" if times == 1 else f"the mean of {times} trials"
 
 
 def _none_is_proven(results: SizeResults, goal: Goal) -> str:
+    if goal in results.without_winner:
+        return "the best configs were measured again, and none of them kept what the study asks for"
     tried = {each for found in results.confirmations for each in found.goals}
+    broken = dict.fromkeys(each for found in results.confirmations if goal in found.goals for each in found.broken)
+    if broken:
+        return f"the best config for it was measured again in turn with the baseline, and broke {' and '.join(broken)}"
     if goal in tried:
         return "winners were measured again in turn with the baseline, and none was better with its whole interval"
     return (
@@ -229,7 +258,7 @@ def _recommendation(
 ) -> Recommendation:
     assert results.baseline is not None
     is_baseline = chosen.fingerprint == results.baseline.fingerprint
-    own = results.baseline_metrics if is_baseline else chosen.metrics
+    own = results.baseline_metrics if is_baseline else results.metrics_of(chosen)
     if chosen.flagged:
         warnings = [
             *warnings,
@@ -260,13 +289,15 @@ def _level(found: Confirmation) -> str:
     return f"{100 * found.balance.level:.3g} %"
 
 
-def _wins(found: Confirmation, goal: Goal, asked: str | None, conditions: Conditions) -> bool:
+def _wins(results: SizeResults, found: Confirmation, goal: Goal, conditions: Conditions) -> bool:
     # Only what was claimed beforehand can be proven: one of many numbers is always lucky.
-    if goal not in found.goals or not found.gains or not conditions.kept_by(found.values):
+    if goal not in found.goals or not found.gains or found.broken or not conditions.kept_by(found.values):
         return False
+    asked, together = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
     if asked is not None:
         return found.better(asked)
-    return found.balance.low > 1.0 and all(gain.value >= TOLERATED_LOSS for gain in found.gains.values())
+    # A number that the study does not optimise has no veto: the p99 that stalls decide, in a study of the p95.
+    return found.balance.low > 1.0 and all(found.gains[metric].value >= TOLERATED_LOSS for metric in together)
 
 
 def _rank(found: Confirmation, asked: str | None) -> float:
@@ -301,8 +332,8 @@ def _nothing_fits(study: StudyResults, results: SizeResults, conditions: Conditi
     best = [
         f"best {name} {value:.4g}"
         for name, value in (
-            ("latency_p99_ms", _best(results.front_trials, "latency_p99_ms", smallest=True)),
-            ("mb_per_s", _best(results.front_trials, "mb_per_s", smallest=False)),
+            ("latency_p99_ms", _best(results, "latency_p99_ms", smallest=True)),
+            ("mb_per_s", _best(results, "mb_per_s", smallest=False)),
         )
         if value is not None
     ]
@@ -313,6 +344,7 @@ def _nothing_fits(study: StudyResults, results: SizeResults, conditions: Conditi
     )
 
 
-def _best(trials: Sequence[Trial], metric: str, *, smallest: bool) -> float | None:
-    values = [trial.metrics[metric] for trial in trials if metric in trial.metrics]
+def _best(results: SizeResults, metric: str, *, smallest: bool) -> float | None:
+    judged = [_judged(results, trial) for trial in results.front_trials]
+    values = [metrics[metric] for metrics in judged if metric in metrics]
     return (min(values) if smallest else max(values)) if values else None

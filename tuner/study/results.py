@@ -12,16 +12,16 @@ from objectives.scoring import Objective
 from tuner.storage.chosen import storage_at
 from tuner.storage.protocols import Storage
 from tuner.study.confirm_plan import Choice
-from tuner.study.confirmation import SHOWN, Confirmation, confirmations_of
+from tuner.study.confirmation import SHOWN, Confirmation, confirmations_of, goals_without_winner
 from tuner.study.errors import RecordDamaged
 from tuner.study.estimates import Estimates
+from tuner.study.sessions import choices_in
+from tuner.study.spec import Goal
 from tuner.study.store import ResultsStore
 from tuner.study.trial import Kind, State, Trial
 
 _AGREED: Final = 2
 """Burn-ins in a row that agree end it: see `schedule.burnt_in`."""
-CONFIRMING: Final = "confirming"
-"""Name of the fact that holds each record size's `Choice`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class SizeResults:
             alone is 1.0.
         rate_records_per_s: Fixed rate of the paced phase; None where there is none.
         confirmations: What the confirming rounds say.
+        without_winner: Goals whose best configs were all measured again, and broke what the study asks for.
     """
 
     record_bytes: str
@@ -55,6 +56,7 @@ class SizeResults:
     hypervolume: tuple[tuple[int, float], ...]
     rate_records_per_s: float | None
     confirmations: tuple[Confirmation, ...]
+    without_winner: frozenset[Goal] = frozenset()
 
     def trial(self, number: int) -> Trial:
         """The trial of that number.
@@ -170,7 +172,7 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
                 objectives,
                 [trial for trial in trials if trial.record_bytes == size],
                 facts.get("rates", {}).get(size),
-                _choice_in(facts, size),
+                choices_in(facts, size),
             )
             for size in facts.get("record_sizes", [])
         ),
@@ -178,19 +180,22 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
     )
 
 
-def _choice_in(facts: Mapping[str, Any], size: str) -> Choice | None:
-    kept = facts.get(CONFIRMING, {}).get(size)
-    return Choice.from_json(kept) if kept else None
-
-
 def size_results(
     record_bytes: str,
     objectives: tuple[Objective, ...],
     trials: Sequence[Trial],
     rate_records_per_s: float | None,
-    choice: Choice | None = None,
+    choices: Sequence[Choice] = (),
 ) -> SizeResults:
-    """Front, hypervolume and confirmations of one record size's trials."""
+    """Front, hypervolume and confirmations of one record size's trials.
+
+    Args:
+        record_bytes: The size or mix.
+        objectives: Of the study.
+        trials: Of all kinds.
+        rate_records_per_s: Fixed rate of the paced phase.
+        choices: Its confirmations, the oldest first.
+    """
     trials = sorted(trials, key=lambda trial: trial.number)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
     baseline = baselines[0] if baselines else None
@@ -217,7 +222,8 @@ def size_results(
         near_front=near,
         hypervolume=tuple(volumes),
         rate_records_per_s=rate_records_per_s,
-        confirmations=confirmations_of(trials, choice, medians, objectives),
+        confirmations=confirmations_of(trials, choices, medians, objectives),
+        without_winner=goals_without_winner(trials, choices, medians, objectives),
     )
 
 

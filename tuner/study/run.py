@@ -26,11 +26,11 @@ from tuner.storage.url import secrets_in
 from tuner.study.bench import Bench
 from tuner.study.budget import Budget
 from tuner.study.confirm_plan import Choice
-from tuner.study.confirming import reopen
 from tuner.study.driver import RATES, Driver, space_of
 from tuner.study.question import check_unchanged, lock_key, question_of, target_label
 from tuner.study.results import StudyResults, results_of
 from tuner.study.seats import ClusterPlace, Place, SimulatedPlace
+from tuner.study.sessions import asked_for, ended, search_again, searchs_own
 from tuner.study.size_record import SizeRecord
 from tuner.study.spec import Executor, StudySpec
 from tuner.study.store import ResultsStore
@@ -86,15 +86,14 @@ def run_study(
     """
     with ExitStack() as stack:
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, show.say))
-        if not searching:
-            reopen(store)
-        elif _is_finished(spec, store):
+        if searching and _is_finished(spec, store):
             show.say(f"{spec.name} is finished; ask for more trials or time to go on, or give it another name")
             return results_of(store, folder)
         # Spaces first: what can't be searched is said before anything is started, or kept as what the study asks.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
-        _begin(spec, study_text, store)
+        _begin(spec, study_text, store, searching=searching)
+        session = searchs_own(store) if searching else asked_for(store, _confirm_options(spec))
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         poke: Callable[[], None] = lambda: None  # noqa: E731
@@ -115,7 +114,9 @@ def run_study(
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, show, poke)
         try:
-            Driver(loop, partial(strategy_of, spec.search, spec.objectives), topic_max, searching).run()
+            Driver(loop, partial(strategy_of, spec.search, spec.objectives), topic_max, session, searching).run()
+            if not searching:
+                ended(store)
         except BaseException as error:
             interrupted = not isinstance(error, Exception)
             loop.tell_progress(None, "", "interrupted" if interrupted else "failed")
@@ -137,7 +138,7 @@ def _finishing(mirror: Mirror, name: str, show: Show) -> Callable[..., None]:
     return leave
 
 
-def _begin(spec: StudySpec, study_text: str, store: ResultsStore) -> None:
+def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: bool) -> None:
     facts, question = store.facts(), question_of(spec)
     if not store.trials():
         # What has no answers yet may be asked otherwise: the address was mistyped, say.
@@ -164,8 +165,10 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore) -> None:
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    if _allows_more(facts.get("limits"), new["limits"]):
-        reopen(store)
+    if searching and _allows_more(facts.get("limits"), new["limits"]):
+        search_again(store)
+    if not searching:  # what was asked of the search, and whether it has ended, stays as it is
+        new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
     for name, value in new.items():
         store.set_fact(name, value)
     store.set_study_file(study_text)
@@ -193,8 +196,18 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
         "hours": search.hours,
         "until": search.until,
         "max_bytes": search.max_bytes,
-        "confirm": Choice.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees},
+        "confirm": _confirm_limits(spec),
     }
+
+
+def _confirm_options(spec: StudySpec) -> dict[str, Any]:
+    """What `tuner confirm` was asked for."""
+    return {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
+
+
+def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
+    plain = Choice.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
+    return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
 
 
 def _without_secret(uri: str | None) -> str | None:
