@@ -96,3 +96,24 @@ def test_a_sampler_is_told_values_as_of_one_time_and_the_same_ones_when_a_study_
     assert [whole.of_its_time(each).objectives for each in trials] == told
     assert trials[98].objectives[0] / trials[21].objectives[0] < 0.75  # type: ignore[operator]
     assert told[98][0] / told[21][0] == pytest.approx(1.0, abs=0.12)  # type: ignore[operator]
+
+
+def test_a_latency_of_a_phase_that_was_cut_short_gives_way_to_one_of_a_whole_phase() -> None:
+    short = trial(1, 110, 3, config=FAST, saved_s=8.0)
+    mine = trial(1, config=FAST).fingerprint
+    alone = estimates([baseline(0), short]).by_config[mine]
+    assert (alone["mb_per_s"].value, alone["latency_p99_ms"].value) == (110, 3)
+    both = estimates([baseline(0), short, trial(2, 110, 5, config=FAST, kind=Kind.SECOND_LOOK)]).by_config[mine]
+    assert (both["latency_p99_ms"].value, both["latency_p99_ms"].repeats) == (5, 1)
+    assert both["mb_per_s"].repeats == 2
+
+
+def test_a_config_has_its_own_scatter_as_far_as_it_is_known() -> None:
+    wild = [trial(10 + n, 100, p99, config=FAST) for n, p99 in enumerate([5, 20, 8, 14, 6, 18])]
+    calm = [trial(20 + n, 100, p99, config={"linger.ms": "1"}) for n, p99 in enumerate([5, 5.1, 4.9, 5, 5.1, 4.9])]
+    found = estimates([*(baseline(n, p99_ms=10 + n / 10) for n in range(3)), *wild, *calm])
+    widths = [
+        (each.high - each.low) / each.value
+        for each in (found.by_config[measured[0].fingerprint]["latency_p99_ms"] for measured in (wild, calm))
+    ]
+    assert widths[0] > 1.5 * widths[1]

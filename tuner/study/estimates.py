@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Final, Self
 
 from objectives.drift import Drift
+from objectives.outcome import OUTCOME_METRICS
 from objectives.repeats import Estimate, Noise, t_quantile
 from tuner.study.trial import Kind, State, Trial
 
@@ -47,7 +48,7 @@ class Estimates:
         noise: dict[str, Noise] = {}
         by_config: dict[str, dict[str, Estimate]] = {}
         for metric in metrics:
-            known = [trial for trial in counted if trial.metrics.get(metric, 0.0) > 0]
+            known = _whole_ones([trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric)
             repeats = [trial for trial in known if trial.fingerprint == baseline]
             drift[metric] = Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
             groups: dict[str, list[float]] = {}
@@ -77,6 +78,14 @@ class Estimates:
             for metric, drift in self.drift.items()
             if drift.step_log and (factors := [drift.factor(round(number)) for number in drift.numbers])
         }
+
+
+def _whole_ones(trials: Sequence[Trial], metric: str) -> list[Trial]:
+    """Without those of a paced phase that racing cut short, where their config was measured in full too."""
+    if not OUTCOME_METRICS[metric].paced:
+        return list(trials)
+    in_full = {trial.fingerprint for trial in trials if trial.saved_s <= 0}
+    return [trial for trial in trials if trial.saved_s <= 0 or trial.fingerprint not in in_full]
 
 
 def _estimate(values: Sequence[float], error: float) -> Estimate:
