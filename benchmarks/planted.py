@@ -12,6 +12,7 @@ _RECORDS_PER_S = 100_000.0
 _P50_MS = 4.0
 _SPREAD = 0.4
 _LINGER_MS = 2.0
+_STALLS = (3.0, 6.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,12 @@ class Planted:
     Attributes:
         noise_ratio: Standard deviation from run to run, of throughput and of latency.
         gain: How many times better configs with lz4 that linger for at most 2 ms are in both; 1 makes all alike.
+        stalls_ratio: Share of runs in which something stood still, so that latencies are 3 to 6 times as high.
     """
 
     noise_ratio: float
     gain: float = 1.0
+    stalls_ratio: float = 0.0
 
     def true_gain(self, config: ProducerConfig) -> float:
         """How many times better than the client's defaults a config truly is, in throughput and in p99."""
@@ -32,14 +35,18 @@ class Planted:
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """See `Runner.run`."""
-        gain = self.true_gain(config)
+        gain, luck = self.true_gain(config), luck_of(config, workload)
+        (chance,) = luck.spawn(1)
+        stall = chance.uniform(*_STALLS) if chance.random() < self.stalls_ratio else 1.0
         course = Course(
             Origin("simulated", "none", "simulated", "", "", 1.0),
             config,
             workload,
-            Expected(_RECORDS_PER_S * gain, _P50_MS / gain, _SPREAD, 0.0 if workload.rate_records_per_s else 0.9),
+            Expected(
+                _RECORDS_PER_S * gain, _P50_MS / gain * stall, _SPREAD, 0.0 if workload.rate_records_per_s else 0.9
+            ),
             Noise.of(self.noise_ratio, 0.0, None, None),
-            luck_of(config, workload),
+            luck,
         )
         windows = []
         for number in range(len(course.phases.ends_ns)):

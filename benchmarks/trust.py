@@ -1,10 +1,11 @@
 """Whether recommendations can be trusted: how often none is due and one is made, is due and missed, and is off.
 
-python -m benchmarks.trust [--studies 200] [--trials 40] [--only aa-5,aa-10,power,cluster] [--processes 2]
+python -m benchmarks.trust [--studies 200] [--trials 40] [--only aa-5,aa-10,aa-stalls,power,cluster] [--processes 2]
 
 Whole studies through the driver, the store and the recommendation, with computed loads. Seeds are 0, 1, 2, ...
 
 - `aa-5`, `aa-10`: every config performs the same, with 5 % and 10 % of noise. Any recommendation is wrong.
+- `aa-stalls`: the same with 8 % of noise, and latencies that are 3 to 6 times as high in one trial of ten.
 - `power`: a region of configs is truly 1.2 times as good, with 5 % of noise. Each study should recommend one of it.
 - `cluster`: the simulated cluster of `runners.simulated`, with 5 % of noise. Intervals should hold the true gains.
 """
@@ -43,13 +44,15 @@ from tuner.study.trial import CONFIRMING_KINDS
 
 RECORD_BYTES = 1000
 GAIN = 1.2
-CASES: Mapping[str, tuple[float, float | None]] = {
-    "aa-5": (0.05, 1.0),
-    "aa-10": (0.10, 1.0),
-    "power": (0.05, GAIN),
-    "cluster": (0.05, None),
+CASES: Mapping[str, Planted | None] = {
+    "aa-5": Planted(0.05),
+    "aa-10": Planted(0.10),
+    "aa-stalls": Planted(0.08, stalls_ratio=0.1),
+    "power": Planted(0.05, GAIN),
+    "cluster": None,
 }
-"""Noise, and the planted gain; None is the simulated cluster."""
+"""What answers; None is the simulated cluster."""
+_CLUSTER_NOISE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ def _told(what: str, value: float, goal: float, *, at_most: bool) -> bool:
 
 
 def _study(name: str, trials: int, seed: int) -> Found:
-    noise, gain = CASES[name]
+    planted = CASES[name]
     # Each study has a payload of its own seed, from which all its noise is drawn.
     load = WorkloadSpec(
         (RecordSizes.fixed(RECORD_BYTES),), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0), seed=seed * 10_000
@@ -151,10 +154,10 @@ def _study(name: str, trials: int, seed: int) -> Found:
         confirm=ConfirmSpec(ablation_rounds=0),
         executor=Executor.SIMULATED,
     )
-    runner: Runner = SimulatedRunner(noise, window_noise_ratio=0.0) if gain is None else Planted(noise, gain)
+    runner: Runner = planted or SimulatedRunner(_CLUSTER_NOISE, window_noise_ratio=0.0)
     with tempfile.TemporaryDirectory(prefix="tuner-trust-") as folder:
         results = run_study(spec, "", Path(folder) / spec.name, Quiet(), None, runner)
-    truth = _truths(gain, noise)
+    truth = _truths(planted)
     told = []
     for goal in Goal:
         found = recommend(results, str(RECORD_BYTES), goal)
@@ -169,9 +172,9 @@ def _study(name: str, trials: int, seed: int) -> Found:
 class _truths:  # noqa: N801 - used as a function
     """True gains over the client's defaults."""
 
-    def __init__(self, gain: float | None, noise: float) -> None:
-        self._planted = None if gain is None else Planted(noise, gain)
-        self._cluster = Truth.of(RECORD_BYTES) if gain is None else None
+    def __init__(self, planted: Planted | None) -> None:
+        self._planted = planted
+        self._cluster = Truth.of(RECORD_BYTES) if planted is None else None
 
     def __call__(self, config: ProducerConfig, metric: str) -> float:
         if self._planted is not None:
