@@ -9,6 +9,7 @@
     +-- PropertiesFileError     a line of a properties file or a `key=value` pair cannot be read
     +-- InvalidKnob             a change to a knob of a search space that means nothing, or not what it says
     +-- EmptySpace              changes, rules and guarantee together leave a knob no value
+    +-- NothingToSearch         a search space that holds one config only
 
 Every message says the rule first, then the values, then what to do. The value of a secret is never in a
 message, and the value of an unknown name never is either: a misspelt `sasl.pasword` holds a password.
@@ -169,3 +170,13 @@ class EmptySpace(ConfigError):
         self.rule = rule
         self.value = value
         super().__init__(f"no value is left for the knob {knob}: {rule}, but {value}")
+
+
+class NothingToSearch(ConfigError):
+    """A search space holds one config only, so that a search has nothing to choose."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "nothing is left to search: every knob is fixed or off; leave one to the search, or measure a config with "
+            "`tuner verify`"
+        )

@@ -101,6 +101,11 @@ class SearchSpace:
         return space
 
     @property
+    def has_choice(self) -> bool:
+        """Whether a search has anything to choose here."""
+        return any(parameter.domain.only is None for parameter in self.parameters)
+
+    @property
     def fixed(self) -> dict[str, str]:
         """What every config has, besides the parameters; a new dict each time."""
         return dict(self.fixed_pairs)

@@ -126,6 +126,17 @@ def test_fixed_and_switched_off_knobs_are_in_no_parameter() -> None:
     assert IN_FLIGHT not in space.draw(Random(0)).values
 
 
+def test_a_space_without_any_open_knob_leaves_no_choice() -> None:
+    off = {parameter.name: KnobChange(off=True) for parameter in space_of({}).parameters}
+    assert not space_of(off).has_choice
+    assert not space_of(off | {"linger.ms": KnobChange(value="7")}).has_choice
+    assert not space_of(off | {"linger.ms": KnobChange(choices=("7",))}).has_choice
+    only_level = off | {"compression.type": KnobChange(value="zstd"), "compression.level.zstd": KnobChange(value="3")}
+    assert not space_of(only_level).has_choice, "a level that is fixed stays a parameter"
+    assert space_of(off | {"linger.ms": KnobChange()}).has_choice
+    assert space_of({}).has_choice
+
+
 def test_ranges_and_choices_are_kept_to() -> None:
     space = space_of({"batch.size": KnobChange(choices=("8192", "65536")), "linger.ms": KnobChange(low=2, high=3)})
     assert drawn(space, "batch.size") == {"8192", "65536"}

@@ -170,13 +170,13 @@ def _spec(
         executor=str(executor),
         durability="any",
     )
-    return parse_study(text, name=name, folder=Path.cwd(), origin="the command line", environ=os.environ), text
+    return _parsed(text, name, Path.cwd(), "the command line"), text
 
 
 def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
     """A study that measures as another one did, its text, and that one's fixed rates."""
     folder = find_study(study)
-    _, text = kept_study(study, folder)
+    _, text = kept_study(study, folder, searched=False)
     results = load_results(folder)
     wanted = [size.record_bytes for size in results.sizes]
     if record_bytes is not None:
@@ -188,10 +188,14 @@ def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, s
         wanted = asked
     text = same_measurement(text, name, wanted)
     beside = Path(study).parent if Path(study).is_file() else Path.cwd()
-    spec = parse_study(text, name=name, folder=beside, origin=f"the study file of {study}", environ=os.environ)
+    spec = _parsed(text, name, beside, f"the study file of {study}")
     drop_used_secrets(text, os.environ)
     rates = {size.record_bytes: rate for size in results.sizes if (rate := size.rate_records_per_s) is not None}
     return spec, text, {size: rate for size, rate in rates.items() if size in wanted}
+
+
+def _parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
+    return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
 
 
 def _sizes(record_bytes: str) -> list[str]:

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Final
 
 from runners.workload import RecordSizes
+from search_spaces.errors import NothingToSearch
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.strategy import Proposal, Strategy
@@ -187,9 +188,9 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
     """The search space that a study has for one record size.
 
     Raises:
-        ConfigError: What the study file says of knobs can't be.
+        ConfigError: What the study file says of knobs can't be, or leaves a study that searches nothing to search.
     """
-    return SearchSpace.of(
+    space = SearchSpace.of(
         size.largest_bytes,
         spec.baseline,
         key_bytes=spec.workload.key_bytes,
@@ -198,6 +199,9 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
         floor=spec.floor,
         topic_max_message_bytes=topic_max_message_bytes,
     )
+    if not space.has_choice and not spec.confirm.configs:
+        raise NothingToSearch
+    return space
 
 
 def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | None = None) -> None:

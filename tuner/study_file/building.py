@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, RuleBroken
+from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
@@ -39,12 +39,14 @@ class Builder:
         name: Its name, when the file gives none.
         files: Reads the files that it names.
         problems: Collects what is wrong.
+        searched: Whether the study is to search; else what only a search needs may be missing.
     """
 
     file: StudyFile
     name: str
     files: Files
     problems: Problems
+    searched: bool = True
 
     def study(self) -> StudySpec:
         """The study.
@@ -152,7 +154,7 @@ class Builder:
         workload = self.file.workload
         for sizes in workload.record_bytes:
             try:
-                SearchSpace.of(
+                space = SearchSpace.of(
                     sizes.largest_bytes,
                     baseline,
                     key_bytes=workload.key_bytes,
@@ -161,6 +163,8 @@ class Builder:
                     floor=DURABILITY[self.file.durability],
                     topic_max_message_bytes=_KAFKA_MAX_MESSAGE_BYTES + sizes.largest_bytes + workload.key_bytes,
                 )
+                if self.searched and not space.has_choice:
+                    raise NothingToSearch
             except ConfigError as error:
                 knob = error.knob if isinstance(error, InvalidKnob | EmptySpace) else ""
                 place: Place = ("space", knob) if knob in self.file.space else ("space",)

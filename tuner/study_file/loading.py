@@ -14,12 +14,13 @@ from tuner.study_file.reading import MAX_BYTES, read_yaml
 from tuner.study_file.sections import NAME
 
 
-def load_study(path: Path, environ: Mapping[str, str] = os.environ) -> tuple[StudySpec, str]:
+def load_study(path: Path, environ: Mapping[str, str] = os.environ, *, searched: bool = True) -> tuple[StudySpec, str]:
     """Read a study file.
 
     Args:
         path: The file; paths in it are relative to its folder, and its stem is the study's name if it gives none.
         environ: Variables for `${NAME}`.
+        searched: Whether the study is to search; else it is only about how to measure.
 
     Returns:
         The study, and the file's text as it stands, without the values of variables.
@@ -28,10 +29,19 @@ def load_study(path: Path, environ: Mapping[str, str] = os.environ) -> tuple[Stu
         StudyFileError: The file can't be read, or says what can't be done; every problem is named.
     """
     text = _text(path)
-    return parse_study(text, name=path.stem, folder=path.parent, origin=str(path), environ=environ), text
+    spec = parse_study(text, name=path.stem, folder=path.parent, origin=str(path), environ=environ, searched=searched)
+    return spec, text
 
 
-def parse_study(text: str, *, name: str, folder: Path | None, origin: str, environ: Mapping[str, str]) -> StudySpec:
+def parse_study(
+    text: str,
+    *,
+    name: str,
+    folder: Path | None,
+    origin: str,
+    environ: Mapping[str, str],
+    searched: bool = True,
+) -> StudySpec:
     """Read the text of a study file.
 
     Args:
@@ -40,6 +50,7 @@ def parse_study(text: str, *, name: str, folder: Path | None, origin: str, envir
         folder: Where relative paths begin; None when no local file may be read or named.
         origin: What errors call the text.
         environ: Variables for `${NAME}`.
+        searched: Whether the study is to search; else it is only about how to measure.
 
     Raises:
         StudyFileError: The text says what can't be done; every problem is named.
@@ -55,7 +66,7 @@ def parse_study(text: str, *, name: str, folder: Path | None, origin: str, envir
     if file is None:
         problems.stop_if_any()
         raise AssertionError("a file that does not fit the sections has problems")
-    return Builder(file, name, Files(folder, problems), problems).study()
+    return Builder(file, name, Files(folder, problems), problems, searched).study()
 
 
 def _text(path: Path) -> str:
