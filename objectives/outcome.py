@@ -25,12 +25,14 @@ class OutcomeMetric:
         direction: Which way is better.
         meaning: One sentence for people.
         paced: Whether it needs the paced phase.
+        needs_acknowledgement: Whether it means anything only where brokers answer (acks other than 0).
     """
 
     name: str
     direction: Direction
     meaning: str
     paced: bool
+    needs_acknowledgement: bool = False
 
 
 _CAPACITY: Final = ("records_per_s", "mb_per_s", "wire_bytes_per_value_byte", "broker_cpu_ms_per_mb")
@@ -48,9 +50,9 @@ def _all() -> Mapping[str, OutcomeMetric]:
         if name.startswith("latency_"):
             what = name.removeprefix("latency_").removesuffix("_ms")
             at_rate = f"{what} from the intended send time to the acknowledgement, at the study's fixed rate"
-            found.append(OutcomeMetric(name, metric.direction, at_rate, paced=True))
+            found.append(OutcomeMetric(name, metric.direction, at_rate, True, metric.needs_acknowledgement))
             full = f"{what} with the client's queue full: says how large the buffer is, not how quick the cluster"
-            found.append(OutcomeMetric(SATURATED + name, metric.direction, full, paced=False))
+            found.append(OutcomeMetric(SATURATED + name, metric.direction, full, False, metric.needs_acknowledgement))
     found += [
         OutcomeMetric("delivered_ratio", Direction.MAXIMIZE, "share of records that were acknowledged", paced=False),
         OutcomeMetric("held_rate_ratio", Direction.MAXIMIZE, "share of the fixed rate that was delivered", paced=True),

@@ -140,6 +140,20 @@ def test_a_study_with_nothing_to_search_is_refused_before_it_begins(
     assert not studies.exists()
 
 
+def test_a_latency_that_the_baseline_does_not_have_is_no_objective(tmp_path: Path, studies: Path) -> None:
+    current = tmp_path / "producer.properties"
+    current.write_text("acks=0\n")
+    words = ("run", "--record-bytes", "100", "--current", str(current), "--executor", "simulated", "--no-mlflow")
+    refused = tuner(*words)
+    assert refused.code == 2, refused.err
+    assert f"needs a baseline that waits for acknowledgements, but {current} has acks=0" in refused.complaint
+    assert "set objectives: throughput, or a baseline with acks=1 or all" in refused.complaint
+    assert not studies.exists()
+    ran = tuner(*words, "--objectives", "throughput", "--trials", "3", "--json")
+    assert ran.code == 0, ran.err
+    assert "acks=0" in json.loads(ran.out)["recommendations"][0]["baseline"]["guarantee"]
+
+
 def test_a_study_file_and_what_is_written_in_one_are_not_mixed(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(_STUDY)

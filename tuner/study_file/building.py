@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from objectives.outcome import OUTCOME_METRICS
+from search_spaces.catalogue import load_catalogue
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
 from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_config import ProducerConfig
@@ -20,7 +22,7 @@ from tuner.study.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
-from tuner.study_file.errors import Place, Problems
+from tuner.study_file.errors import Place, Problems, Refusal
 from tuner.study_file.files import Files
 from tuner.study_file.sections import Section, StudyFile, WorkloadSection
 from tuner.study_file.targets import TargetBuilder
@@ -61,6 +63,7 @@ class Builder:
         baseline = self._baseline()
         self._check_record_sizes(baseline)
         self._check_executor()
+        self._check_acknowledged(baseline)
         self.problems.stop_if_any()
         self._check_space(baseline)
         self.problems.stop_if_any()
@@ -148,6 +151,21 @@ class Builder:
                 check_record(baseline, sizes.largest_bytes, workload.key_bytes or None)
             except RuleBroken as error:
                 self._add(place, f"the baseline can't send this: {self.problems.words(error, place, ('baseline',))}")
+
+    def _check_acknowledged(self, baseline: ProducerConfig) -> None:
+        """Whether the baseline has what the study optimises: without acknowledgements there is no latency."""
+        asked = [each.metric for each in self.file.objectives.objectives]
+        latencies = [metric for metric in asked if OUTCOME_METRICS[metric].needs_acknowledgement]
+        if not self.searched or baseline.acks != 0 or not latencies:
+            return
+        rule = f"the objective {latencies[0]} needs a baseline that waits for acknowledgements"
+        advice = "set objectives: throughput, or a baseline with acks=1 or all"
+        given, place = self.file.baseline, ("baseline",)
+        if isinstance(given, str):
+            self._add(place, f"{rule}, but {self.problems.written.get(place, given)} has acks=0; {advice}")
+            return
+        name = next(name for name in given if load_catalogue().find(name).name == "acks")
+        self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
 
     def _check_space(self, baseline: ProducerConfig) -> None:
         """Whether there is something to search; the topic's own limit is judged when there is a topic."""
