@@ -66,6 +66,37 @@ def test_a_config_that_is_worse_ends_with_99(worse: Path) -> None:
     assert any("latency_p99_ms" in each for each in size["misses"])
 
 
+def test_a_guarantee_is_not_given_up_silently(tmp_path: Path) -> None:
+    file = written(tmp_path / "unacknowledged.properties", "acks=0\nlinger.ms=0.5\n")
+    few = (*QUICK, "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
+    missed = tuner("verify", str(file), *few, "--json")
+    assert missed.code == 99, missed.err
+    assert "the guarantee is weaker: acks=0, may reorder on retry, but the baseline's is acks=all" in missed.err
+    assert "1000 B: latency_p99_ms: could not be compared: one side has none, as its acks=0" in missed.err
+    record = json.loads(missed.out)
+    assert (record["guarantee"], record["baseline_guarantee"]) == (
+        "acks=0, may reorder on retry",
+        "acks=all, may reorder on retry",
+    )
+    assert (record["weaker"], record["passed"], len(record["misses"])) == (True, False, 1)
+    assert [list(size["not_compared"]) for size in record["sizes"]] == [["latency_p99_ms"]]
+    allowed = tuner("verify", str(file), *few, "--allow-weaker")
+    assert allowed.code == 0, allowed.err
+    assert "guarantee: acks=0, may reorder on retry; the baseline's is stronger: acks=all" in allowed.out
+    assert "could not be compared: one side has none" in allowed.out
+    assert "warning: the guarantee is weaker" in allowed.err
+
+
+def test_a_baseline_without_acknowledgements_can_be_verified_against(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.properties", "acks=0\n")
+    new = written(tmp_path / "new.properties", "acks=0\ncompression.type=lz4\n")
+    words = ("--against", str(old), *QUICK, "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
+    done = tuner("verify", str(new), *words)
+    assert done.code == 0, done.err
+    assert "guarantee: acks=0, may reorder on retry (the baseline's too)" in done.out
+    assert "could not be compared: neither side has one" in done.out
+
+
 @pytest.mark.campaign
 def test_what_is_tolerated_passes(worse: Path) -> None:
     assert tuner("verify", str(worse), *QUICK, "--tolerance-ratio", "0.99").code == 0
@@ -159,6 +190,17 @@ class TestAsAStudy:
         assert after.name == "verify-better-1"
         assert [size.record_bytes for size in after.sizes] == ["100", "1000"]
         assert {trial.load_s for size in after.sizes for trial in size.trials if trial.kind is Kind.CONFIRM} == {2.0}
+
+    def test_its_constraints_are_kept(self, tmp_path: Path, worse: Path) -> None:
+        study = STUDY.replace("study: small", "study: bounded").replace("[1000]", "[100]")
+        file = written(tmp_path / "bounded.yaml", f'{study}constraints: ["latency_p99_ms <= 1.5 x baseline"]\n')
+        assert tuner("run", str(file), "--no-mlflow", "-q", "--trials", "1").code == 0
+        words = ("--study", "bounded", "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.99", "--json")
+        done = tuner("verify", str(worse), *words)
+        assert done.code == 99, done.err
+        assert "100 B: latency_p99_ms <= 1.5 x baseline is asked by the study, but the mean is" in done.err
+        (size,) = json.loads(done.out)["sizes"]
+        assert size["misses"] == size["broken"]
 
     def test_some_of_its_sizes(self, better: Path, studies: Path) -> None:
         words = ("--study", "small", "--record-bytes", "1000", "--rounds", "2", "--max-rounds", "2", "--json")

@@ -23,7 +23,7 @@ from tuner.study.home import find_study, studies_root, study_folder
 from tuner.study.results import load_results
 from tuner.study.run import run_study
 from tuner.study.spec import ConfirmSpec, Executor, Goal, StudySpec
-from tuner.study.verification import Verification, verification_of
+from tuner.study.verification import Promises, Verification, promises_of, verification_of
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, study_text
 
 _SCHEMA_VERSION = 1
@@ -65,6 +65,13 @@ def verify(
     tolerance_ratio: Annotated[
         float, typer.Option(min=0, max=0.99, help="How much worse than the baseline a number may be.")
     ] = 0.0,
+    allow_weaker: Annotated[
+        bool,
+        typer.Option(
+            "--allow-weaker",
+            help="Let a weaker guarantee pass, and a latency that acks=0 on one side leaves out: both are only said.",
+        ),
+    ] = False,
     seconds: Annotated[
         float | None, typer.Option(help="Seconds that each phase measures.", show_default="10, or as --study")
     ] = None,
@@ -84,7 +91,9 @@ def verify(
     """Measure a properties file in turn with the baseline; exit code 99 if it is worse.
 
     It is worse where a number's whole 95 % interval is: throughput as fast as acknowledgements allow, or p99 latency at
-    30 % of what the baseline carries. Records lost count as worse too. The measurements are kept as a study.
+    30 % of what the baseline carries. Records lost count as worse too, and so do a weaker guarantee (acks=1 in place of
+    all, say), a number that only one side has (with acks=0 there is no latency), and a constraint of --study that the
+    means do not keep. The measurements are kept as a study.
 
     \b
     Examples:
@@ -92,6 +101,7 @@ def verify(
         tuner verify new.properties --against old.properties --record-bytes 100,1000 --json
         tuner verify new.properties --min-gain 1.1          exit code 99 unless at least 10 % better in both numbers
         tuner verify new.properties --tolerance-ratio 0.05  up to 5 % worse is let pass
+        tuner verify fast.properties --allow-weaker         acks=1 against acks=all, and that is meant
         tuner verify best.properties --study overnight      as that study measured: does what it recommended hold?
     """
     config = ProducerConfig.parse(read_properties(file))
@@ -120,17 +130,23 @@ def verify(
         raise typer.BadParameter(f"{file} must differ from {what} to be compared with it, but has the same effect")
     confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
     spec = replace(spec, confirm=confirm)
+    promises = promises_of(spec)
+    given_up = promises.misses(allow_weaker=allow_weaker)
     silent = quiet or as_json
+    if given_up and not silent:
+        say(f"{given_up[0]}; the numbers are measured all the same")
     with StudyView(quiet=silent) as view:
         results = run_study(spec, text, study_folder(name), view, rates=rates)
-    found = [verification_of(size, config.fingerprint) for size in results.sizes]
-    misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio) for each in found}
+    found = [verification_of(size, spec) for size in results.sizes]
+    misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio, allow_weaker=allow_weaker) for each in found}
     if as_json:
-        typer.echo(json.dumps(_record(name, file, found, misses), indent=2))
+        typer.echo(json.dumps(_record(name, file, promises, given_up, found, misses), indent=2))
     else:
-        _print(found)
+        _print(promises, found)
         if not quiet:
             say(f"every measurement: tuner report {name}")
+    if promises.weaker and allow_weaker:
+        warn(f"the guarantee is weaker: {promises}")
     if results.simulated:
         warn("simulated: nothing was measured on Kafka")
     unmeasured = [each for each in found if not each.measured]
@@ -139,10 +155,10 @@ def verify(
         raise NotMeasured(
             f"both sides must be measured in two rounds or more, but {unmeasured[0].record_bytes} B: {why}"
         )
-    for size, sentences in misses.items():
-        for sentence in sentences:
-            ERR.print(f"{size} B: {sentence}", style="red", markup=False, soft_wrap=True)
-    if any(misses.values()):
+    missed = [*given_up, *(f"{size} B: {sentence}" for size, sentences in misses.items() for sentence in sentences)]
+    for sentence in missed:
+        ERR.print(sentence, style="red", markup=False, soft_wrap=True)
+    if missed:
         raise typer.Exit(ExitCode.THRESHOLD_MISSED)
 
 
@@ -209,7 +225,8 @@ def _free_name(name: str) -> str:
     return next(each for number in range(1, len(taken) + 2) if (each := f"{name}-{number}") not in taken)
 
 
-def _print(found: list[Verification]) -> None:
+def _print(promises: Promises, found: list[Verification]) -> None:
+    OUT.print(f"guarantee: {promises}", markup=False, soft_wrap=True)
     for each in found:
         for metric, gain in each.gains.items():
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
@@ -219,17 +236,35 @@ def _print(found: list[Verification]) -> None:
                 markup=False,
                 soft_wrap=True,
             )
+        for metric, lack in each.not_compared.items():
+            sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
+            OUT.print(
+                f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} could not be compared: {lack}",
+                markup=False,
+                soft_wrap=True,
+            )
     for warning in dict.fromkeys(warning for each in found for warning in each.warnings):
         warn(warning)
 
 
-def _record(name: str, file: Path, found: list[Verification], misses: dict[str, list[str]]) -> dict[str, Any]:
+def _record(
+    name: str,
+    file: Path,
+    promises: Promises,
+    given_up: list[str],
+    found: list[Verification],
+    misses: dict[str, list[str]],
+) -> dict[str, Any]:
     return {
         "schema_version": _SCHEMA_VERSION,
         "kind": "verification",
         "study": name,
         "file": str(file),
-        "passed": not any(misses.values()) and all(each.measured for each in found),
+        "guarantee": str(promises.config),
+        "baseline_guarantee": str(promises.baseline),
+        "weaker": promises.weaker,
+        "misses": given_up,
+        "passed": not given_up and not any(misses.values()) and all(each.measured for each in found),
         "sizes": [
             {
                 **asdict(each),
