@@ -89,10 +89,8 @@ class Constraint:
         return f"{self.metric} {'<=' if self.at_most else '>='} {self.limit:g}{relative}"
 
 
-ALWAYS: Final = (
-    Constraint("delivered_ratio", at_most=False, limit=1.0),
-    Constraint("held_rate_ratio", at_most=False, limit=HELD_RATE_RATIO),
-)
+HELD_RATE: Final = Constraint("held_rate_ratio", at_most=False, limit=HELD_RATE_RATIO)
+ALWAYS: Final = (Constraint("delivered_ratio", at_most=False, limit=1.0), HELD_RATE)
 """What every study asks for: nothing lost, and the fixed rate held."""
 
 

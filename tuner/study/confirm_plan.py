@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio, claim_level, ratio_of, rounds_needed
-from objectives.scoring import HELD_RATE_RATIO, Constraint, Objective, score
+from objectives.scoring import HELD_RATE, HELD_RATE_RATIO, Constraint, Objective, score
 from search_spaces.producer_config import ProducerConfig
 from tuner.study.ablation import MOST_VARIANTS, variants_of
 from tuner.study.goals import goal_metrics, goal_rank
@@ -158,7 +158,7 @@ class Rounds:
     def broken(self, constraints: Sequence[Constraint], objectives: Sequence[Objective]) -> tuple[str, ...]:
         """Constraints that the means of these rounds break, by their texts; relative ones by the baseline's means."""
         held = [trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO for trial in self.ours]
-        behind = () if sum(held) >= _HELD_SHARE * len(held) else (f"held_rate_ratio >= {HELD_RATE_RATIO:g}",)
+        behind = () if sum(held) >= _HELD_SHARE * len(held) else (str(HELD_RATE),)
         return tuple(
             dict.fromkeys((*behind, *broken(means_of(self.ours), means_of(self.theirs), constraints, objectives)))
         )

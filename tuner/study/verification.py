@@ -7,10 +7,10 @@ from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio
-from objectives.scoring import Constraint
+from objectives.scoring import HELD_RATE, Constraint
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.study.confirmation import SHOWN
+from tuner.study.confirmation import SHOWN, Confirmation
 from tuner.study.results import SizeResults
 from tuner.study.spec import StudySpec
 from tuner.study.trial import CONFIRMING_KINDS
@@ -31,7 +31,7 @@ class Lack(StrEnum):
 
     ONE_WITHOUT_ACKS = "one side has none, as its acks=0 asks for no answer"
     BOTH_WITHOUT_ACKS = "neither side has one, as acks=0 asks for no answer"
-    UNMEASURED = "it was not measured on both sides in every round"
+    UNMEASURED = "it was not measured on both sides in two rounds or more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
         values=found.values if found else {},
         baseline=found.baseline if found else {},
         lost=any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in ours),
-        broken=tuple(_broken(spec.constraints, found.values, found.baseline)) if found else (),
+        broken=tuple(_broken(spec.constraints, found)) if found else (),
         warnings=tuple(dict.fromkeys([*errors, *doubts])),
     )
 
@@ -175,12 +175,12 @@ def _lack(metric: str, without_acks: list[bool]) -> Lack:
     return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
 
 
-def _broken(
-    constraints: Iterable[Constraint], values: Mapping[str, float], baseline: Mapping[str, float]
-) -> Iterable[str]:
+def _broken(constraints: Iterable[Constraint], found: Confirmation) -> Iterable[str]:
+    if str(HELD_RATE) in found.broken:
+        yield f"the fixed rate must be held in 9 of 10 rounds, but was not: {HELD_RATE}"
     for constraint in constraints:
         metric = constraint.metric
-        value, reference = values.get(metric), baseline.get(metric)
+        value, reference = found.values.get(metric), found.baseline.get(metric)
         if value is None or (constraint.of_baseline and not reference):
             side = "the config" if value is None else "the baseline"
             yield f"{constraint} is asked by the study and could not be judged, as {side} has no {metric}"
