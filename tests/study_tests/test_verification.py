@@ -166,6 +166,22 @@ def test_a_rate_that_is_not_held_is_a_miss_although_such_rounds_are_left_out_of_
     assert missed == "the fixed rate must be held in 9 of 10 rounds, but was not: held_rate_ratio >= 0.95"
 
 
+def test_a_rate_that_is_held_in_no_round_leaves_no_latency_to_compare() -> None:
+    spec = spec_of(FAST)
+    trials = [baseline(0)]
+    for number in range(3):
+        for config, rate in ((spec.baseline, 1.0), (spec.confirm.configs[0], 0.5)):
+            held = {"held_rate_ratio": rate}
+            trials.append(
+                trial(len(trials), 100, 9, kind=Kind.CONFIRM, round=number, config=config.values, metrics=held)
+            )
+    found = verification_of(results(trials, OBJECTIVES, choice_of(trials, {}, rounds=3)), spec)
+    unknown, behind = missed_by(found, allow_weaker=True)
+    assert unknown.startswith("latency_p99_ms: could not be compared")
+    assert unknown.endswith("with the fixed rate held")
+    assert behind.startswith("the fixed rate must be held")
+
+
 def test_a_limit_relative_to_what_the_baseline_has_not_is_a_miss() -> None:
     limit = Constraint("latency_p99_ms", at_most=True, limit=1.2, of_baseline=True)
     found = found_of(spec_of({}, {"acks": "0"}, limit), [(150.0, 9.0)] * 2, [(100.0, None)] * 2)

@@ -91,9 +91,9 @@ def verify(
     """Measure a properties file in turn with the baseline; exit code 99 if it is worse.
 
     It is worse where a number's whole 95 % interval is: throughput as fast as acknowledgements allow, or p99 latency at
-    30 % of what the baseline carries. Records lost count as worse too, and so do a weaker guarantee (acks=1 in place of
-    all, say), a number that only one side has (with acks=0 there is no latency), and a constraint of --study that the
-    means do not keep. The measurements are kept as a study.
+    30 % of what the baseline carries. Records lost and a rate not held count as worse too, and so do a weaker guarantee
+    (acks=1 in place of all, say), a number that only one side has (with acks=0 there is no latency), and a constraint
+    of --study that the means do not keep. The measurements are kept as a study.
 
     \b
     Examples:

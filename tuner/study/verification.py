@@ -31,7 +31,7 @@ class Lack(StrEnum):
 
     ONE_WITHOUT_ACKS = "one side has none, as its acks=0 asks for no answer"
     BOTH_WITHOUT_ACKS = "neither side has one, as acks=0 asks for no answer"
-    UNMEASURED = "it was not measured on both sides in two rounds or more"
+    UNMEASURED = "fewer than two rounds have it on both sides, with the fixed rate held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Verification:
         values: By metric, the config's mean.
         baseline: By metric, the baseline's mean.
         lost: Whether records were lost with the config.
-        broken: What of the study's constraints the means do not keep, in sentences.
+        broken: Constraints of the study that the means do not keep, and a fixed rate that was not held; in sentences.
         warnings: What weakens the measurements.
     """
 
