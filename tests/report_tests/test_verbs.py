@@ -100,7 +100,14 @@ def test_the_translated_forms_are_labelled(run: Run, tmp_path: Path) -> None:
 def test_recommend_from_tracking(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_study(tmp_path / "overnight")
     record = json.loads(run("recommend", "overnight", "--format", "json").stdout)
-    tracking = type("Tracking", (), {"recommend_from_tracking": staticmethod(lambda *_: record)})
+    tracking = type(
+        "Tracking",
+        (),
+        {
+            "recommend_from_tracking": staticmethod(lambda *_: record),
+            "recommendations_from_tracking": staticmethod(lambda *_: [record]),
+        },
+    )
     monkeypatch.setitem(sys.modules, "tuner.tracking", tracking)
     words = ("recommend", "overnight", "--record-bytes", "1000", "--tracking-uri", "http://x")
     assert parse_properties(run(*words, "--format", "properties").stdout) == WINNER

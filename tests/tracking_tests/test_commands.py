@@ -4,6 +4,7 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,11 @@ from typer.testing import CliRunner, Result
 
 from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import files, runs
-from tests.tracking_tests.studies import baseline, study, trial
+from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study, trial
+from tuner.cli.recommend import recommend
 from tuner.cli.sync import report, sync_study
 from tuner.cli.ui import ui
-from tuner.study.errors import StudyNotFound
+from tuner.study.errors import NoFeasibleConfig, StudyNotFound
 from tuner.study.spec import Goal
 from tuner.tracking import TrackingError, recommend_from_tracking, sync, tracking_of
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 app.command("sync")(sync_study)
 app.command("ui")(ui)
+app.command("recommend")(recommend)
 
 Served = list[tuple[list[str], dict[str, str]]]
 
@@ -133,3 +136,45 @@ def test_a_recommendation_that_is_not_there_is_answered_with_those_that_are(root
     for uri, name, record_bytes, error, message in cases:
         with pytest.raises(error, match=message):
             recommend_from_tracking(uri, name, record_bytes, Goal.BALANCED)
+
+
+@pytest.mark.parametrize(
+    ("best", "objectives", "goal"),
+    [
+        ((20.0, 10.0), OBJECTIVES, "balanced"),
+        ((20.0, 30.0), OBJECTIVES, "throughput"),
+        ((9.5, 5.0), OBJECTIVES, "balanced"),
+        ((6.0, 5.0), OBJECTIVES, "latency"),
+        ((9.0, 30.0), OBJECTIVES, "balanced"),
+        ((20.0, 10.0), ["mb_per_s"], "throughput"),
+    ],
+)
+def test_mlflow_and_the_record_answer_alike_where_no_goal_is_asked_for(
+    root: Path, best: tuple[float, float], objectives: list[str], goal: str
+) -> None:
+    found = trial(1, *best)
+    trials = [
+        replace(each, objectives=each.objectives[: len(objectives)])
+        for each in (baseline(), found, *confirming(found, 2))
+    ]
+    study(root / "day", *trials, objectives=objectives).close()
+    tuner("sync", "day")
+    words = ("recommend", "day", "--record-bytes", "1000", "--format", "json")
+    store = f"sqlite:///{root / 'mlflow.db'}"
+    here, there = (json.loads(tuner(*words, *more).stdout) for more in ((), ("--tracking-uri", store)))
+    assert here["goal"] == goal
+    assert there == here
+
+
+def test_conditions_choose_among_the_goals_that_mlflow_keeps(root: Path) -> None:
+    study(root / "day", baseline(), trial(1, 20.0, 10.0), trial(2, 10.0, 2.0)).close()
+    tuner("sync", "day")
+    words = ("recommend", "day", "--record-bytes", "1000", "--tracking-uri", f"sqlite:///{root / 'mlflow.db'}")
+    chosen = {
+        limit: json.loads(tuner(*words, "--min-mb-per-s", limit, "--format", "json").stdout)["goal"]
+        for limit in ("5", "15")
+    }
+    assert chosen == {"5": "balanced", "15": "throughput"}
+    refused = tuner(*words, "--min-mb-per-s", "50")
+    assert isinstance(refused.exception, NoFeasibleConfig)
+    assert "any goal" in str(refused.exception)

@@ -17,6 +17,7 @@ from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
 from tests.tracking_tests.studies import baseline, choice, confirming, study, trial
+from tuner.export import recommendation_of
 from tuner.study.sessions import CONFIRMING
 from tuner.study.spec import Goal, TrackingSpec
 from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
@@ -159,6 +160,7 @@ def test_what_is_recommended_can_be_read_from_mlflow_alone(
     record = recommend_from_tracking(uri, "night", "1000", Goal.THROUGHPUT)
     assert record["config"]["values"] == {"linger.ms": "1"}
     assert record["confirmed"]
+    assert recommendation_of(record).proven
     gain = record["gains"]["mb_per_s"]
     assert 1.9 < gain["low"] < 2.02 < gain["high"]
     json.dumps(record)

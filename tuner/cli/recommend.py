@@ -106,19 +106,25 @@ def _recorded(
 def _tracked(
     uri: str, study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> Recommendation:
-    goal = goal or Goal.BALANCED
     if record_bytes is None:
         raise typer.BadParameter("--tracking-uri needs --record-bytes: MLflow keeps a run per record size")
     # Deferred: MLflow takes seconds to import.
-    from tuner.tracking import recommend_from_tracking
+    from tuner.tracking import recommend_from_tracking, recommendations_from_tracking
 
-    found = recommendation_of(recommend_from_tracking(uri, study, record_bytes, goal))
-    if not conditions.kept_by(found.metrics):
+    if goal is None:
+        records = recommendations_from_tracking(uri, study, record_bytes)
+    else:
+        records = [recommend_from_tracking(uri, study, record_bytes, goal)]
+    found = [each for record in records if conditions.kept_by((each := recommendation_of(record)).metrics)]
+    if not found:
+        asked = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
-            f"the config that MLflow keeps of {study} for {record_bytes} B and goal {goal} must keep --max-p99-ms and "
-            "--min-mb-per-s, but does not; MLflow keeps one per goal, the study's folder has the whole front"
+            f"a config that MLflow keeps of {study} for {record_bytes} B and {asked} must keep --max-p99-ms and "
+            "--min-mb-per-s, but none does; MLflow keeps one per goal, the study's folder has the whole front"
         )
-    return found
+    # As `recommend_for` chooses among the same.
+    changes = [each for each in found if not each.is_baseline]
+    return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 
 
 def _why(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:

@@ -34,6 +34,7 @@ def recommendation_record(found: Recommendation) -> dict[str, Any]:
         "guarantee": found.trial.guarantee,
         "is_baseline": found.is_baseline,
         "confirmed": found.confirmed,
+        "proven": found.proven,
         "gains": {metric: ratio_record(ratio) for metric, ratio in found.gains.items()},
         "metrics": dict(found.metrics),
         "how": found.how,
@@ -84,6 +85,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             is_baseline=record["is_baseline"],
             how=record["how"],
             warnings=tuple(record["warnings"]),
+            proven=record.get("proven", False),
         )
         found.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:

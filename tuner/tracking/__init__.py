@@ -6,7 +6,7 @@ Importing this does not import MLflow.
 from tuner.tracking.errors import ReportFailed, TrackingBusy, TrackingError
 from tuner.tracking.mirror import Mirror, SyncOutcome, sync
 from tuner.tracking.place import Place, tracking_of
-from tuner.tracking.reading import recommend_from_tracking
+from tuner.tracking.reading import recommend_from_tracking, recommendations_from_tracking
 from tuner.tracking.session import Report
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "TrackingBusy",
     "TrackingError",
     "recommend_from_tracking",
+    "recommendations_from_tracking",
     "sync",
     "tracking_of",
 ]

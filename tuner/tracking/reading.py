@@ -2,10 +2,14 @@
 
 import json
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from objectives.scoring import Objective
 from tuner.study.errors import NoFeasibleConfig, StudyError, StudyNotFound
+from tuner.study.goals import goals_of
 from tuner.study.home import studies_root
 from tuner.study.spec import Goal, TrackingSpec
 from tuner.tracking.client import connect, reason
@@ -35,13 +39,48 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
         NoFeasibleConfig: Nothing was recommended for the goal.
         TrackingError: MLflow can't be read.
     """
+    with _run_of(uri, study, record_bytes) as (client, run):
+        kept = _kept(client, run)
+        if str(goal) not in kept:
+            raise NoFeasibleConfig(
+                f"{study} must have left a recommendation for {goal} in MLflow, but has not; there are: "
+                f"{', '.join(kept) or 'none'}"
+            )
+        return _recommended(client, run, goal)
+
+
+def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str) -> list[dict[str, Any]]:
+    """The recommendations that a study left in MLflow, in the order in which they count where no goal is asked for.
+
+    Args:
+        uri: Of MLflow, as `recommend_from_tracking` takes it.
+        study: Its name; of several studies of that name the newest counts.
+        record_bytes: The size or mix, as it was measured.
+
+    Raises:
+        StudyNotFound: MLflow holds no such study, or not that record size; the message names those that it holds.
+        NoFeasibleConfig: Nothing was recommended.
+        TrackingError: MLflow can't be read.
+    """
+    with _run_of(uri, study, record_bytes) as (client, run):
+        names = run.data.params.get("objectives", "")
+        goals = goals_of([Objective(name) for name in names.split(", ") if name])
+        kept = _kept(client, run)
+        found = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
+    if not found:
+        raise NoFeasibleConfig(f"{study} must have left a recommendation in MLflow, but has not left any")
+    return found
+
+
+@contextmanager
+def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[MlflowClient, Run]]":
+    """The newest run of a study's record size, to be read in the block; whatever goes wrong there is told as ours."""
     place = Place.of(TrackingSpec(uri=uri), studies_root())
     if place.sqlite_file is not None and not place.sqlite_file.is_file():
         raise TrackingError(f"MLflow's store must be there, but {place.shown} is not")
     try:
         client = connect(place)
-        run = _newest(_parents(client), study, record_bytes, place)
-        return _recommended(client, run, study, goal)
+        yield client, _newest(_parents(client), study, record_bytes, place)
     except StudyError:
         raise
     except Exception as error:  # MLflow, its database and the network have no common error
@@ -82,15 +121,14 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, place: Place) -
     raise StudyNotFound(f"{study} must have measured the record size, but {record_bytes} B was not; there are: {sizes}")
 
 
-def _recommended(client: "MlflowClient", run: "Run", study: str, goal: Goal) -> dict[str, Any]:
-    path = f"{RECOMMENDED}/{goal}.json"
-    there = [file.path for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
-    if path not in there:
-        goals = ", ".join(Path(name).stem for name in there if name.endswith(".json")) or "none"
-        raise NoFeasibleConfig(
-            f"{study} must have left a recommendation for {goal} in MLflow, but has not; there are: {goals}"
-        )
+def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
+    """The goals for which something is recommended there."""
+    there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
+    return [path.stem for path in there if path.suffix == ".json"]
+
+
+def _recommended(client: "MlflowClient", run: "Run", goal: Goal) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tuner-mlflow-") as folder:
-        file = client.download_artifacts(run.info.run_id, path, folder)
+        file = client.download_artifacts(run.info.run_id, f"{RECOMMENDED}/{goal}.json", folder)
         record: dict[str, Any] = json.loads(Path(file).read_text(encoding="utf-8"))
     return record
