@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -132,6 +133,22 @@ def test_front_of_a_study_that_has_just_begun(run: Run, tmp_path: Path) -> None:
     ended = run("front", "overnight")
     assert "nothing on the front yet" in ended.stdout
     assert "may still change" in ended.stderr
+
+
+def test_front_says_why_no_config_keeps_every_constraint(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "easy")
+    write_study(
+        tmp_path / "tight",
+        rounds=0,
+        change=lambda trial: replace(trial, violations={**trial.violations, "latency_p99_ms <= 0.1": 1.0}),
+    )
+    told = run("front", "tight").stdout
+    assert "no config keeps every constraint:\n  latency_p99_ms <= 0.1: missed by 40 of 40 trials; the best" in told
+    (missed, *_) = json.loads(run("front", "tight", "--json").stdout)["fronts"][0]["missed_constraints"]
+    assert (missed["constraint"], missed["missed"]) == ("latency_p99_ms <= 0.1", 40)
+    assert f"{missed['best']:.4g}, trial {missed['trial']}" in told
+    assert "constraint" not in run("front", "easy").stdout
+    assert json.loads(run("front", "easy", "--json").stdout)["fronts"][0]["missed_constraints"] == []
 
 
 def test_compare_writes_both_pictures_and_warns(run: Run, tmp_path: Path) -> None:

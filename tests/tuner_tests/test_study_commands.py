@@ -93,6 +93,19 @@ def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, st
     assert "simulated: nothing of this study was measured on Kafka" in tuner("recommend", "small").err
 
 
+def test_where_nothing_can_be_recommended_there_is_nothing_to_paste(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    words = ("run", str(path), "--no-mlflow")
+    path.write_text(_STUDY)
+    assert "config to paste: tuner recommend small --record-bytes 100 " in tuner(*words).err
+    path.write_text(_STUDY.replace("study: small", "study: tight\nconstraints: [latency_p99_ms <= 0.01]"))
+    ran = tuner(*words)
+    assert ran.code == 5
+    assert "config to paste" not in ran.err
+    assert "`tuner front tight` shows why" in ran.complaint
+    assert tuner("front", "tight").out.count("latency_p99_ms <= 0.01: missed by 6 of 6 trials; the best") == 2
+
+
 def test_options_write_the_study_file_that_they_stand_for(tmp_path: Path, studies: Path) -> None:
     current = tmp_path / "producer.properties"
     current.write_text("linger.ms=20\nacks=1\n")

@@ -12,6 +12,7 @@ from tuner.cli.console import OUT, warn
 from tuner.export.table import aligned
 from tuner.export.wording import SIMULATED, title
 from tuner.report.front_table import SCHEMA_VERSION, FrontRow, front_metrics, front_notes, front_record, front_rows
+from tuner.report.missed import NONE_KEEPS_ALL, missed_lines
 from tuner.study.home import find_study
 from tuner.study.results import SizeResults, StudyResults, load_results
 
@@ -26,6 +27,8 @@ def front(
     as_json: options.Json = False,
 ) -> None:
     """Show a study's Pareto front: every config that none other beats in all objectives, beside the baseline.
+
+    Where no config keeps every constraint, it shows how near the trials came to each.
 
     \b
     Examples:
@@ -82,6 +85,10 @@ def _print(results: StudyResults, size: SizeResults, out: Console) -> None:
         out.print(line, markup=False, soft_wrap=True)
         config = f"{row.trial.guarantee}; {row.changed}" if row.changed else row.trial.guarantee
         out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
+    if missed := missed_lines(size):
+        out.print(f"{NONE_KEEPS_ALL}:", markup=False)
+        for line in missed:
+            out.print(f"  {line}", markup=False, soft_wrap=True)
     for note in front_notes(size):
         out.print(note.replace("x baseline:", "x base:"), style="dim", markup=False, soft_wrap=True)
     out.print()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from tuner.export.record import recommendation_record
 from tuner.quantities import clock_time
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.home import study_folder
+from tuner.study.recommendation import Recommendation
 from tuner.study.spec import Executor, Goal, Method, SearchSpec, StudySpec
 from tuner.study_file import load_study, parse_study, study_text
 
@@ -126,7 +128,7 @@ def run(
     else:
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
-            _next_steps(spec, folder)
+            _next_steps(spec, folder, found)
     if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
 
@@ -184,8 +186,9 @@ def _adjusted(
     return replace(spec, search=search, executor=executor or spec.executor, ray_address=ray_address or spec.ray_address)
 
 
-def _next_steps(spec: StudySpec, folder: Path) -> None:
-    size = spec.workload.record_sizes[0]
+def _next_steps(spec: StudySpec, folder: Path, found: Sequence[Recommendation]) -> None:
     say(f"report: {folder / 'report.html'}")
-    say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
+    if found:
+        size = found[0].record_bytes
+        say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
     say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")

@@ -12,6 +12,7 @@ from objectives.repeats import Estimate
 from tuner.export.changes import Change, changes
 from tuner.export.record import ratio_record
 from tuner.export.wording import gain, number, shown_metrics, title
+from tuner.report.missed import NONE_KEEPS_ALL, missed_constraints, missed_lines
 from tuner.study.results import SizeResults, StudyResults
 from tuner.study.trial import Trial
 
@@ -102,6 +103,7 @@ def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
         "front": [_record(row, size) for row in front_rows(size)],
         "near_front": list(size.near_front),
         "baseline_drift_ratio": dict(size.estimates.wandered),
+        "missed_constraints": [asdict(each) for each in missed_constraints(size)],
     }
 
 
@@ -137,7 +139,9 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
         bound = row.trial.verdict + ("" if not row.flags else f" ({'; '.join(row.flags)})")
         lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
     head = f"# {study.name}, {size.record_bytes} B records: the front after {len(size.trials)} trials"
-    return "\n".join([head, "", *lines, "", *front_notes(size), ""])
+    missed = [f"- {line}" for line in missed_lines(size)]
+    why = [f"{NONE_KEEPS_ALL.capitalize()}:", "", *missed, ""] if missed else []
+    return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])
 
 
 def front_notes(size: SizeResults) -> list[str]:

@@ -14,6 +14,7 @@ from tuner.report.interactive import (
     importance_figure,
     inlined_plotly,
 )
+from tuner.report.missed import NONE_KEEPS_ALL, missed_lines
 from tuner.report.page_parts import all_trials, front_section, recommendation_cards, table
 from tuner.report.page_style import SCRIPT, STYLE
 from tuner.report.picked import labels, recommendations
@@ -92,6 +93,7 @@ def _warnings(size: SizeResults) -> str:
         sentences.append("There is no measured baseline yet: nothing can be compared, and nothing is recommended.")
     elif not size.confirmations:
         sentences.append("Winners were not measured again in turn with the baseline: no gain is claimed.")
+    sentences += [f"{NONE_KEEPS_ALL.capitalize()}. {line}." for line in missed_lines(size)]
     if failures:
         sentences.append(f"{len(failures)} trials ended without a measurement; the last: {failures[-1].error}")
     if flagged:
