@@ -1,8 +1,10 @@
 """How far a study is, as other terminals see it."""
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 import pytest
 
 from tests.report_tests.studies import failed, study
-from tuner.report.status import Status, StudyState, status_of
+from tuner.report.status import Recommended, Status, StudyState, status_of
+from tuner.study.spec import Goal
+from tuner.study.trial import Trial
 
 UNFINISHED = {"finished_at": None}
 
@@ -99,3 +103,48 @@ def test_a_study_that_has_just_begun(tmp_path: Path) -> None:
     assert found.doing == "starting the cluster"
     assert found.sizes[0].best == ()
     assert found.left_s is None
+
+
+def test_the_best_so_far_is_no_lucky_trial(tmp_path: Path) -> None:
+    def lucky(trial: Trial) -> Trial:
+        if trial.number != 7:
+            return trial
+        return replace(trial, metrics={**trial.metrics, "mb_per_s": 400.0}, objectives=(400.0, trial.objectives[1]))
+
+    found = asked(tmp_path, told(state="confirming"), rounds=3, change=lucky)
+    by_metric = {best.metric: best for best in found.sizes[0].best}
+    assert by_metric["mb_per_s"].trial == 7
+    assert 100 < by_metric["mb_per_s"].value < 200, "the mean of the lucky trial and of three that are not"
+    assert by_metric["latency_p99_ms"].trial != 7
+
+
+def test_a_size_that_is_being_confirmed_has_nothing_recommended_yet(tmp_path: Path) -> None:
+    assert asked(tmp_path, told(state="confirming"), rounds=3).sizes[0].recommended == ()
+
+
+def test_what_is_recommended_is_shown_once_a_size_is_confirmed(tmp_path: Path) -> None:
+    found = asked(tmp_path, {}, rounds=3, facts={})
+    (size,) = found.sizes
+    assert [(each.goal, each.trial) for each in size.recommended] == [
+        (goal, 7) for goal in (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
+    ]
+    balanced, throughput, latency = size.recommended
+    assert list(balanced.gains) == ["mb_per_s", "latency_p99_ms"]
+    assert (list(throughput.gains), list(latency.gains)) == (["mb_per_s"], ["latency_p99_ms"])
+    gain = throughput.gains["mb_per_s"]
+    assert str(throughput) == f"throughput: trial 7, gain (96.7 % interval): throughput {gain}"
+    (kept,) = json.loads(json.dumps(found.as_json()))["sizes"]
+    assert kept["recommended"][1]["gains"]["mb_per_s"]["low"] == gain.low
+
+
+def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path) -> None:
+    def later(trial: Trial) -> Trial:
+        return replace(trial, started_at=f"2026-03-01T{20 + (trial.record_bytes == '1000')}:00:00+00:00")
+
+    found = asked(tmp_path, told(), rounds=3, record_sizes=("100", "1000"), change=later)
+    assert [bool(size.recommended) for size in found.sizes] == [True, False]
+
+
+def test_where_nothing_is_better_it_says_so() -> None:
+    assert str(Recommended(Goal.LATENCY, 4, True, {})).startswith("latency: keep what you have")
+    assert str(Recommended(Goal.LATENCY, 9, False, {})) == "latency: trial 9, not measured again: no gain is claimed"

@@ -177,6 +177,22 @@ def test_status_as_text_and_json(run: Run, tmp_path: Path) -> None:
     assert json.loads(run("status", "overnight", "--json").stdout)["state"] == "finished"
 
 
+def test_status_says_what_is_recommended_in_place_of_lucky_trials(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", trials=12)
+    confirmed = run("status", "overnight").stdout
+    assert "recommended, 1000 B, balanced: trial 7, gain (96.7 % interval): throughput 1." in " ".join(
+        confirmed.split()
+    )
+    assert "best so far" not in confirmed
+    write_study(tmp_path / "begun", trials=12, rounds=0, facts={"finished_at": None})
+    begun = " ".join(run("status", "begun").stdout.split())
+    assert "best so far, 1000 B: throughput, MB/s " in begun
+    best = json.loads(run("status", "begun", "--json").stdout)["sizes"][0]["best"]
+    assert begun.count("(trial ") == 2
+    for each in best:
+        assert f"(trial {each['trial']}; baseline " in begun
+
+
 def test_status_goes_on_until_the_study_ends(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     progress = {"pid": os.getpid(), "state": "running", "updated_at": datetime.now(UTC).isoformat()}
     folder = write_study(tmp_path / "overnight", trials=3, rounds=0, progress=progress, facts={"finished_at": None})

@@ -32,6 +32,8 @@ def status(
 ) -> None:
     """Show how far a study is: trials done, the best so far, time left, what it does now, what failed.
 
+    For a record size whose winners were confirmed, it shows what is recommended in place of the best so far.
+
     \b
     Examples:
         tuner status overnight
@@ -96,7 +98,11 @@ def shown(found: Status) -> RenderableType:
         counts = (f"{size.done}{of}", size.confirming, size.failed, size.front)
         table.add_row(Text(size.record_bytes), *map(str, counts))
     parts.append(table)
-    parts += [Text(f"best so far, {size.record_bytes} B: {_best(size)}") for size in found.sizes if size.best]
+    for size in found.sizes:
+        if size.recommended:
+            parts += [Text(f"recommended, {size.record_bytes} B, {each}") for each in size.recommended]
+        elif size.best:
+            parts.append(Text(f"best so far, {size.record_bytes} B: {_best(size)}"))
     parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in found.sizes if str(size.raced)]
     if found.behind_mlflow:
         parts.append(Text(f"MLflow is {found.behind_mlflow} trials behind", style="dim"))
@@ -110,10 +116,10 @@ def _headline(found: Status) -> str:
 
 
 def _best(size: SizeStatus) -> str:
-    """Of one trial each, so no claim."""
+    """Not measured in turn with the baseline, so no claim."""
     return "; ".join(
-        f"{title(best.metric)} {number(best.value)}"
-        + ("" if best.baseline is None else f" (baseline {number(best.baseline)})")
+        f"{title(best.metric)} {number(best.value)} (trial {best.trial}"
+        + (")" if best.baseline is None else f"; baseline {number(best.baseline)})")
         for best in size.best
     )
 

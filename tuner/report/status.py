@@ -1,6 +1,6 @@
 """How far a study is: read from its record and from what its driver told last, by whoever asks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -9,8 +9,14 @@ from typing import Any, Final
 
 import psutil
 
+from objectives.ratios import Ratio
+from tuner.export.wording import KEEP, NO_GAIN, gain, gain_headings, title
 from tuner.report.raced import Raced
+from tuner.study.errors import NoFeasibleConfig
+from tuner.study.goals import goal_metrics, goals_of
+from tuner.study.recommendation import recommend
 from tuner.study.results import SizeResults, StudyResults
+from tuner.study.spec import Goal
 from tuner.study.trial import CONFIRMING_KINDS, Kind, State, Trial
 
 SCHEMA_VERSION: Final = 1
@@ -36,15 +42,43 @@ class BestSoFar:
 
     Attributes:
         metric: The objective.
-        value: The best of a trial that kept every constraint.
+        value: The best of the configs on the front, by the mean of all its measurements.
         baseline: The baseline's, median of its repeats.
-        times: How many times better it is: of one trial, so no claim; None without a baseline.
+        times: How many times better it is: not measured in turn, so no claim; None without a baseline.
+        trial: The trial that found that config.
     """
 
     metric: str
     value: float
     baseline: float | None
     times: float | None
+    trial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What is recommended for one goal, once a record size is confirmed.
+
+    Attributes:
+        goal: What it is best at.
+        trial: The trial that found it.
+        is_baseline: Whether nothing better than the baseline was found.
+        gains: By metric that the goal is about, how many times better than the baseline; empty where none is claimed.
+    """
+
+    goal: Goal
+    trial: int
+    is_baseline: bool
+    gains: Mapping[str, Ratio]
+
+    def __str__(self) -> str:
+        """`balanced: trial 7, gain (96.7 % interval): throughput 1.32 (1.25 to 1.40)`."""
+        if self.is_baseline:
+            return f"{self.goal}: {KEEP}"
+        if not self.gains:
+            return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
+        told = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
+        return f"{self.goal}: trial {self.trial}, {gain_headings(self.gains)[0]}: {'; '.join(told)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +94,7 @@ class SizeStatus:
         front: Configs on the front.
         best: By objective.
         raced: What racing has saved.
+        recommended: By goal, once the confirmation of this record size is over; empty before that, and without one.
     """
 
     record_bytes: str
@@ -70,6 +105,7 @@ class SizeStatus:
     front: int
     best: tuple[BestSoFar, ...]
     raced: Raced
+    recommended: tuple[Recommended, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +154,7 @@ def status_of(study: StudyResults, progress: Mapping[str, Any], now: datetime) -
     state = _state(study, progress)
     running = state in (StudyState.RUNNING, StudyState.CONFIRMING)
     total = study.facts.get("trials_per_size")
-    sizes = tuple(_size(size, total) for size in study.sizes)
+    sizes = tuple(_size(study, size, total) for size in study.sizes)
     failed = [trial for size in study.sizes for trial in size.trials if trial.state is State.FAILED]
     failed.sort(key=lambda trial: trial.started_at)
     return Status(
@@ -160,7 +196,7 @@ def _doing(progress: Mapping[str, Any]) -> str:
     return ", ".join(text for text in told if text)
 
 
-def _size(size: SizeResults, total: int | None) -> SizeStatus:
+def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:
     return SizeStatus(
         record_bytes=size.record_bytes,
         done=_done(size),
@@ -170,6 +206,7 @@ def _size(size: SizeResults, total: int | None) -> SizeStatus:
         front=len(size.front),
         best=tuple(_best(size)),
         raced=Raced.of(size.trials),
+        recommended=tuple(_recommended(study, size)) if _is_confirmed(study, size) else (),
     )
 
 
@@ -179,14 +216,38 @@ def _done(size: SizeResults) -> int:
 
 def _best(size: SizeResults) -> Sequence[BestSoFar]:
     found = []
-    for place, objective in enumerate(size.objectives):
-        values = [value for trial in size.front_trials if (value := trial.objectives[place]) is not None]
+    for objective in size.objectives:
+        metric = objective.metric
+        values = {
+            trial.number: measured[metric]
+            for trial in size.front_trials
+            if metric in (measured := size.metrics_of(trial))
+        }
         if not values:
             continue
-        best = max(values, key=lambda value: objective.gain(value, 1.0))
-        baseline = size.baseline_metrics.get(objective.metric)
-        found.append(BestSoFar(objective.metric, best, baseline, objective.gain(best, baseline) if baseline else None))
+        best = max(values, key=lambda number: objective.gain(values[number], 1.0))
+        baseline = size.baseline_metrics.get(metric)
+        times = objective.gain(values[best], baseline) if baseline else None
+        found.append(BestSoFar(metric, values[best], baseline, times, best))
     return found
+
+
+def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
+    """Whether its confirmation is over: rounds halfway through prove nothing."""
+    if not size.confirmations:
+        return False
+    others = [trial.started_at for other in study.sizes if other is not size for trial in other.trials]
+    return study.finished or max(others, default="") > max(trial.started_at for trial in size.trials)
+
+
+def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:
+    for goal in goals_of(study.objectives):
+        try:
+            found = recommend(study, size.record_bytes, goal)
+        except NoFeasibleConfig:
+            continue
+        gains = {name: found.gains[name] for name in goal_metrics(goal, study.objectives) if name in found.gains}
+        yield Recommended(goal, found.trial.number, found.is_baseline, gains)
 
 
 def _left_s(

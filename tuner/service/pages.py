@@ -5,8 +5,11 @@ from html import escape
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from objectives.ratios import Ratio
 from tuner.export.wording import number, title
 from tuner.report.page_style import STYLE
+from tuner.report.status import Recommended
+from tuner.study.spec import Goal
 
 CSP: Final = (
     "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -111,10 +114,12 @@ def _size(name: str, size: Mapping[str, Any]) -> str:
     bar = f'<progress max="{total}" value="{min(done, total)}"></progress> ' if total else ""
     counted = f"{done} of {total} trials" if total else f"{done} trials"
     best = "; ".join(
-        f"{title(each['metric'])} {number(each['value'])}"
-        + ("" if each["baseline"] is None else f" (baseline {number(each['baseline'])})")
+        f"{title(each['metric'])} {number(each['value'])} (trial {each['trial']}"
+        + (")" if each["baseline"] is None else f"; baseline {number(each['baseline'])})")
         for each in size["best"]
     )
+    found = [_recommended(each) for each in size["recommended"]]
+    told = found or ([f"best so far: {best}"] if best else [])
     record_bytes = size["record_bytes"]
     asked = {"study": name, "record_bytes": record_bytes}
     forms = ", ".join(
@@ -124,10 +129,15 @@ def _size(name: str, size: Mapping[str, Any]) -> str:
     return (
         f"<h2>{escape(record_bytes)} B records</h2><p>{bar}{escape(counted)}, {size['confirming']} confirming, "
         f"{size['failed']} failed, {size['front']} on the front</p>"
-        + (f"<p>best so far: {escape(best)}</p>" if best else "")
+        + "".join(f"<p>{escape(each)}</p>" for each in told)
         + f'<p><img class="front" alt="front of {escape(name)}, {escape(record_bytes)} B" '
         f'src="{_picture(name, record_bytes)}"></p><p>recommended config: {forms}</p>'
     )
+
+
+def _recommended(found: Mapping[str, Any]) -> str:
+    gains = {metric: Ratio(**ratio) for metric, ratio in found["gains"].items()}
+    return f"recommended, {Recommended(Goal(found['goal']), found['trial'], found['is_baseline'], gains)}"
 
 
 def _where(study: Mapping[str, Any]) -> str:

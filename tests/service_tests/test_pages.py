@@ -1,0 +1,39 @@
+"""The page of a study, made from what the service answers."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.report_tests.studies import study
+from tuner.report.status import status_of
+from tuner.service.pages import study_page
+
+
+def page(folder: Path, **options: Any) -> str:
+    progress = json.loads(json.dumps(status_of(study(folder, **options), {}, datetime.now(UTC)).as_json()))
+    links = {"report": "/v1/studies/overnight/report", "front": "/v1/studies/overnight/front"}
+    view: dict[str, Any] = {
+        "name": "overnight",
+        "state": "recorded",
+        "note": "",
+        "targets": [],
+        "submitted_at": None,
+        "links": links,
+    }
+    return study_page({**view, "progress": progress}, None)
+
+
+def test_a_confirmed_size_shows_what_is_recommended(tmp_path: Path) -> None:
+    shown = page(tmp_path)
+    assert "<p>recommended, balanced: trial 7, gain (96.7 % interval): throughput 1." in shown
+    assert shown.count("<p>recommended, ") == 3
+    assert "best so far" not in shown
+
+
+def test_before_that_it_names_the_trials_that_are_best_so_far(tmp_path: Path) -> None:
+    shown = page(tmp_path, rounds=0, facts={"finished_at": None})
+    assert "recommended, " not in shown
+    (line,) = [part for part in shown.split("<p>") if part.startswith("best so far: throughput, MB/s ")]
+    assert line.count("(trial ") == 2
+    assert line.count("; baseline ") == 2
