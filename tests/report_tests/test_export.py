@@ -193,6 +193,9 @@ def test_a_gain_that_one_round_may_not_show_is_told_with_a_warning(confirmed: Re
     assert "the gain in throughput: one may show none" in throughput
     assert "single stalls" not in throughput
     assert "beware" not in in_words(replace(confirmed, gains={"mb_per_s": clear}), Format.TABLE)
+    twice = {"mb_per_s": unsure, "latency_p99_ms": unsure, "records_per_s": unsure}
+    both = in_words(replace(confirmed, gains=twice), Format.TABLE)
+    assert "the gain in throughput and latency p99: one may show none" in both
 
 
 def test_what_got_worse_is_no_gain(confirmed: Recommendation) -> None:

@@ -98,6 +98,12 @@ def test_a_study_bounded_by_time_has_no_total(tmp_path: Path) -> None:
     assert found.left_s is None
 
 
+def test_a_grid_that_ends_before_the_trials_asked_for_has_a_total_of_its_own(tmp_path: Path) -> None:
+    found = asked(tmp_path, told(), facts={**UNFINISHED, "totals": {"1000": 14}})
+    assert (found.sizes[0].done, found.sizes[0].total) == (12, 14)
+    assert found.left_s == pytest.approx(2 * 30.0)
+
+
 def test_a_study_that_has_just_begun(tmp_path: Path) -> None:
     found = asked(tmp_path, told(trial=None, record_bytes="", kind="", phase="starting the cluster"), trials=0)
     assert found.doing == "starting the cluster"

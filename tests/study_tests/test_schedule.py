@@ -2,8 +2,14 @@
 
 import pytest
 
-from tuner.study.schedule import burnt_in, next_kind
-from tuner.study.spec import SearchSpec
+from search_spaces.knob_change import KnobChange
+from search_spaces.knobs import KNOBS
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from tests.study_tests.trials import trial
+from tuner.strategy import GridStrategy
+from tuner.study.schedule import burnt_in, next_kind, trials_in_all
+from tuner.study.spec import Method, SearchSpec
 from tuner.study.trial import Kind
 
 
@@ -29,6 +35,43 @@ def test_without_a_number_of_trials_there_is_always_a_next_one() -> None:
 
 def test_a_baseline_every_trial_leaves_no_search() -> None:
     assert {next_kind(n, SearchSpec(trials=5, baseline_every=1)) for n in range(5)} == {Kind.BASELINE}
+
+
+def space_of(baseline: ProducerConfig) -> SearchSpace:
+    """Nine configs."""
+    changes = {knob.name: KnobChange(off=True) for knob in KNOBS}
+    changes["linger.ms"] = KnobChange(choices=("1", "5", "20"))
+    changes["compression.type"] = KnobChange(choices=("none", "lz4", "zstd"))
+    return SearchSpace.of(1_000, baseline, key_bytes=0, partitions=3, changes=changes)
+
+
+def walked(search: SearchSpec, baseline: ProducerConfig) -> int:
+    """Trials until there is none left to measure, as the driver goes on."""
+    strategy, counted = GridStrategy(space_of(baseline), search.grid_steps), 0
+    while kind := next_kind(counted, search):
+        proposal = None if kind is Kind.BASELINE else strategy.ask(counted)
+        if kind is Kind.SEARCH and proposal is None:
+            break
+        strategy.tell(trial(counted, config=(proposal.config if proposal else baseline).values))
+        counted += 1
+    return counted
+
+
+@pytest.mark.parametrize("values", [{}, {"linger.ms": "5", "compression.type": "lz4"}])
+@pytest.mark.parametrize("baseline_every", [2, 3, 4, 5, 9, 10, 30])
+@pytest.mark.parametrize("asked", [5, 10, 13, 60, None])
+def test_a_grid_ends_when_it_is_walked_through(asked: int | None, baseline_every: int, values: dict[str, str]) -> None:
+    search = SearchSpec(method=Method.GRID, trials=asked, baseline_every=baseline_every)
+    baseline = ProducerConfig.parse(values)
+    assert trials_in_all(search, space_of(baseline), baseline) == walked(search, baseline)
+
+
+def test_other_methods_take_as_many_trials_as_they_are_given() -> None:
+    baseline = ProducerConfig.parse({})
+    for search in (SearchSpec(trials=60), SearchSpec(trials=None), SearchSpec(method=Method.RANDOM, trials=500)):
+        assert trials_in_all(search, space_of(baseline), baseline) == search.trials
+    without_search = SearchSpec(method=Method.GRID, trials=7, baseline_every=1)
+    assert trials_in_all(without_search, space_of(baseline), baseline) == 7
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,20 @@ def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, st
     assert "simulated: nothing of this study was measured on Kafka" in tuner("recommend", "small").err
 
 
+def test_a_grid_says_from_the_start_how_long_it_is(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    off = "".join(f"  {knob.name}: off\n" for knob in KNOBS if knob.name not in ("linger.ms", "acks"))
+    grid = _STUDY.replace("trials: 6", "method: grid, trials: 60, baseline_every: 4").replace("rounds: 2", "rounds: 0")
+    path.write_text(grid + "space:\n  linger.ms: {choices: [1, 2, 3, 4, 5]}\n  acks: {choices: [all]}\n" + off)
+    planned = [size["trials"] for size in json.loads(tuner("plan", str(path), "--json").out)["sizes"]]
+    assert planned == [7, 7]
+    ran = tuner("run", str(path), "--no-mlflow")
+    assert " baseline    1/7 " in ran.err
+    assert " search      7/7 " in ran.err
+    sizes = json.loads(tuner("status", "small", "--json").out)["sizes"]
+    assert [(size["done"], size["total"]) for size in sizes] == [(7, 7), (7, 7)]
+
+
 def test_where_nothing_can_be_recommended_there_is_nothing_to_paste(tmp_path: Path, studies: Path) -> None:
     path = tmp_path / "small.yaml"
     words = ("run", str(path), "--no-mlflow")

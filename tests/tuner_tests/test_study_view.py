@@ -44,7 +44,17 @@ def measured(
 def test_a_study_that_goes_by_another_latency_is_told_of_that(said: StringIO) -> None:
     lines = shown(said, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config={"linger.ms": "1"}))
     assert lines[0].split() == ["1000", "B", "baseline", "1/12", "MB/s", "100", "(1.00x)", "p95", "ms", "10", "(1.00x)"]
-    assert lines[1].endswith("MB/s     150 (1.50x)   p95 ms       5 (2.00x)   on the front: linger.ms=1")
+    assert lines[1].endswith("MB/s     150 (1.50x)   p95 ms       5 (2.00x)   on the front as trial 1: linger.ms=1")
+
+
+def test_a_trial_that_joins_the_front_is_named_as_other_verbs_name_it(said: StringIO) -> None:
+    warm = [measured(number, 100, 10, Kind.BURN_IN) for number in (0, 1)]
+    search = [measured(3, 150, 5), measured(4, 90, 20), measured(5, 200, 4, config={})]
+    lines = shown(said, *warm, measured(2, 100, 10, Kind.BASELINE), *search)
+    assert " 2/12 " in lines[3]
+    assert lines[3].endswith("on the front as trial 3: linger.ms=3")
+    assert "trial" not in lines[4]
+    assert lines[5].endswith("on the front as trial 5")
 
 
 def test_a_stall_in_the_first_baseline_makes_no_gains(said: StringIO) -> None:

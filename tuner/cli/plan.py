@@ -16,7 +16,8 @@ from tuner.cli.console import OUT, say
 from tuner.study.confirm_plan import most_steps
 from tuner.study.driver import space_of
 from tuner.study.question import target_label
-from tuner.study.spec import Method, StudySpec
+from tuner.study.schedule import trials_in_all
+from tuner.study.spec import StudySpec
 from tuner.study_file import json_schema, load_study, starter_text
 
 _SCHEMA_VERSION = 1
@@ -75,7 +76,7 @@ def plan(
 
 
 def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: float) -> dict[str, Any]:
-    trials = {size: _trials(spec, space) for size, space in spaces.items()}
+    trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
     seconds = _seconds(spec, trials)
     written = _bytes(spec, trials, mb_per_s)
     return {
@@ -113,7 +114,7 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
 
 
 def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: float) -> None:
-    trials = {size: _trials(spec, space) for size, space in spaces.items()}
+    trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
     seconds, written = _seconds(spec, trials), _bytes(spec, trials, mb_per_s)
     OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
     OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
@@ -150,16 +151,6 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
         if space.fixed:
             fixed = ", ".join(f"{name}={value}" for name, value in sorted(space.fixed.items()))
             OUT.print(f"  in every config: {fixed}", markup=False)
-
-
-def _trials(spec: StudySpec, space: SearchSpace) -> int | None:
-    asked = spec.search.trials
-    if spec.search.method is not Method.GRID:
-        return asked
-    # Every baseline_every-th trial is the baseline again.
-    grid = space.grid_size(spec.search.grid_steps)
-    whole = grid + -(-grid // max(1, spec.search.baseline_every - 1))
-    return whole if asked is None else min(asked, whole)
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:

@@ -106,10 +106,13 @@ def _remark(standing: Standing, trial: Trial) -> str:
         return f"misses {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     if trial.stopped_early:
         return "stopped early"
-    on_front = "on the front: " if trial.number in standing.record.front and trial.kind is Kind.SEARCH else ""
-    changes = [f"{name}={value}" for name, value in trial.values.items() if trial.kind is Kind.SEARCH]
+    if trial.kind is not Kind.SEARCH or trial.number not in standing.record.front:
+        return ""
+    # By this number other verbs speak of it; the place in the search counts no burn-ins.
+    changes = [f"{name}={value}" for name, value in trial.values.items()]
     more = f" and {len(changes) - _CHANGES_SHOWN} more" if len(changes) > _CHANGES_SHOWN else ""
-    return f"{on_front}{' '.join(changes[:_CHANGES_SHOWN])}{more}" if on_front else on_front
+    told = f": {' '.join(changes[:_CHANGES_SHOWN])}{more}" if changes else ""
+    return f"on the front as trial {trial.number}{told}"
 
 
 def _times(standing: Standing, metric: str, value: float) -> str:

@@ -83,7 +83,8 @@ def gain_sentences(found: Recommendation) -> list[str]:
 def within_scatter(found: Recommendation) -> list[str]:
     """Names of the metrics whose gain is proven on the mean, but of which a single new round may show none."""
     unsure = [name for name, ratio in found.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
-    return [title(name).partition(",")[0] for name in unsure]
+    # MB/s and records/s are one throughput.
+    return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
 
 
 def _sentence(ratio: Ratio) -> str:

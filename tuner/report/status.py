@@ -15,7 +15,7 @@ from tuner.report.raced import Raced
 from tuner.study.errors import NoFeasibleConfig
 from tuner.study.goals import goal_metrics, goals_of
 from tuner.study.recommendation import recommend
-from tuner.study.results import SizeResults, StudyResults
+from tuner.study.results import TOTALS, SizeResults, StudyResults
 from tuner.study.spec import Goal
 from tuner.study.trial import CONFIRMING_KINDS, Kind, State, Trial
 
@@ -153,8 +153,8 @@ def status_of(study: StudyResults, progress: Mapping[str, Any], now: datetime) -
     """
     state = _state(study, progress)
     running = state in (StudyState.RUNNING, StudyState.CONFIRMING)
-    total = study.facts.get("trials_per_size")
-    sizes = tuple(_size(study, size, total) for size in study.sizes)
+    asked, totals = study.facts.get("trials_per_size"), study.facts.get(TOTALS, {})
+    sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
     failed = [trial for size in study.sizes for trial in size.trials if trial.state is State.FAILED]
     failed.sort(key=lambda trial: trial.started_at)
     return Status(

@@ -90,7 +90,8 @@ def study_page(study: Mapping[str, Any], mlflow_url: str | None) -> str:
 def _row(study: Mapping[str, Any]) -> str:
     name, summary = study["name"], study["summary"] or {}
     sizes = summary.get("record_sizes") or []
-    total = (summary.get("trials_per_size") or 0) * len(sizes)
+    totals = summary.get("totals") or {}
+    total = sum(totals.get(size, summary.get("trials_per_size")) or 0 for size in sizes)
     done = summary.get("trials") or 0
     bar = f'<progress max="{total}" value="{min(done, total)}"></progress> ' if total and done else ""
     picture = (

@@ -22,7 +22,7 @@ from tuner.service.problems import Problem, problem_of
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.study.errors import NoFeasibleConfig, RecordDamaged, StudyError, StudyNotFound
 from tuner.study.recommendation import Conditions, Recommendation, recommend_for
-from tuner.study.results import SizeResults, StudyResults, results_of
+from tuner.study.results import TOTALS, SizeResults, StudyResults, results_of
 from tuner.study.spec import Goal
 from tuner.study.trial import Trial
 
@@ -189,7 +189,7 @@ def _status(reading: Reading, study: str, store: ResultsStore, given: Mapping[st
 def _summary(reading: Reading, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
     """What a list of studies says of each; nothing is computed for it."""
     facts, progress = store.facts(), store.progress()
-    names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size")
+    names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size", TOTALS)
     return Answer.of(
         {
             "trials": reading.last(study, store, facts.get("study_id")),

@@ -4,7 +4,7 @@ import functools
 import itertools
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
@@ -17,7 +17,8 @@ from tuner.strategy import Proposal, Strategy
 from tuner.study.confirming import confirm
 from tuner.study.errors import TooManyFailures
 from tuner.study.judging import Ask
-from tuner.study.schedule import LATENCY_AGREEMENT_RATIO, burnt_in, next_kind
+from tuner.study.results import TOTALS
+from tuner.study.schedule import LATENCY_AGREEMENT_RATIO, burnt_in, next_kind, trials_in_all
 from tuner.study.seeds import seeds_of
 from tuner.study.sessions import has_begun
 from tuner.study.size_record import SizeRecord
@@ -64,6 +65,8 @@ class Driver:
             TooManyFailures: Trial after trial gave no measurement.
         """
         sizes = self._spec.workload.record_sizes
+        if self.searching:
+            self._count(sizes)
         for place, size in enumerate(sizes):
             if self.searching and not has_begun(self.loop.store, str(size), self.session):
                 self._search(size, sizes_left=len(sizes) - place)
@@ -72,6 +75,13 @@ class Driver:
             self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
         self.loop.tell_progress(None, "", "finished")
         self.loop.poke()
+
+    def _count(self, sizes: Sequence[RecordSizes]) -> None:
+        """Say how many trials there are to be."""
+        loop, search, baseline = self.loop, self._spec.search, self._spec.baseline
+        loop.totals = {size: trials_in_all(search, self.space_of(size), baseline) for size in sizes}
+        known = loop.store.facts().get(TOTALS, {})
+        loop.store.set_fact(TOTALS, {**known, **{str(size): total for size, total in loop.totals.items()}})
 
     def space_of(self, size: RecordSizes) -> SearchSpace:
         """The search space of one record size."""

@@ -22,6 +22,8 @@ from tuner.study.trial import Kind, State, Trial
 
 _AGREED: Final = 2
 """Burn-ins in a row that agree end it: see `schedule.burnt_in`."""
+TOTALS: Final = "totals"
+"""Name of the fact that holds how many trials each record size's search is to have."""
 
 
 @dataclass(frozen=True, slots=True)

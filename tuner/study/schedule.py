@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tuner.study.spec import SearchSpec
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from tuner.study.spec import Method, SearchSpec
 from tuner.study.trial import Kind
 
 AGREEMENT_RATIO: Final = 0.05
 """Successive baselines whose capacities differ by no more end the burn-in."""
 LATENCY_AGREEMENT_RATIO: Final = 0.2
 """The same of their latencies, which scatter more."""
+_WALKED: Final = 1_000
+"""Grids with no more points are looked through for the baseline."""
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:
@@ -22,6 +26,30 @@ def next_kind(counted: int, search: SearchSpec) -> Kind | None:
     if search.trials is not None and counted >= search.trials:
         return None
     return Kind.BASELINE if counted % max(1, search.baseline_every) == 0 else Kind.SEARCH
+
+
+def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConfig) -> int | None:
+    """Trials of a record size, if each gives a measurement: as many as asked for, or fewer where a grid ends before.
+
+    Args:
+        search: How many are asked for, and how often the baseline returns.
+        space: Of the record size.
+        baseline: Not measured once more as a point of the grid.
+
+    Returns:
+        None where only time or bytes end the search.
+    """
+    between = search.baseline_every - 1
+    if search.method is not Method.GRID or between < 1:
+        return search.trials
+    points = space.grid_size(search.grid_steps)
+    if search.trials is not None and points >= search.trials:
+        return search.trials
+    if points <= _WALKED:
+        points -= any(config.fingerprint == baseline.fingerprint for config in space.grid(search.grid_steps))
+    # The baseline goes first, and returns after the last point if it is its turn.
+    whole = points + points // between + 1
+    return whole if search.trials is None else min(search.trials, whole)
 
 
 def burnt_in(values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO) -> bool:

@@ -37,7 +37,7 @@ class Standing:
     Attributes:
         kind: What is being measured.
         number: Of the trial that is under way, or ended last.
-        total: Trials asked for; None where only time or bytes end it.
+        total: Trials that there are to be; None where only time or bytes end it.
         left_s: Seconds until the whole study ends, as far as can be told.
         record: The record size's trials.
     """
@@ -74,6 +74,7 @@ class TrialLoop:
         poke: Called after each change of the record.
         records: By record size.
         budget: What is left.
+        totals: By record size, how many trials there are to be; None where only time or bytes end the search.
     """
 
     spec: StudySpec
@@ -83,6 +84,7 @@ class TrialLoop:
     poke: Callable[[], None]
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
+    totals: dict[RecordSizes, int | None] = field(default_factory=dict)
     _recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _recent_whole_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _recent_bytes: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
@@ -220,7 +222,7 @@ class TrialLoop:
     def standing(self, ask: Ask) -> Standing:
         """How far the record size of a trial is."""
         size = RecordSizes.parse(ask.record_bytes)
-        return Standing(ask.kind, ask.number, self.spec.search.trials, self._left_s(size), self.records[size])
+        return Standing(ask.kind, ask.number, self._total(size), self._left_s(size), self.records[size])
 
     def tell_progress(self, standing: Standing | None, phase: str, state: str = "running") -> None:
         """Tell other terminals."""
@@ -236,7 +238,7 @@ class TrialLoop:
                 "record_bytes": standing.record.record_bytes if standing else "",
                 "trial": standing.number if standing else None,
                 "kind": str(standing.kind) if standing else "",
-                "trials": self.spec.search.trials,
+                "trials": standing.total if standing else self.spec.search.trials,
                 "phase": phase,
                 "started_at": self._started_at,
                 "updated_at": now.isoformat(timespec="seconds"),
@@ -258,15 +260,19 @@ class TrialLoop:
         left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
         return cap if left is None else max(1, min(cap, int(left)))
 
+    def _total(self, size: RecordSizes) -> int | None:
+        return self.totals.get(size, self.spec.search.trials)
+
     def _left_s(self, size: RecordSizes) -> float | None:
         sizes = self.spec.workload.record_sizes
-        later = len(sizes) - 1 - sizes.index(size)
-        total, by_time = self.spec.search.trials, self.budget.left_s()
+        later = sizes[sizes.index(size) + 1 :]
+        total, by_time = self._total(size), self.budget.left_s()
         if total is None:
             return by_time
         record = self.records[size]
-        steps = max(0, total - record.counted) + later * total - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
-        left_s = max(0.0, steps * self.mean_s() + (later + 1) * self.confirm_s())
+        to_come = max(0, total - record.counted) + sum(self._total(other) or 0 for other in later)
+        steps = to_come - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
+        left_s = max(0.0, steps * self.mean_s() + (len(later) + 1) * self.confirm_s())
         return left_s if by_time is None else min(left_s, by_time)
 
 
