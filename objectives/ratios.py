@@ -22,6 +22,8 @@ from objectives.repeats import t_quantile
 LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05
 """Chance that anything at all is claimed to be better that is not."""
+_AIM: Final = 0.95
+"""Of the width that is asked for: later rounds may scatter a little more than the first ones promised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,8 @@ def rounds_needed(ours: Sequence[float], theirs: Sequence[float], *, level: floa
         level: Of the interval.
         width_ratio: Asked width, relative to the value.
     """
-    logs = _logs(ours, theirs)
-    half = log(width_ratio / 2 + sqrt(1 + width_ratio**2 / 4))  # exp(half) - exp(-half) is the width
+    logs, width = _logs(ours, theirs), _AIM * width_ratio
+    half = log(width / 2 + sqrt(1 + width**2 / 4))  # exp(half) - exp(-half) is the width
     return max(len(logs), ceil((t_quantile(level, len(logs) - 1) * stdev(logs) / half) ** 2))
 
 
