@@ -150,6 +150,20 @@ def test_a_goal_without_a_config_that_keeps_what_is_asked_has_no_winner_any_more
     assert answer.how == "the best configs were measured again, and none of them kept what the study asks for"
 
 
+def test_what_one_goal_was_refused_stays_refused_when_another_is_confirmed_anew() -> None:
+    looks = [
+        trial(10 + n, 150, 5, kind=Kind.SECOND_LOOK, round=n // 2, config=config, metrics={"held_rate_ratio": 0.5})
+        for n, config in enumerate([FAST, QUICK] * 2)
+    ]
+    fingerprints, base = tuple(each.fingerprint for each in looks[:2]), baseline(0)
+    older = Choice(base.fingerprint, dict.fromkeys(Goal, fingerprints), looks=1, end_round=1)
+    newer = Choice(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, looks=1)
+    size = size_results(SIZE, OBJECTIVES, [base, trial(1, 150, 5, config=FAST), *looks], None, [older, newer])
+    assert size.without_winner == set(Goal)
+    study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,), {})
+    assert recommend(study, SIZE, Goal.THROUGHPUT).is_baseline
+
+
 def test_a_record_of_before_has_one_choice_by_itself() -> None:
     trials = confirming(0, [(150, 5)] * 2, [(100, 10)] * 2, FAST)
     alone = {name: value for name, value in choice_of(trials).as_json().items() if name != "session"}

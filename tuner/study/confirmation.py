@@ -97,10 +97,15 @@ def goals_without_winner(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> frozenset[Goal]:
-    """Goals whose nominees were all looked at again in the newest confirmation, and broke what the study asks for."""
-    if not choices:
-        return frozenset()
-    return _without_winner(choices[-1], winners_of(choices[-1], trials, baseline_metrics, objectives), trials)
+    """Goals whose nominees all broke what the study asks for when they were looked at again; the newest looks count."""
+    refused: set[Goal] = set()
+    decided: set[Goal] = set()
+    for choice in reversed(choices):
+        winners = winners_of(choice, trials, baseline_metrics, objectives)
+        without = _without_winner(choice, winners, trials)
+        refused |= without - decided
+        decided |= without | winners.keys()
+    return frozenset(refused)
 
 
 def _without_winner(choice: Choice, winners: Mapping[Goal, str], trials: Sequence[Trial]) -> frozenset[Goal]:
