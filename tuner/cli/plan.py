@@ -125,7 +125,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
         many = "as many as time allows" if count is None else f"{count}"
         OUT.print(
             f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {spec.burn_ins} "
-            f"baselines to burn in, after it up to {most_steps(spec.confirm)} to confirm",
+            f"baselines to burn in, after it up to {_confirming(spec)} to confirm",
             markup=False,
         )
     OUT.print(f"time      {_time_text(spec, seconds)}", markup=False)
@@ -155,13 +155,17 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     each_s = spec.trial_s + _OVERHEAD_S
-    others = most_steps(spec.confirm) + spec.burn_ins
+    others = _confirming(spec) + spec.burn_ins
     by_trials = None
     if all(count is not None for count in trials.values()):
         by_trials = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)
     by_hours = None if spec.search.hours is None else spec.search.hours * 3600
     known = [seconds for seconds in (by_trials, by_hours) if seconds is not None]
     return min(known) if known else None
+
+
+def _confirming(spec: StudySpec) -> int:
+    return most_steps(spec.confirm) + spec.winner_burn_ins
 
 
 def _bytes(spec: StudySpec, trials: dict[RecordSizes, int | None], mb_per_s: float) -> int | None:

@@ -1,26 +1,28 @@
 """The end of a record size: its best configs again, in turn with the baseline, so that no claim is a lucky trial."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.strategy import Proposal
-from tuner.study.confirm_plan import Choice, Step, least_steps, next_step
+from tuner.study.burn_in import BurnIn
+from tuner.study.confirm_plan import Choice, Step, least_steps, next_step, winners_of
 from tuner.study.recommendation import nominees
 from tuner.study.results import SizeResults
 from tuner.study.sessions import add_choice, choice_of
+from tuner.study.size_record import SizeRecord
 from tuner.study.trial import Kind
 from tuner.study.trial_loop import TrialLoop
 
 
-def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: Callable[[], float | None]) -> None:
+def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: BurnIn) -> None:
     """Measure what the plan asks for, as far as that is not on record yet (`tuner.study.confirm_plan`).
 
     Args:
         loop: Of the study.
         size: The record size.
         session: Which confirmation it is; see `tuner.study.sessions`.
-        burn_in: Makes sure that the target is warm, and gives the fixed rate of the paced phase.
+        burn_in: Makes the target ready, and gives the fixed rate of the paced phase.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
@@ -40,6 +42,9 @@ def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: Callable[
         choice, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
     ):
         if step.kind not in told:
+            if not told & {Kind.CONFIRM, Kind.ABLATION}:
+                for config in _to_burn_in(step.kind, choice, configs, results, record):
+                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.show.say(f"{size} B: {_what(step, choice)}")
             told.add(step.kind)
         if not loop.may_start(None):
@@ -49,9 +54,20 @@ def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: Callable[
         if beyond_plan and not loop.may_start(loop.ends_s()):
             loop.show.say(f"{size} B: no time is left to narrow the intervals further")
             return
-        rate_records_per_s = burn_in()
+        rate_records_per_s = burn_in.of_baseline(size)
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
         measured += 1
+
+
+def _to_burn_in(
+    kind: Kind, choice: Choice, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
+) -> list[ProducerConfig]:
+    """What is to be compared in trials of that kind, but for the baseline and ablations."""
+    if kind is Kind.SECOND_LOOK:
+        asked = [each for nominees in choice.nominees.values() if len(nominees) > 1 for each in nominees]
+    else:
+        asked = [*winners_of(choice, record.trials, results.baseline_metrics, results.objectives).values()]
+    return [configs[each] for each in dict.fromkeys(asked)]
 
 
 def _what(step: Step, choice: Choice) -> str:

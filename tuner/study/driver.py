@@ -1,33 +1,27 @@
 """The study's own course: burn in, search and confirm, record size by record size, until the budget ends."""
 
-import functools
 import itertools
 import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
-from typing import Final
 
 from runners.workload import RecordSizes
 from search_spaces.errors import NothingToSearch
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.strategy import Proposal, Strategy
+from tuner.study.burn_in import BurnIn
 from tuner.study.confirming import confirm
-from tuner.study.errors import TooManyFailures
 from tuner.study.judging import Ask
 from tuner.study.results import TOTALS
-from tuner.study.schedule import LATENCY_AGREEMENT_RATIO, burnt_in, next_kind, trials_in_all
+from tuner.study.schedule import next_kind, trials_in_all
 from tuner.study.seeds import seeds_of
 from tuner.study.sessions import has_begun
 from tuner.study.size_record import SizeRecord
 from tuner.study.spec import StudySpec
-from tuner.study.trial import Kind, State, Trial
+from tuner.study.trial import Kind, Trial
 from tuner.study.trial_loop import TrialLoop, utc_now
-
-RATES: Final = "rates"
-"""Name of the fact that holds the fixed rate of each record size."""
 
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
 """Makes the strategy of one record size, given its space and its seed."""
@@ -51,11 +45,11 @@ class Driver:
     session: str
     searching: bool = True
     _spec: StudySpec = field(init=False)
-    _burnt_in: set[RecordSizes] = field(default_factory=set)
+    _burn_in: BurnIn = field(init=False)
 
     def __post_init__(self) -> None:
         """The study is the loop's."""
-        self._spec = self.loop.spec
+        self._spec, self._burn_in = self.loop.spec, BurnIn(self.loop)
 
     def run(self) -> None:
         """Search and confirm every record size; returns when the study is finished.
@@ -70,7 +64,7 @@ class Driver:
         for place, size in enumerate(sizes):
             if self.searching and not has_begun(self.loop.store, str(size), self.session):
                 self._search(size, sizes_left=len(sizes) - place)
-            confirm(self.loop, size, self.session, functools.partial(self._burn_in, size))
+            confirm(self.loop, size, self.session, self._burn_in)
         if self.searching:
             self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
         self.loop.tell_progress(None, "", "finished")
@@ -99,7 +93,7 @@ class Driver:
             loop.show.say(f"{size} B: no time or bytes are left to search")
             return
         space = self.space_of(size)
-        rate = self._burn_in(size)
+        rate = self._burn_in.of_baseline(size)
         strategy = self.make_strategy(space, zlib.crc32(str(size).encode()) ^ self._spec.search.seed)
         for trial in record.trials:
             _tell(strategy, record, trial)
@@ -141,57 +135,6 @@ class Driver:
         if proposal is None:
             return None
         return loop.ask(size, kind, proposal, under_way=under_way, asked=asked, since_s=since_s)
-
-    def _burn_in(self, size: RecordSizes) -> float | None:
-        """Measure the baseline until the broker is as fast as it gets; gives the fixed rate of the paced phase.
-
-        Done once by each process for each size: its broker, or ours, may have been started anew.
-        """
-        if size in self._burnt_in:
-            return self._rates().get(str(size))
-        self._burnt_in.add(size)
-        self.loop.show.say(f"{size} B: measuring the baseline until two in a row agree")
-        capacities: list[float] = []
-        in_vain = 0
-        while not burnt_in(capacities, self._spec.search.burn_in_max):
-            trial = self.loop.run_one(size, Kind.BURN_IN, Proposal(0, self._spec.baseline, {}), None)
-            if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
-                capacities.append(trial.metrics["records_per_s"])
-                in_vain = 0
-                continue
-            # A config that does not deliver is no failure elsewhere; but nothing can be compared with such a baseline.
-            in_vain += 1
-            if in_vain >= self._spec.safety.max_failures_in_a_row:
-                raise TooManyFailures(
-                    f"the baseline must be measured before anything else, but {in_vain} trials gave no number; the "
-                    f"last one: {trial.error}"
-                )
-        if not self._spec.paced:
-            return None
-        rates = self._rates()
-        if str(size) not in rates:
-            load = self._spec.workload
-            rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
-            self.loop.store.set_fact(RATES, rates)
-        self._settle(size, rates[str(size)])
-        return rates[str(size)]
-
-    def _settle(self, size: RecordSizes, rate_records_per_s: float) -> None:
-        """Measure the baseline at the fixed rate until its latencies agree: they settle later than its capacity."""
-        seen: dict[str, list[float]] = {metric: [] for metric in self._spec.settling}
-        at_most = self._spec.search.burn_in_max
-        while not all(burnt_in(values, at_most, LATENCY_AGREEMENT_RATIO) for values in seen.values()):
-            if not self.loop.may_start(self.loop.ends_s()):
-                return
-            trial = self.loop.run_one(size, Kind.BURN_IN, Proposal(0, self._spec.baseline, {}), rate_records_per_s)
-            for metric, values in seen.items():
-                if not trial.metrics.get(metric, 0.0) > 0:
-                    return  # trial 0 will say why
-                values.append(trial.metrics[metric])
-
-    def _rates(self) -> dict[str, float]:
-        rates: dict[str, float] = self.loop.store.facts().get(RATES, {})
-        return rates
 
 
 def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:

@@ -25,8 +25,9 @@ from tuner.storage.protocols import Storage
 from tuner.storage.url import secrets_in
 from tuner.study.bench import Bench
 from tuner.study.budget import Budget
+from tuner.study.burn_in import RATES
 from tuner.study.confirm_plan import Choice
-from tuner.study.driver import RATES, Driver, space_of
+from tuner.study.driver import Driver, space_of
 from tuner.study.question import check_unchanged, lock_key, question_of, target_label
 from tuner.study.results import StudyResults, results_of
 from tuner.study.seats import ClusterPlace, Place, SimulatedPlace

@@ -268,6 +268,18 @@ class StudySpec:
         return max(1, self.search.burn_in_max) * (2 if self.settling else 1)
 
     @property
+    def winner_burn_ins(self) -> int:
+        """Measurements at most of winners before their rounds, until two in a row agree; none where none need to."""
+        asked = self.confirm.rounds and self.search.burn_in_max > 1
+        return self.search.burn_in_max * len(self.confirm.goals) if asked else 0
+
+    @property
+    def least_winner_burn_ins(self) -> int:
+        """Those that are sure to be: with one from the search only, no two can agree; second looks are two."""
+        looks = self.confirm.looks if self.confirm.nominees > 1 else 0
+        return len(self.confirm.goals) if self.winner_burn_ins and not looks else 0
+
+    @property
     def trial_s(self) -> float:
         """Seconds of load in one trial."""
         phases = [self.workload.saturate, *([self.workload.paced] if self.paced else [])]
