@@ -1,8 +1,8 @@
 """Ctrl-C at `tuner run`, and errors of studies as users see them."""
 
 import signal
-import tempfile
 import subprocess
+import tempfile
 from pathlib import Path
 
 import psutil
