@@ -4,6 +4,7 @@ python -m benchmarks.samplers [--seeds 20] [--first-seed 0] [--trials 100] [--sa
     [--problems "embedded:1000;remote:10000;table"] [--noise 0.05] [--processes 1] [--json FILE]
 python -m benchmarks.samplers --merge FILE... [--json FILE]
 python -m benchmarks.samplers --ask-at 2000
+python -m benchmarks.samplers --grids 3,4,5
 python -m benchmarks.samplers --short
 
 A problem is a simulated cluster and a record size, `embedded:1000`; one after another record size, `embedded:1000:100`,
@@ -16,16 +17,17 @@ there is. Exit code 1 where 20 seeds or more show that the default misses its go
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from benchmarks.sampler_entries import ENTRIES
-from benchmarks.sampler_problems import Problem, problem_of
+from benchmarks.sampler_problems import Problem, Volume, problem_of
 from benchmarks.sampler_searches import Course, ask_costs_s, course
 from benchmarks.sampler_tables import load, missed, save, tables
+from search_spaces.producer_config import ProducerConfig
 
 PROBLEMS: Final = ("embedded:1000", "embedded:10000", "remote:1000", "remote:10000", "table")
 SHORT: Final = ("random", "shuffled grid", "quasi-random", "nsga2", "tpe", "bayesian")
@@ -46,10 +48,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where searches are written to, to be merged")
     parser.add_argument("--merge", type=Path, nargs="+", help="print what these files hold and search nothing")
     parser.add_argument("--ask-at", type=int, help="only measure what a proposal costs after so many trials")
+    parser.add_argument("--grids", help="only say what grids of so many steps in all knobs cover, with commas between")
     parser.add_argument("--short", action="store_true", help="shows that it works, not what it finds")
     asked = parser.parse_args()
     if asked.ask_at:
         _print_costs(asked.ask_at)
+        return
+    if asked.grids:
+        _print_grids(asked.problems.split(";"), [int(steps) for steps in asked.grids.split(",")])
         return
     if asked.short:
         asked.seeds, asked.trials = _SHORT_SEEDS, _SHORT_TRIALS
@@ -81,6 +87,21 @@ def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
         return
     with ProcessPoolExecutor(asked.processes) as pool:
         yield from pool.map(course, tasks, chunksize=max(1, asked.seeds))
+
+
+def _print_grids(names: list[str], every_steps: list[int]) -> None:
+    """The share of the best area that whole grids cover: the published one, and those of so many steps in all knobs."""
+    print("| problem | grid | configs | area |\n| --- | --- | ---: | ---: |")
+    for name in (name for name in names if name != "table"):
+        problem = problem_of(name, 0.05)
+        best = problem.best_volume()
+        grids: dict[str, Iterable[ProducerConfig]] = {"published": problem.grid()}
+        grids |= {f"{steps} steps": problem.space.grid(steps) for steps in every_steps}
+        for grid, configs in grids.items():
+            volume, area, count = Volume(), 0.0, 0
+            for count, config in enumerate(configs, start=1):  # noqa: B007 - the last one is how many there are
+                area = volume.add(problem.gains(config))
+            print(f"| `{name}` | {grid} | {count:,} | {area / best:.2f} |", flush=True)
 
 
 def _print_costs(trials: int) -> None:

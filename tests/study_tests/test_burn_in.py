@@ -1,7 +1,8 @@
-"""Before anything counts, the baseline is measured until its capacity agrees, and then its latency."""
+"""Before anything counts, the baseline is measured until it agrees with itself, and each winner before its rounds."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.campaign_tests.studies import THROUGHPUT, Told, simulated_study
 from tests.study_tests.trials import OBJECTIVES, failed, trial
 from tuner.study.results import settled
 from tuner.study.run import run_study
-from tuner.study.spec import StudySpec
+from tuner.study.spec import ConfirmSpec, Goal, StudySpec
 from tuner.study.trial import Kind, Trial
 from tuner.surrogate_strategy import SurrogateStrategy
 
@@ -116,3 +117,76 @@ def test_not_where_no_objective_is_a_latency_or_no_agreement_is_asked_for(tmp_pa
     once = replace(asked, search=replace(asked.search, burn_in_max=1))
     assert len(burn_ins(tmp_path / "once", [10], once)) == once.burn_ins == 1
     assert asked.burn_ins == 8
+
+
+@dataclass(slots=True)
+class NewToIt:
+    """Simulates a broker that has just started: the baseline is as fast as ever, any other config is slow at first.
+
+    Attributes:
+        latencies_ms: Of a config's first runs at the fixed rate; the last one is that of all later ones too.
+    """
+
+    latencies_ms: Sequence[int]
+    runs: Counter[str] = field(default_factory=Counter)
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """See `Runner.run`."""
+        measured = SimulatedRunner().run(config, replace(workload, seed=0), watch)
+        if workload.rate_records_per_s is None:
+            return measured
+        run = self.runs[config.fingerprint]
+        self.runs[config.fingerprint] += 1
+        latency_ms = self.latencies_ms[min(run, len(self.latencies_ms) - 1)] if config.values else 100
+        return replace(measured, latency=Histogram.of([latency_ms * 1000] * 100))
+
+
+WARM = [10]
+ONE_WINNER = ConfirmSpec(3, 3, goals=(Goal.LATENCY,), nominees=1, looks=0, ablation_rounds=0)
+
+
+def again(folder: Path, latencies_ms: Sequence[int], confirm: ConfirmSpec, burn_in_max: int = 4) -> list[Trial]:
+    """What `tuner confirm` measures on a broker that has just started, after a search on one that was warm."""
+    spec = replace(simulated_study((1000,), trials=4, burn_in_max=burn_in_max), confirm=replace(confirm, rounds=0))
+    (found,) = run_study(spec, "", folder, Told(), simulated=NewToIt(WARM)).sizes
+    asked = replace(spec, confirm=confirm)
+    (size,) = run_study(asked, "", folder, Told(), simulated=NewToIt(latencies_ms), searching=False).sizes
+    return list(size.trials[len(found.trials) :])
+
+
+@pytest.mark.parametrize(
+    ("latencies_ms", "burnt_in"),
+    [([10], [10, 10]), ([40, 10, 11], [40, 10, 11]), ([80, 40, 20, 10], [80, 40, 20, 10])],
+    ids=["at once", "after some", "no longer than is allowed"],
+)
+def test_a_winner_is_burnt_in_before_its_rounds(tmp_path: Path, latencies_ms: list[int], burnt_in: list[int]) -> None:
+    trials = again(tmp_path, latencies_ms, ONE_WINNER)
+    ours = [each for each in trials if each.config().values and each.kind in (Kind.BURN_IN, Kind.CONFIRM)]
+    last = latencies_ms[-1]
+    assert [round(each.metrics["latency_p99_ms"]) for each in ours] == [*burnt_in, last, last, last]
+    assert [each.kind for each in ours] == [Kind.BURN_IN] * len(burnt_in) + [Kind.CONFIRM] * 3
+    first_round = next(each.number for each in trials if each.kind is Kind.CONFIRM)
+    assert all(each.number < first_round for each in ours if each.kind is Kind.BURN_IN)
+
+
+def test_what_is_looked_at_again_is_measured_once_before_and_the_looks_burn_it_in(tmp_path: Path) -> None:
+    trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, looks=2))
+    looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.SECOND_LOOK]
+    assert sorted(looks) == [10, 10, 11, 11, 100, 100]
+    burnt_in = [each.fingerprint for each in trials if each.kind is Kind.BURN_IN and each.config().values]
+    assert len(burnt_in) == len(set(burnt_in)) == 2
+
+
+@pytest.mark.parametrize(("nominees", "burn_ins"), [(1, 1), (2, 0)])
+def test_what_the_same_process_has_measured_counts(tmp_path: Path, nominees: int, burn_ins: int) -> None:
+    confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
+    spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
+    assert spec.least_winner_burn_ins == burn_ins <= spec.winner_burn_ins == 4
+    (size,) = run_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
+    assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
+
+
+def test_winners_are_not_burnt_in_where_nothing_has_to_agree(tmp_path: Path) -> None:
+    trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
+    assert not [each for each in trials if each.kind is Kind.BURN_IN and each.config().values]
+    assert [each for each in trials if each.kind is Kind.CONFIRM]

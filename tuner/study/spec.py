@@ -132,7 +132,7 @@ class SearchSpec:
         startup_trials: Random trials before a model is used.
         baseline_every: The baseline returns after so many trials.
         burn_in_max: Baselines measured at most, before two agree in capacity, ahead of trial 0, and as many before two
-            agree in the latency that is an objective; 0 does without.
+            agree in the latency that is an objective, and of each winner before its rounds; 0 does without.
         grid_steps: Values per knob of a grid, where the knob does not say.
         transfer: Whether each record size starts with the front of those before it.
         racing: Whether a trial is stopped once it is sure not to come to anything.

@@ -71,7 +71,7 @@ search:
   seed: 0
   startup_trials: 10            # random ones, before a model is used
   baseline_every: 10            # the baseline is measured again after so many trials, to see drift
-  burn_in_max: 4                # baselines ahead of the first trial, at most, until two agree; again for latency
+  burn_in_max: 4                # baselines ahead of the first trial, at most, until two agree; latency, winners too
   grid_steps: 3                 # values per knob, of a grid
   transfer: true                # each record size starts with the best configs of those before it
   racing: on                    # a trial is stopped early once it is sure not to come to anything; off does without
