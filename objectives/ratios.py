@@ -13,8 +13,8 @@ calm beginning.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, log, sqrt
-from statistics import fmean, stdev
+from math import ceil, exp, hypot, log, sqrt
+from statistics import NormalDist, fmean, stdev
 from typing import Final
 
 from objectives.repeats import t_quantile
@@ -22,6 +22,12 @@ from objectives.repeats import t_quantile
 LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05
 """Chance that anything at all is claimed to be better that is not."""
+SESSION_SD: Final = 0.05
+"""Standard deviation of a ratio's logarithm from one session to the next: a broker started anew, another hour.
+
+The rounds of one session share it, so that their scatter can't show it. From 40 repeats of four recommendations, each
+on a broker of its own: docs/trust.md.
+"""
 _AIM: Final = 0.95
 """Of the width that is asked for: later rounds may scatter a little more than the first ones promised."""
 
@@ -35,7 +41,7 @@ class Ratio:
         low: Lower end of the confidence interval: where the true ratio is.
         high: Upper end of the confidence interval.
         rounds: How many rounds it stands on.
-        repeat_low: Lower end of the 95 % prediction interval: where the ratio of one more round is.
+        repeat_low: Lower end of the 95 % prediction interval: where the ratio of one more round is, another day.
         repeat_high: Upper end of the prediction interval.
         level: Of the confidence interval; above 0.95 where several claims share one error rate.
     """
@@ -93,7 +99,8 @@ def ratio_of(
     mean = fmean(logs)
     reach = max(t_quantile(level, len(each) - 1) * stdev(each) for each in (first, logs))
     half = reach / sqrt(rounds)
-    again = t_quantile(LEVEL, rounds - 1) * stdev(logs) * sqrt(1 + 1 / rounds)
+    round_again = t_quantile(LEVEL, rounds - 1) * stdev(logs) * sqrt(1 + 1 / rounds)
+    again = hypot(round_again, NormalDist().inv_cdf((1 + LEVEL) / 2) * SESSION_SD)
     return Ratio(
         value=exp(mean),
         low=exp(mean - half),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from objectives.ratios import claim_level, ratio_of, rounds_needed
+from objectives.ratios import SESSION_SD, claim_level, ratio_of, rounds_needed
 
 ROUNDS = st.lists(st.tuples(st.floats(0.1, 1e6), st.floats(0.1, 1e6)), min_size=2, max_size=8)
 
@@ -48,7 +48,8 @@ def test_the_interval_is_student_s() -> None:
     ratio = ratio_of([1.0, math.exp(0.1), math.exp(0.2)], [1.0, 1.0, 1.0])
     assert math.log(ratio.high) == pytest.approx(0.1 + 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
     assert math.log(ratio.low) == pytest.approx(0.1 - 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
-    assert math.log(ratio.repeat_high) == pytest.approx(0.1 + 4.3027 * 0.1 * math.sqrt(4 / 3), abs=1e-5)
+    again = math.hypot(4.3027 * 0.1 * math.sqrt(4 / 3), 1.95996 * SESSION_SD)
+    assert math.log(ratio.repeat_high) == pytest.approx(0.1 + again, abs=1e-5)
 
 
 def truth_held(rng: np.random.Generator, truth: float, level: float) -> tuple[bool, float]:
@@ -89,8 +90,15 @@ def test_a_repeat_falls_into_the_prediction_interval_as_often_as_it_says() -> No
     for _ in range(1000):
         ours, theirs = 1.5 * rng.lognormal(0.0, 0.1, 7), rng.lognormal(0.0, 0.1, 7)
         ratio = ratio_of(ours[:6].tolist(), theirs[:6].tolist())
-        held += ratio.repeat_low <= ours[6] / theirs[6] <= ratio.repeat_high
+        another_session = rng.lognormal(0.0, SESSION_SD)
+        held += ratio.repeat_low <= another_session * ours[6] / theirs[6] <= ratio.repeat_high
     assert 950 - 28 <= held <= 950 + 28
+
+
+def test_rounds_that_agree_exactly_do_not_promise_the_same_of_another_session() -> None:
+    ratio = ratio_of([120.0] * 4, [100.0] * 4)
+    assert ratio.low == pytest.approx(ratio.high)
+    assert ratio.repeat_low < 1.2 * (1 - SESSION_SD) < 1.2 * (1 + SESSION_SD) < ratio.repeat_high
 
 
 def test_all_claims_together_err_as_seldom_as_one_should() -> None:

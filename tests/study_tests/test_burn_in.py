@@ -186,6 +186,13 @@ def test_what_the_same_process_has_measured_counts(tmp_path: Path, nominees: int
     assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
 
 
+def test_one_that_never_agrees_is_measured_as_often_as_is_allowed_all_in_all(tmp_path: Path) -> None:
+    trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, looks=2))
+    winner = next(each.fingerprint for each in trials if each.kind is Kind.CONFIRM and each.config().values)
+    before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not Kind.CONFIRM]
+    assert before == [Kind.BURN_IN, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.BURN_IN]
+
+
 def test_winners_are_not_burnt_in_where_nothing_has_to_agree(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
     assert not [each for each in trials if each.kind is Kind.BURN_IN and each.config().values]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
+from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_config import ProducerConfig
 from tests.campaign_tests.studies import simulated_study
 from tests.study_tests.trials import OBJECTIVES, baseline, choice_of, results, trial
@@ -74,6 +75,18 @@ def test_a_weaker_guarantee_is_a_miss_unless_it_is_allowed(
     assert promises.weaker is weaker
     assert bool(promises.misses(allow_weaker=False)) is weaker
     assert promises.misses(allow_weaker=True) == []
+
+
+def test_a_study_says_what_is_the_least() -> None:
+    spec = spec_of({"acks": "1"})
+    allowed = promises_of(spec, DURABILITY["leader"])
+    assert allowed.weaker
+    assert allowed.misses(allow_weaker=False) == []
+    (missed,) = promises_of(spec, DURABILITY["idempotent"]).misses(allow_weaker=False)
+    assert (
+        "the guarantee is weaker: acks=1, may reorder on retry, but the study asks for acks=all, ordered, no dup"
+        in missed
+    )
 
 
 def test_both_guarantees_are_named() -> None:

@@ -202,6 +202,17 @@ class TestAsAStudy:
         (size,) = json.loads(done.out)["sizes"]
         assert size["misses"] == size["broken"]
 
+    def test_its_durability_is_what_is_asked_for(self, tmp_path: Path) -> None:
+        study = STUDY.replace("study: small", "study: leader\ndurability: leader")
+        file = written(tmp_path / "leader.yaml", study)
+        assert tuner("run", str(file), "--no-mlflow", "-q", "--trials", "1").code == 0
+        weaker = written(tmp_path / "weaker.properties", "linger.ms=0.5\ncompression.type=lz4\nacks=1\n")
+        words = ("--rounds", "2", "--max-rounds", "2", "--record-bytes", "1000")
+        done = tuner("verify", str(weaker), "--study", "leader", *words)
+        assert done.code == 0, done.err
+        assert "warning: the guarantee is weaker" in done.err
+        assert tuner("verify", str(weaker), "--study", "small", *words).code == 99
+
     def test_some_of_its_sizes(self, better: Path, studies: Path) -> None:
         words = ("--study", "small", "--record-bytes", "1000", "--rounds", "2", "--max-rounds", "2", "--json")
         done = tuner("verify", str(better), *words)

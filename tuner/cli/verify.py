@@ -92,8 +92,9 @@ def verify(
 
     It is worse where a number's whole 95 % interval is: throughput as fast as acknowledgements allow, or p99 latency at
     30 % of what the baseline carries. Records lost and a rate not held count as worse too, and so do a weaker guarantee
-    (acks=1 in place of all, say), a number that only one side has (with acks=0 there is no latency), and a constraint
-    of --study that the means do not keep. The measurements are kept as a study.
+    (acks=1 in place of all, say; with --study, one below its durability), a number that only one side has (with acks=0
+    there is no latency), and a constraint of --study that the means do not keep. What is compared is burnt in first.
+    The measurements are kept as a study.
 
     \b
     Examples:
@@ -130,7 +131,8 @@ def verify(
         raise typer.BadParameter(f"{file} must differ from {what} to be compared with it, but has the same effect")
     confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
     spec = replace(spec, confirm=confirm)
-    promises = promises_of(spec)
+    # Without a study to say so, the baseline's guarantee is the least; what the file is read with refuses nothing.
+    promises = promises_of(spec, spec.floor if study else None)
     given_up = promises.misses(allow_weaker=allow_weaker)
     silent = quiet or as_json
     if given_up and not silent:
@@ -145,7 +147,7 @@ def verify(
         _print(promises, found)
         if not quiet:
             say(f"every measurement: tuner report {name}")
-    if promises.weaker and allow_weaker:
+    if promises.weaker and not given_up:
         warn(f"the guarantee is weaker: {promises}")
     if results.simulated:
         warn("simulated: nothing was measured on Kafka")

@@ -57,9 +57,10 @@ class BurnIn:
         return self._rates().get(str(size))
 
     def of_config(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
-        """Measure a config until it agrees with itself, what this process has measured of it counted in.
+        """Measure a config until it agrees with itself, or as often as a baseline at most.
 
-        Does nothing where no two baselines are to agree either, and no more than time and bytes allow.
+        What this process has measured of it counts. Does nothing where no two baselines are to agree either, and no
+        more than time and bytes allow.
 
         Args:
             size: The record size.
@@ -69,11 +70,11 @@ class BurnIn:
         metrics, at_most = self._spec.settling or ("records_per_s",), self._spec.search.burn_in_max
         if at_most <= 1:
             return
-        for _ in range(at_most):
+        while True:
             trials = self.loop.records[size].trials[self._of_earlier[size] :]
             seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
             known = [[each.metrics[name] for each in seen if each.metrics.get(name, 0.0) > 0] for name in metrics]
-            if all(_agree(values) if until_agreed else values for values in known):
+            if all(burnt_in(values, at_most, LATENCY_AGREEMENT_RATIO) if until_agreed else values for values in known):
                 return
             rate_records_per_s = self.of_baseline(size)
             if not (self.loop.may_start(self.loop.ends_s()) and self.loop.may_start(None)):
@@ -130,7 +131,3 @@ class BurnIn:
     def _rates(self) -> dict[str, float]:
         rates: dict[str, float] = self.loop.store.facts().get(RATES, {})
         return rates
-
-
-def _agree(values: list[float]) -> bool:
-    return len(values) > 1 and burnt_in(values, len(values) + 1, LATENCY_AGREEMENT_RATIO)

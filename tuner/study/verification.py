@@ -41,10 +41,12 @@ class Promises:
     Attributes:
         config: The config's guarantee.
         baseline: The baseline's.
+        floor: The least that a study asks for; None asks for what the baseline promises.
     """
 
     config: Guarantee
     baseline: Guarantee
+    floor: Guarantee | None = None
 
     @property
     def weaker(self) -> bool:
@@ -59,9 +61,10 @@ class Promises:
 
     def misses(self, *, allow_weaker: bool) -> list[str]:
         """Why the config is not to be used whatever its numbers are, in sentences; empty if it may be."""
-        if allow_weaker or not self.weaker:
+        if allow_weaker or self.config.at_least(self.floor or self.baseline):
             return []
-        return [f"the guarantee is weaker: {self.config}, but the baseline's is {self.baseline}; {_ALLOW}"]
+        asked = f"the study asks for {self.floor} at least" if self.floor else f"the baseline's is {self.baseline}"
+        return [f"the guarantee is weaker: {self.config}, but {asked}; {_ALLOW}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +129,14 @@ class Verification:
         return f"{metric}: could not be compared: {self.not_compared[metric]}"
 
 
-def promises_of(spec: StudySpec) -> Promises:
-    """What the config that a study verifies promises, and its baseline."""
-    return Promises(Guarantee.of(_verified(spec)), Guarantee.of(spec.baseline))
+def promises_of(spec: StudySpec, floor: Guarantee | None = None) -> Promises:
+    """What the config that a study verifies promises, and its baseline.
+
+    Args:
+        spec: Of the study.
+        floor: The least that is asked for; None asks for what the baseline promises.
+    """
+    return Promises(Guarantee.of(_verified(spec)), Guarantee.of(spec.baseline), floor)
 
 
 def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
