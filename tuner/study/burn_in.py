@@ -70,7 +70,7 @@ class BurnIn:
         metrics, at_most = self._spec.settling or ("records_per_s",), self._spec.search.burn_in_max
         if at_most <= 1:
             return
-        while True:
+        for _ in range(at_most):
             trials = self.loop.records[size].trials[self._of_earlier[size] :]
             seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
             known = [[each.metrics[name] for each in seen if each.metrics.get(name, 0.0) > 0] for name in metrics]
