@@ -55,7 +55,10 @@ def main() -> None:
         _print_costs(asked.ask_at)
         return
     if asked.grids:
-        _print_grids(asked.problems.split(";"), [int(steps) for steps in asked.grids.split(",")])
+        steps = asked.grids.split(",")
+        if wrong := [each for each in steps if not each.isdecimal() or int(each) < 2]:
+            parser.error(f"--grids takes whole numbers of 2 at least with commas between, not {', '.join(wrong)}")
+        _print_grids(asked.problems.split(";"), [int(each) for each in steps])
         return
     if asked.short:
         asked.seeds, asked.trials = _SHORT_SEEDS, _SHORT_TRIALS

@@ -208,11 +208,15 @@ class TrialLoop:
     def confirm_s(self) -> float:
         """Seconds that are kept for confirming one record size: for what there is in any case."""
         whole_s = fmean(self._recent_whole_s) if self._recent_whole_s else self.mean_s()
-        return (least_steps(self.spec.confirm) + self.spec.least_winner_burn_ins) * whole_s
+        return self._least_confirming * whole_s
 
     def confirm_bytes(self) -> float:
         """Bytes that are kept for confirming one record size."""
-        return (least_steps(self.spec.confirm) + self.spec.least_winner_burn_ins) * self._most_bytes()
+        return self._least_confirming * self._most_bytes()
+
+    @property
+    def _least_confirming(self) -> int:
+        return least_steps(self.spec.confirm) + self.spec.least_winner_burn_ins
 
     def ends_s(self) -> float | None:
         """When the study is to end, on `time.monotonic`; None is no limit."""
