@@ -41,7 +41,7 @@ def test_whatever_is_killed_everything_ends_complete(tmp_path: Path) -> None:
                     kills[what] += 1
     with serving(root) as served:
         for name in names:
-            eventually(lambda name=name: state_of(served, name) == "complete", 240)  # type: ignore[misc]
+            eventually(lambda name=name: _complete(served, name), 240)  # type: ignore[misc]
     for name in names:
         assert load_results(root / name).finished
         # `on_record` also sees to it that no trial is there twice.
@@ -71,6 +71,12 @@ class Brings:
             return False
         self._before[name] = ended
         return True
+
+
+def _complete(served: Serving, name: str) -> bool:
+    state = state_of(served, name)
+    assert state != "failed", served.client.study(name)
+    return state == "complete"
 
 
 def _all_complete(root: Path, names: list[str]) -> bool:

@@ -61,6 +61,32 @@ def test_a_sqlite_file_goes_through_every_step_it_has_not_had(tmp_path: Path) ->
         SqliteStore(folder, create=False)
 
 
+class Interrupted(sqlite3.Connection):
+    """Ctrl-C comes while a statement runs, and is told after it, as Python does."""
+
+    during = ""
+
+    def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+        done = super().execute(statement, *values)  # type: ignore[arg-type]
+        if self.during and self.during in statement:
+            self.during = ""
+            raise KeyboardInterrupt
+        return done
+
+
+@pytest.mark.parametrize(("during", "version"), [("BEGIN", 0), ("CREATE TABLE", 0), ("COMMIT", 1)])
+def test_ctrl_c_while_tables_are_made_is_an_interrupt_and_no_damage(tmp_path: Path, during: str, version: int) -> None:
+    path = tmp_path / "results.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, factory=Interrupted)) as db:
+        db.during = during
+        with pytest.raises(KeyboardInterrupt):
+            migrate(db, path)
+        assert not db.in_transaction
+        assert db.execute("PRAGMA user_version").fetchone() == (version,)
+        migrate(db, path)
+        assert db.execute("PRAGMA user_version").fetchone() == (len(SQLITE_MIGRATIONS),)
+
+
 @pytest.mark.parametrize("version", [1])
 def test_a_kept_dump_is_migrated_read_and_gone_on_with(
     postgres: PostgresServer, database: str, tmp_path: Path, version: int

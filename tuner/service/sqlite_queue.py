@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tuner.service.errors import QueueDamaged, job_not_found, name_taken
 from tuner.service.job import ACTIVE, Job, JobState, Submission, check_move
+from tuner.storage.sqlite import transaction
 
 SCHEMA_VERSION: Final = 1
 QUEUE_FILE: Final = "service.db"
@@ -189,15 +190,8 @@ class SqliteQueue:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """What is done inside is done whole or not at all, and nobody else writes meanwhile."""
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+        with self._lock, transaction(self._db):
+            yield
 
     def _set(self, name: str, **changes: Any) -> None:
         named = ", ".join(f"{column} = ?" for column in changes)

@@ -5,7 +5,8 @@ import gzip
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
@@ -154,15 +155,29 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGR
     """
     if _version(db, path, len(migrations)) == len(migrations):
         return
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         for number in range(_version(db, path, len(migrations)), len(migrations)):
             for statement in migrations[number].split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {number + 1}")
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """What is done inside is done whole or not at all, and nobody else writes to the file meanwhile.
+
+    Args:
+        db: A connection without transactions of its own (`isolation_level=None`).
+    """
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        yield
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        # Ctrl-C is told after the statement in which it came, which may have been the last one: there is nothing to
+        # take back then, and the attempt would say so in place of the interrupt.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         raise
 
 
