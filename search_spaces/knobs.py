@@ -28,6 +28,13 @@ _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 Searched = Callable[[Sizes, Effective], bool]
 
+FIRST: Final = 0
+SECOND: Final = 1
+LAST: Final = 2
+"""Turns: what a search that begins with few knobs changes from the beginning, then, and at last. A few knobs bring most
+of the gain, and are found sooner while the others stay. Source: Kanellis, Alagappan and Venkataraman (2020), Too Many
+Knobs to Tune?, HotStorage; which these are was told from simulated clusters, see docs/search.md."""
+
 
 @dataclass(frozen=True, slots=True)
 class Knob:
@@ -39,6 +46,7 @@ class Knob:
         domain: its range for given sizes.
         searched: whether a space searches it unasked, for given sizes and the baseline.
         source: how we know that it matters, and where its range comes from.
+        turn: when a search that begins with few knobs begins with this one, unless the study names it.
     """
 
     name: str
@@ -46,6 +54,7 @@ class Knob:
     domain: Callable[[Sizes], Domain]
     searched: Searched
     source: str
+    turn: int = FIRST
 
     @property
     def sets(self) -> str:
@@ -88,7 +97,7 @@ def _queue_messages(sizes: Sizes) -> Range:
 
 def _level(codec: str, low: int, source: str) -> Knob:
     domain = Range(low, CODEC_LEVELS[codec][1])
-    return Knob(f"{LEVEL}.{codec}", "", _fixed(domain), _always, source)
+    return Knob(f"{LEVEL}.{codec}", "", _fixed(domain), _always, source, LAST)
 
 
 # In the order of drawing: what bounds another knob comes before it (see `search_spaces.dependencies`).
@@ -106,6 +115,7 @@ KNOBS: Final = (
         _fixed(words("false", "true")),
         _always,
         f"{_INTRODUCTION}, Idempotent Producer: no repeats, in order, at most 5 requests in flight",
+        LAST,
     ),
     Knob(
         IN_FLIGHT,
@@ -113,6 +123,7 @@ KNOBS: Final = (
         _fixed(Range(1, 100, log=True, special=1_000_000, reach=160)),
         _always,
         f"{_THESIS}, 5.2.3: 1 costs throughput and helps small records' latency; {_MANUAL}: 1,000,000 is no limit",
+        LAST,
     ),
     Knob(
         QUEUE_KBYTES,
@@ -120,6 +131,7 @@ KNOBS: Final = (
         _queue_kbytes,
         lambda sizes, baseline: not sizes.messages_bind(baseline),
         f"{_THESIS}, tables 5 and 6: under full load latency is what waits in the buffer; {_MANUAL}: in bytes",
+        SECOND,
     ),
     Knob(
         "message.max.bytes",
@@ -134,6 +146,7 @@ KNOBS: Final = (
         _queue_messages,
         lambda sizes, baseline: sizes.messages_bind(baseline),
         f"{_THESIS}, tables 5 and 6: latency under full load is what waits in the buffer; {_MANUAL}: importance high",
+        SECOND,
     ),
     Knob(
         "batch.size",

@@ -8,7 +8,7 @@ from search_spaces.domains import Domain, Words
 from search_spaces.effective import Effective
 from search_spaces.errors import InvalidKnob, MisplacedProperty
 from search_spaces.knob_change import KnobChange, changed, checked
-from search_spaces.knobs import KNOBS, LEVEL, LEVEL_KNOBS, Knob, words
+from search_spaces.knobs import FIRST, KNOBS, LEVEL, LEVEL_KNOBS, Knob, words
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.roles import Role
 from search_spaces.sizes import Sizes
@@ -31,6 +31,7 @@ class Parameter:
         default: the client's default, as text.
         source: how we know that it matters, and where its range comes from.
         steps: how many values a grid takes of it; None for the grid's own number.
+        turn: when a search that begins with few knobs begins with it; what the study names is among the first.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Parameter:
     default: str
     source: str
     steps: int | None = None
+    turn: int = FIRST
 
     @property
     def text(self) -> str:
@@ -98,16 +100,18 @@ def resolved(
         if name == LEVEL or name in LEVEL_KNOBS:
             continue
         entry, knob = entry_of(name), _KNOBS.get(name)
-        change = changes.get(name) or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
+        asked = changes.get(name)
+        change = asked or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
         if change.value is not None:
             fixed[entry.name] = canonical_value(entry, change.value)
         elif not change.off:
-            parameters[name] = _parameter(name, entry, knob, sizes, change)
+            parameters[name] = _parameter(name, entry, knob, sizes, change, asked=asked is not None)
             fixed.pop(entry.name, None)
     codecs = _codecs(parameters, fixed)
     kept = None if level is None else f"{LEVEL}.{baseline.compression}"
     for name in LEVEL_KNOBS:
-        change = changes.get(name) or changes.get(LEVEL) or KnobChange()
+        asked = changes.get(name) or changes.get(LEVEL)
+        change = asked or KnobChange()
         if name.removeprefix(f"{LEVEL}.") not in codecs:
             if name in changes and not change.off:
                 raise InvalidKnob(name, "its codec is one of those searched", ", ".join(codecs))
@@ -115,14 +119,16 @@ def resolved(
         value = level if change.off and name == kept else change.value
         if value is not None:
             pinned = canonical_value(entry_of(LEVEL), value)
-            parameter = _parameter(name, entry_of(name), _KNOBS[name], sizes, KnobChange())
+            parameter = _parameter(name, entry_of(name), _KNOBS[name], sizes, KnobChange(), asked=True)
             parameters[name] = replace(parameter, domain=words(pinned))
         elif not change.off:
-            parameters[name] = _parameter(name, entry_of(name), _KNOBS[name], sizes, change)
+            parameters[name] = _parameter(name, entry_of(name), _KNOBS[name], sizes, change, asked=asked is not None)
     return parameters, fixed
 
 
-def _parameter(name: str, entry: Property, knob: Knob | None, sizes: Sizes, change: KnobChange) -> Parameter:
+def _parameter(
+    name: str, entry: Property, knob: Knob | None, sizes: Sizes, change: KnobChange, *, asked: bool
+) -> Parameter:
     return Parameter(
         name=name,
         sets=entry.name,
@@ -131,6 +137,7 @@ def _parameter(name: str, entry: Property, knob: Knob | None, sizes: Sizes, chan
         default=Effective(load_catalogue(), {}).text(entry.name),
         source=knob.source if knob else _ADDED,
         steps=change.steps,
+        turn=FIRST if asked or knob is None else knob.turn,
     )
 
 

@@ -3,15 +3,17 @@
 What is proposed follows from the seed, the index and the trials told: the model is fitted anew for each proposal.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from objectives.scoring import Objective
 from search_spaces.errors import ConfigError
+from search_spaces.knobs import LAST
 from search_spaces.space import SearchSpace
 from tuner.strategy import Proposal, rng_of
+from tuner.study.schedule import TURNS
 from tuner.study.trial import State, Trial
 from tuner.surrogate.candidates import Candidates
 from tuner.surrogate.coordinates import Coordinates
@@ -20,7 +22,7 @@ from tuner.surrogate.known import Known, dominated_by, key_of
 from tuner.surrogate.process import Prior, Process
 from tuner.surrogate.solving import Array, normal_below
 
-_ENOUGH: Final = 4
+_ENOUGH: Final = 3
 """Configs to begin with, as the baseline and some starting points: the model says itself how little it knows."""
 _DRAWS: Final = 8
 _CONSIDERED: Final = 6
@@ -33,10 +35,11 @@ _MISS_NOISE: Final = 0.2
 _REFINEMENTS: Final = (0.08, 0.04)
 _REFINED: Final = 8
 _COPIES: Final = 40
-_AMPLITUDE: Final = 0.3
+_AMPLITUDE: Final = 0.2
 _AMPLITUDE_SPREAD: Final = 0.7
 """Throughput may differ by 5 % between good configs where latency differs by a factor: data say which it is."""
 _LENGTH: Final = 0.7
+_LENGTH_SPREAD: Final = 1.2
 
 
 class SurrogateStrategy:
@@ -79,28 +82,44 @@ class SurrogateStrategy:
         self._known.add(trial, self._coordinates.row(config))
 
     def _by_chance(self, index: int, rng: np.random.Generator) -> Proposal:
-        """Coarse values of every knob; another config than those known, as far as chance finds one."""
+        """Coarse values of the knobs whose turn it is; another config than those known, as far as chance finds one."""
         taken = self._taken()
-        for row in self._candidates.anywhere(_LOOKED_AT, rng):
-            config, params = self._coordinates.draw(row)
-            at = self._coordinates.row(config)
-            if at is not None and key_of(at) not in taken:
-                break
+        for candidates in self._in_turn():
+            for row in candidates.anywhere(_LOOKED_AT, rng):
+                config, params = self._coordinates.draw(row)
+                at = self._coordinates.row(config)
+                if at is not None and key_of(at) not in taken:
+                    return Proposal(index, config, params)
         return Proposal(index, config, params)
 
     def _best(self, index: int, rng: np.random.Generator) -> Proposal:
         worth = self._worth(rng)
         parents, weights = self._parents()
-        rows = self._candidates.around(parents, weights, rng)
-        scores = worth(rows)
-        for near_sd in _REFINEMENTS:
-            best = rows[np.argsort(-scores, kind="stable")[:_REFINED]]
-            more = self._candidates.nearby(best, _COPIES, near_sd, rng)
-            rows, scores = np.concatenate([rows, more]), np.concatenate([scores, worth(more)])
-        return self._drawn(index, rows[np.argsort(-scores, kind="stable")], worth)
+        for candidates in self._in_turn():
+            rows = candidates.around(parents, weights, rng)
+            scores = worth(rows)
+            for near_sd in _REFINEMENTS:
+                best = rows[np.argsort(-scores, kind="stable")[:_REFINED]]
+                more = candidates.nearby(best, _COPIES, near_sd, rng)
+                rows, scores = np.concatenate([rows, more]), np.concatenate([scores, worth(more)])
+            proposal = self._drawn(index, rows[np.argsort(-scores, kind="stable")], worth)
+            if proposal is not None:
+                return proposal
+        return self._by_chance(index, rng_of(self._seed, index))
 
-    def _drawn(self, index: int, rows: Array, worth: Callable[[Array], Array]) -> Proposal:
-        """The best of the first rows, as the configs that they become, of those not measured yet."""
+    def _in_turn(self) -> Iterator[Candidates]:
+        """What makes candidates of the knobs whose turn it is, and of more and more, should these be used up."""
+        turns = self._coordinates.turns
+        now = sum(len(self._known) >= until for until in TURNS)
+        home = next((each.row for each in self._known), None)
+        for turn in range(now, LAST + 1):
+            held = np.flatnonzero(turns > turn).tolist()
+            if len(held) == len(turns) or (held and home is None):
+                continue
+            yield self._candidates.holding(held, home) if held and home is not None else self._candidates
+
+    def _drawn(self, index: int, rows: Array, worth: Callable[[Array], Array]) -> Proposal | None:
+        """The best of the first rows, as the configs that they become, of those not measured yet; None without any."""
         taken, found = self._taken(), []
         for row in rows[:_LOOKED_AT]:
             config, params = self._coordinates.draw(row)
@@ -111,7 +130,7 @@ class SurrogateStrategy:
                 if len(found) == _CONSIDERED:
                     break
         if not found:
-            return self._by_chance(index, rng_of(self._seed, index))
+            return None
         config, params, _ = found[int(np.argmax(worth(np.stack([at for _, _, at in found]))))]
         return Proposal(index, config, params)
 
@@ -170,7 +189,7 @@ class SurrogateStrategy:
         return Process.fitted(points, self._coordinates.groups, values, noise_sd, prior)
 
     def _prior(self, reference: float) -> Prior:
-        return Prior(reference, 0.5, _AMPLITUDE, _AMPLITUDE_SPREAD, self._lengths(), 0.8, 0.3)
+        return Prior(reference, 0.5, _AMPLITUDE, _AMPLITUDE_SPREAD, self._lengths(), _LENGTH_SPREAD, 0.3)
 
     def _missing(self) -> Prior:
         return Prior(-0.5, 0.5, 1.0, 0.3, self._lengths(), 0.8, 0.3)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -16,12 +16,14 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.choosers import Replay
 from search_spaces.knob_change import KnobChange
+from search_spaces.knobs import FIRST, LAST
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.study_tests.trials import OBJECTIVES, baseline, results, trial
 from tuner import optuna_strategy
 from tuner.optuna_strategy import MissingExtra
 from tuner.strategy import Proposal, Strategy
+from tuner.study.schedule import TURNS
 from tuner.study.spec import Method, PhaseSpec, SearchSpec, WorkloadSpec
 from tuner.study.strategies import strategy_of
 from tuner.study.trial import Kind, State, Trial
@@ -310,3 +312,65 @@ def test_a_model_finds_no_less_than_chance_in_as_many_trials() -> None:
     by_model = [searched(lambda seed: strategy(Method.BAYESIAN, seed), seed) for seed in range(5)]
     by_chance = [searched(lambda seed: strategy(Method.RANDOM, seed), seed) for seed in range(5)]
     assert fmean(by_model) >= fmean(by_chance) > 1.0
+
+
+SECOND_TURN = ("queue.buffering.max.messages",)
+LAST_TURN = ("enable.idempotence", "max.in.flight.requests.per.connection")
+
+
+def varied(proposals: list[Proposal], names: Sequence[str]) -> bool:
+    usual = [DEFAULTS.in_force.text(name) for name in names]
+    return any([proposal.config.in_force.text(name) for name in names] != usual for proposal in proposals)
+
+
+def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
+    """As many proposals, each of a config that nobody knew, after a baseline and two configs of somebody else's."""
+    asked, proposals = strategy(Method.BAYESIAN, space=space), []
+    asked.tell(baseline(0))
+    for number in (1, 2):
+        asked.tell(trial(number, 110.0, 9.0))
+    for index in range(count):
+        proposal = asked.ask(index)
+        assert proposal is not None
+        proposals.append(proposal)
+        config, linger_ms = proposal.config.values, proposal.config.linger_ms
+        told = trial(index + 3, 100 + linger_ms / 10, 2 + linger_ms / 4, config=config, params=dict(proposal.params))
+        asked.tell(told, index)
+    return proposals
+
+
+def test_few_knobs_are_searched_first_and_the_others_in_their_turn() -> None:
+    proposals = searched_in_turn(SPACE, 60)
+    # The baseline and two more are known before.
+    first, then = (turn - 3 for turn in TURNS)
+    assert not varied(proposals[:first], SECOND_TURN + LAST_TURN)
+    assert varied(proposals[:first], ["linger.ms"])
+    assert varied(proposals[:first], ["compression.type"])
+    assert varied(proposals[first:then], SECOND_TURN)
+    assert not varied(proposals[:then], LAST_TURN)
+    assert varied(proposals[then:], LAST_TURN)
+
+
+def test_a_knob_that_the_study_names_is_among_the_first() -> None:
+    named = {"queue.buffering.max.messages": KnobChange(low=10_000), "compression.level": KnobChange(steps=3)}
+    space = SearchSpace.of(1_000, DEFAULTS, changes=named)
+    turns = {parameter.name: parameter.turn for parameter in space.parameters}
+    assert turns["queue.buffering.max.messages"] == turns["compression.level.zstd"] == turns["linger.ms"] == FIRST
+    assert turns["enable.idempotence"] == LAST
+    assert varied(searched_in_turn(space, 12), SECOND_TURN)
+
+
+def test_when_the_first_knobs_are_used_up_the_others_are_searched() -> None:
+    few = {name: KnobChange(off=True) for name in ("batch.size", "linger.ms", "sticky.partitioning.linger.ms")}
+    few["compression.type"] = KnobChange(choices=("none", "lz4"))
+    proposals = searched_in_turn(SearchSpace.of(1_000, DEFAULTS, changes=few), 12)
+    assert len({proposal.config.fingerprint for proposal in proposals}) == 12
+    assert varied(proposals, SECOND_TURN)
+
+
+def test_a_space_without_knobs_of_the_first_turn_begins_with_those_of_the_next() -> None:
+    others = ("batch.size", "linger.ms", "sticky.partitioning.linger.ms", "compression.type")
+    space = SearchSpace.of(1_000, DEFAULTS, changes={name: KnobChange(off=True) for name in others})
+    proposals = searched_in_turn(space, 8)
+    assert varied(proposals, SECOND_TURN)
+    assert not varied(proposals, LAST_TURN)

@@ -1,6 +1,7 @@
 """The parts of the sampler of our own: coordinates, the Gaussian process, expected improvement, what is kept."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from objectives.front import hypervolume
 from search_spaces.choosers import Replay
 from search_spaces.errors import ConfigError
+from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.search_spaces_tests.spaces import spaces
@@ -214,3 +216,48 @@ def test_candidates_obey_the_rules_and_differ_from_their_parents() -> None:
     assert same.mean() < 0.25
     again = rows.copy()
     assert np.array_equal(COORDINATES.allowed(again), rows, equal_nan=True)
+
+
+def test_what_is_held_is_inherited_and_at_home_in_what_comes_from_anywhere() -> None:
+    home = COORDINATES.row(DEFAULTS)
+    parent = COORDINATES.row(DEFAULTS.updated({"queue.buffering.max.messages": "500000", "linger.ms": "1"}))
+    assert home is not None
+    assert parent is not None
+    held, free = place("queue.buffering.max.messages"), place("linger.ms")
+    candidates = Candidates(COORDINATES).holding([held], home)
+    chance = np.random.default_rng(0)
+    made = candidates.around(parent[None, :], np.ones(1), chance)
+    far = round(candidates.count * candidates.anywhere_ratio)
+    near = candidates.nearby(parent[None, :], 50, 0.1, chance)
+    assert made[:far, held] == pytest.approx(home[held])
+    assert made[far:, held] == pytest.approx(parent[held])
+    assert near[:, held] == pytest.approx(parent[held])
+    assert all(len(set(rows[:, free])) > 5 for rows in (made[:far], made[far:], near))
+
+
+def test_both_ends_of_a_range_can_be_proposed_as_they_are() -> None:
+    row = COORDINATES.row(DEFAULTS)
+    assert row is not None
+    batch, codec, level = place("batch.size"), place("compression.type"), place("compression.level.lz4")
+    row[codec] = COORDINATES.axes[codec].domain.values.index("lz4")  # type: ignore[union-attr]
+    for end, (batch_bytes, at_level) in {0.0: ("4096", "0"), 1.0: ("1048588", "12")}.items():
+        row[[batch, level]] = end
+        config, _ = COORDINATES.draw(row)
+        assert config.in_force.text("batch.size") == batch_bytes
+        assert config.in_force.text("compression.level") == at_level
+    row[batch] = 0.5
+    assert COORDINATES.draw(row)[0].in_force.text("batch.size") == "66000"
+
+
+def test_of_some_numbers_a_close_one_is_another_one() -> None:
+    numbers = ("0", "0.1", "0.5", "2", "5", "20", "100")
+    changes = {parameter.name: KnobChange(off=True) for parameter in SPACE.parameters if "level" not in parameter.name}
+    changes["linger.ms"] = KnobChange(choices=numbers)
+    coordinates = Coordinates(SearchSpace.of(1_000, DEFAULTS, changes=changes))
+    candidates = Candidates(coordinates, count=200, anywhere_ratio=0.0, near_ratio=1.0)
+    parent = coordinates.row(DEFAULTS.updated({"linger.ms": "2"}))
+    assert parent is not None
+    rows = candidates.around(parent[None, :], np.ones(1), np.random.default_rng(0))
+    found = [coordinates.draw(row)[0].in_force.text("linger.ms") for row in rows]
+    assert "2" not in found
+    assert {text for text, _ in Counter(found).most_common(2)} == {"0.5", "5"}

@@ -12,6 +12,8 @@ AGREEMENT_RATIO: Final = 0.05
 """Successive baselines whose capacities differ by no more end the burn-in."""
 LATENCY_AGREEMENT_RATIO: Final = 0.2
 """The same of their latencies, which scatter more."""
+TURNS: Final = (25, 50)
+"""How many configs are known when `bayesian` begins with the knobs of the second turn, and with those of the last."""
 _WALKED: Final = 1_000
 """Grids with no more points are looked through for the baseline."""
 

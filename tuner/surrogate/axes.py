@@ -49,6 +49,11 @@ class Axis:
         return isinstance(self.domain, Range) and self.domain.whole
 
     @property
+    def least_step(self) -> float:
+        """How far another position is at least, where only some numbers are taken; else 0."""
+        return 1.0 / max(1, len(self.domain.values) - 1) if isinstance(self.domain, Numbers) else 0.0
+
+    @property
     def special(self) -> float | None:
         """Position of the special value; None without one."""
         domain = self.domain

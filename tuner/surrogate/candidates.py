@@ -1,7 +1,7 @@
 """Configs that might be worth measuring: changes of a few knobs to good ones, and some from anywhere."""
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
 
 import numpy as np
 
@@ -24,15 +24,23 @@ class Candidates:
         near_ratio: Share of the changes that stay close to the parent's value.
         near_sd: How close, as a share of the range.
         most_changes: Knobs changed at a time.
+        held: Axes that are not changed: inherited from the parent, or as at home in what comes from anywhere.
+        home: A config; shape (axes,).
     """
 
     coordinates: Coordinates
     count: int = 700
     anywhere_ratio: float = 0.33
     mixed_ratio: float = 0.3
-    near_ratio: float = 0.5
+    near_ratio: float = 0.75
     near_sd: float = 0.1
-    most_changes: int = 3
+    most_changes: int = 2
+    held: list[int] = field(default_factory=list)
+    home: Array | None = None
+
+    def holding(self, held: list[int], home: Array) -> Self:
+        """The same with these axes held."""
+        return replace(self, held=held, home=home)
 
     def around(self, parents: Array, weights: Array, rng: np.random.Generator) -> Array:
         """Candidates, shape (count, axes).
@@ -53,15 +61,17 @@ class Candidates:
 
     def anywhere(self, count: int, rng: np.random.Generator) -> Array:
         """Configs of the whole space, shape (count, axes)."""
-        drawn = [axis.drawn(rng, count, _STEPS) for axis in self.coordinates.axes]
-        return self.coordinates.allowed(np.stack(drawn, axis=1))
+        drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.coordinates.axes], axis=1)
+        if self.home is not None:
+            drawn[:, self.held] = self.home[self.held]
+        return self.coordinates.allowed(drawn)
 
     def nearby(self, rows: Array, copies: int, near_sd: float, rng: np.random.Generator) -> Array:
         """The rows, each `copies` times, some of its numbers moved a little."""
         moved = np.repeat(rows, copies, axis=0)
         for place, axis in enumerate(self.coordinates.axes):
             inside = (moved[:, place] >= 0) & (moved[:, place] <= 1)
-            if not axis.words:
+            if not axis.words and place not in self.held:
                 steps = rng.standard_normal(len(moved)) * near_sd
                 chosen = inside & (rng.random(len(moved)) < 0.4)
                 moved[:, place] = np.where(chosen, np.clip(moved[:, place] + steps, 0, 1), moved[:, place])
@@ -71,10 +81,14 @@ class Candidates:
         """Give one knob of each child or a few another value."""
         wanted = rng.integers(1, self.most_changes + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
-        changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
+        changed = (lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]) & np.isfinite(lots)
+        # What falls on a held knob is void: the fewer knobs there are to change, the closer children stay to parents.
+        changed[:, self.held] = False
         for place, axis in enumerate(self.coordinates.axes):
             fresh = axis.drawn(rng, len(children), _STEPS)
             if not axis.words:
-                near = np.clip(children[:, place] + rng.standard_normal(len(children)) * self.near_sd, 0, 1)
+                moves = rng.standard_normal(len(children)) * self.near_sd
+                moves = np.copysign(np.maximum(np.abs(moves), axis.least_step), moves)
+                near = np.clip(children[:, place] + moves, 0, 1)
                 fresh = np.where(rng.random(len(children)) < self.near_ratio, near, fresh)
             children[:, place] = np.where(changed[:, place], fresh, children[:, place])

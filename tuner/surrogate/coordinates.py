@@ -22,12 +22,14 @@ class Coordinates:
         space: Whose configs these are.
         axes: In the order of the space's parameters.
         groups: The axis behind each feature, shape (features,).
+        turns: When a search begins with each axis, as its parameters say; shape (axes,).
     """
 
     def __init__(self, space: SearchSpace) -> None:
         self.space = space
         self.axes = tuple(Axis(parameter.name, parameter.domain) for parameter in space.parameters)
         self.groups = np.repeat(np.arange(len(self.axes)), [axis.features for axis in self.axes])
+        self.turns = np.array([parameter.turn for parameter in space.parameters])
         self._sets = tuple(parameter.sets for parameter in space.parameters)
         self._place = {axis.name: place for place, axis in enumerate(self.axes)}
 
@@ -120,14 +122,14 @@ class _AtRow:
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
         """See `Chooser.integer`."""
         axis, position = self._at[name]
-        value = round(min(high, max(low, _readable(axis.answer(position, low, high)))))
+        value = round(_readable(axis.answer(position, low, high), low, high))
         self.params[name] = value
         return value
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
         """See `Chooser.real`."""
         axis, position = self._at[name]
-        value = min(high, max(low, _readable(axis.answer(position, low, high))))
+        value = _readable(axis.answer(position, low, high), low, high)
         self.params[name] = value
         return value
 
@@ -139,9 +141,10 @@ class _AtRow:
         return word
 
 
-def _readable(value: float) -> float:
-    """Two digits are as fine as measurements tell configs apart, and easier to read than eight."""
-    return float(f"{value:.2g}")
+def _readable(value: float, low: float, high: float) -> float:
+    """Two digits are as fine as measurements tell configs apart, and easier to read than eight; ends are kept whole."""
+    nearest = min((low, high), key=lambda end: abs(value - end))
+    return nearest if math.isclose(value, nearest) else min(high, max(low, float(f"{value:.2g}")))
 
 
 def _is_range(axis: Axis) -> bool:
