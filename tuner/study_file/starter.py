@@ -48,6 +48,7 @@ workload:
 # The knobs are searched in ranges that suit the record size. Here you change some of them.
 #space: {linger.ms: {low: 0.1, high: 50, log: true}, compression.type: {choices: [none, lz4, zstd]}, batch.size: off}
 # Also: one value fixes a knob, `off` leaves it as the baseline has it, `on` searches it, steps: 5 is for grids.
+# `bayesian` searches what is named here from the beginning, and of the rest some knobs later: `tuner plan` says which.
 
 # The least guarantee a config may give:
 #   baseline (no less than yours), any, leader (acks=1), all (acks=all), ordered, idempotent
