@@ -1,6 +1,7 @@
 """What all tests share: places of their own, one real broker, owned topics on it."""
 
 import itertools
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
 
@@ -20,6 +21,12 @@ _NUMBERS = itertools.count()
 # A test must not fail because the machine was busy.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C be one, here and in what tests start: a shell has what it runs in the background ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
