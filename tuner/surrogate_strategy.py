@@ -4,16 +4,16 @@ What is proposed follows from the seed, the index and the trials told: the model
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from objectives.scoring import Objective
 from search_spaces.errors import ConfigError
-from search_spaces.knobs import LAST
 from search_spaces.space import SearchSpace
 from tuner.strategy import Proposal, rng_of
-from tuner.study.schedule import TURNS
+from tuner.study.schedule import searched_from
 from tuner.study.trial import State, Trial
 from tuner.surrogate.candidates import Candidates
 from tuner.surrogate.coordinates import Coordinates
@@ -56,6 +56,8 @@ class SurrogateStrategy:
         self._seed, self._startup = seed, min(startup_trials, _ENOUGH)
         self._coordinates = Coordinates(space)
         self._candidates = Candidates(self._coordinates)
+        begin = searched_from(space)
+        self._begin = {place: begin.get(axis.name, 0) for place, axis in enumerate(self._coordinates.axes)}
         self._known = Known(objectives)
         self._objectives = len(objectives)
         self._under_way: dict[int, Array] = {}
@@ -109,14 +111,13 @@ class SurrogateStrategy:
 
     def _in_turn(self) -> Iterator[Candidates]:
         """What makes candidates of the knobs whose turn it is, and of more and more, should these be used up."""
-        turns = self._coordinates.turns
-        now = sum(len(self._known) >= until for until in TURNS)
-        home = next((each.row for each in self._known), None)
-        for turn in range(now, LAST + 1):
-            held = np.flatnonzero(turns > turn).tolist()
-            if len(held) == len(turns) or (held and home is None):
-                continue
-            yield self._candidates.holding(held, home) if held and home is not None else self._candidates
+        count, home = len(self._known), next((each.row for each in self._known), None)
+        for known in sorted({count, *(begin for begin in self._begin.values() if begin > count)}):
+            waiting = [place for place, begin in self._begin.items() if begin > known]
+            if not waiting:
+                yield self._candidates
+            elif home is not None:
+                yield replace(self._candidates, held={place: float(home[place]) for place in waiting})
 
     def _drawn(self, index: int, rows: Array, worth: Callable[[Array], Array]) -> Proposal | None:
         """The best of the first rows, as the configs that they become, of those not measured yet; None without any."""

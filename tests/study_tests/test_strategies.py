@@ -16,14 +16,14 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.choosers import Replay
 from search_spaces.knob_change import KnobChange
-from search_spaces.knobs import FIRST, LAST
+from search_spaces.knobs import FIRST, LAST, SECOND
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.study_tests.trials import OBJECTIVES, baseline, results, trial
 from tuner import optuna_strategy
 from tuner.optuna_strategy import MissingExtra
 from tuner.strategy import Proposal, Strategy
-from tuner.study.schedule import TURNS
+from tuner.study.schedule import TURNS, searched_from
 from tuner.study.spec import Method, PhaseSpec, SearchSpec, WorkloadSpec
 from tuner.study.strategies import strategy_of
 from tuner.study.trial import Kind, State, Trial
@@ -342,7 +342,7 @@ def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
 def test_few_knobs_are_searched_first_and_the_others_in_their_turn() -> None:
     proposals = searched_in_turn(SPACE, 60)
     # The baseline and two more are known before.
-    first, then = (turn - 3 for turn in TURNS)
+    first, then = TURNS[SECOND] - 3, TURNS[LAST] - 3
     assert not varied(proposals[:first], SECOND_TURN + LAST_TURN)
     assert varied(proposals[:first], ["linger.ms"])
     assert varied(proposals[:first], ["compression.type"])
@@ -371,6 +371,14 @@ def test_when_the_first_knobs_are_used_up_the_others_are_searched() -> None:
 def test_a_space_without_knobs_of_the_first_turn_begins_with_those_of_the_next() -> None:
     others = ("batch.size", "linger.ms", "sticky.partitioning.linger.ms", "compression.type")
     space = SearchSpace.of(1_000, DEFAULTS, changes={name: KnobChange(off=True) for name in others})
+    assert set(searched_from(space).values()) == {0, TURNS[LAST]}
     proposals = searched_in_turn(space, 8)
     assert varied(proposals, SECOND_TURN)
     assert not varied(proposals, LAST_TURN)
+
+
+def test_what_leaves_no_choice_waits_for_no_turn() -> None:
+    pinned = {"compression.level.lz4": KnobChange(value="3")}
+    space = SearchSpace.of(1_000, DEFAULTS, changes=pinned)
+    names = {parameter.name for parameter in space.parameters}
+    assert names - searched_from(space).keys() == {"compression.level.lz4"}

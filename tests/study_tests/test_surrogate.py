@@ -224,7 +224,7 @@ def test_what_is_held_is_inherited_and_at_home_in_what_comes_from_anywhere() -> 
     assert home is not None
     assert parent is not None
     held, free = place("queue.buffering.max.messages"), place("linger.ms")
-    candidates = Candidates(COORDINATES).holding([held], home)
+    candidates = Candidates(COORDINATES, held={held: home[held]})
     chance = np.random.default_rng(0)
     made = candidates.around(parent[None, :], np.ones(1), chance)
     far = round(candidates.count * candidates.anywhere_ratio)

@@ -10,14 +10,13 @@ from rich.table import Table
 
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.workload import RecordSizes
-from search_spaces.knobs import LAST, SECOND
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.console import OUT, say
 from tuner.study.confirm_plan import most_steps
 from tuner.study.driver import space_of
 from tuner.study.question import target_label
-from tuner.study.schedule import TURNS, trials_in_all
+from tuner.study.schedule import searched_from, trials_in_all
 from tuner.study.spec import Method, StudySpec
 from tuner.study_file import json_schema, load_study, starter_text
 
@@ -104,7 +103,7 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
                         "range": parameter.text,
                         "default": parameter.default,
                         "source": parameter.source,
-                        "turn": parameter.turn,
+                        "searched_from_configs": _searched_from(spec, space).get(parameter.name, 0),
                     }
                     for parameter in space.parameters
                 ],
@@ -146,8 +145,8 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
         for parameter in space.parameters:
             table.add_row(parameter.name, parameter.text, parameter.unit, parameter.default)
         OUT.print(table)
-        if spec.search.method is Method.BAYESIAN and (turns := _turns(space)):
-            OUT.print(f"in turn: {turns}; name a knob in the study file to have it among the first", markup=False)
+        if waiting := _waiting(_searched_from(spec, space)):
+            OUT.print(f"in turn: {waiting}; name a knob in the study file to have it among the first", markup=False)
         steps = spec.search.grid_steps
         OUT.print(f"a grid of {steps} steps a knob: {space.combinations_text(steps)}", markup=False)
         for rule in space.rules:
@@ -157,14 +156,17 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
             OUT.print(f"  in every config: {fixed}", markup=False)
 
 
-def _turns(space: SearchSpace) -> str:
-    """From how many known configs on which further knobs are searched; empty where all are from the beginning."""
-    later = {turn: [each.name for each in space.parameters if each.turn == turn] for turn in (SECOND, LAST)}
-    return "; ".join(
-        f"from {known} configs on also {', '.join(names)}"
-        for known, names in zip(TURNS, later.values(), strict=True)
-        if names and len(names) < len(space.parameters)
-    )
+def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
+    """How many configs are known when each knob begins to be changed; those that are missing, from the beginning."""
+    return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
+
+
+def _waiting(begin: dict[str, int]) -> str:
+    """Which knobs wait, and until when; empty where none does."""
+    names: dict[int, list[str]] = {}
+    for name, known in begin.items():
+        names.setdefault(known, []).append(name)
+    return "; ".join(f"from {known} configs on also {', '.join(names[known])}" for known in sorted(names) if known)
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:

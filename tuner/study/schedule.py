@@ -1,8 +1,10 @@
 """What is measured next: follows from the record alone, so that a study goes on where it stopped."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
+from search_spaces.knobs import FIRST, LAST, SECOND
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.study.spec import Method, SearchSpec
@@ -12,10 +14,20 @@ AGREEMENT_RATIO: Final = 0.05
 """Successive baselines whose capacities differ by no more end the burn-in."""
 LATENCY_AGREEMENT_RATIO: Final = 0.2
 """The same of their latencies, which scatter more."""
-TURNS: Final = (25, 50)
-"""How many configs are known when `bayesian` begins with the knobs of the second turn, and with those of the last."""
+TURNS: Final[Mapping[int, int]] = MappingProxyType({FIRST: 0, SECOND: 25, LAST: 50})
+"""How many configs are known when `bayesian` begins to change the knobs of each turn."""
 _WALKED: Final = 1_000
 """Grids with no more points are looked through for the baseline."""
+
+
+def searched_from(space: SearchSpace) -> dict[str, int]:
+    """How many configs are known when `bayesian` begins to change each parameter of a space that leaves a choice.
+
+    Those of the first turn that there are begin at once.
+    """
+    turns = {parameter.name: parameter.turn for parameter in space.parameters if parameter.domain.only is None}
+    first = min(turns.values(), default=FIRST)
+    return {name: 0 if turn == first else TURNS[turn] for name, turn in turns.items()}
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:

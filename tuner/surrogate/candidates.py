@@ -1,7 +1,8 @@
 """Configs that might be worth measuring: changes of a few knobs to good ones, and some from anywhere."""
 
-from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -24,8 +25,7 @@ class Candidates:
         near_ratio: Share of the changes that stay close to the parent's value.
         near_sd: How close, as a share of the range.
         most_changes: Knobs changed at a time.
-        held: Axes that are not changed: inherited from the parent, or as at home in what comes from anywhere.
-        home: A config; shape (axes,).
+        held: Axes that are not changed, but inherited from the parent, and their positions in what comes from anywhere.
     """
 
     coordinates: Coordinates
@@ -35,12 +35,7 @@ class Candidates:
     near_ratio: float = 0.75
     near_sd: float = 0.1
     most_changes: int = 2
-    held: list[int] = field(default_factory=list)
-    home: Array | None = None
-
-    def holding(self, held: list[int], home: Array) -> Self:
-        """The same with these axes held."""
-        return replace(self, held=held, home=home)
+    held: Mapping[int, float] = field(default_factory=dict)
 
     def around(self, parents: Array, weights: Array, rng: np.random.Generator) -> Array:
         """Candidates, shape (count, axes).
@@ -60,10 +55,10 @@ class Candidates:
         return np.concatenate([self.anywhere(far, rng), self.coordinates.allowed(children)])
 
     def anywhere(self, count: int, rng: np.random.Generator) -> Array:
-        """Configs of the whole space, shape (count, axes)."""
+        """Configs of the whole space, but for what is held, shape (count, axes)."""
         drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.coordinates.axes], axis=1)
-        if self.home is not None:
-            drawn[:, self.held] = self.home[self.held]
+        for place, position in self.held.items():
+            drawn[:, place] = position
         return self.coordinates.allowed(drawn)
 
     def nearby(self, rows: Array, copies: int, near_sd: float, rng: np.random.Generator) -> Array:
@@ -81,9 +76,9 @@ class Candidates:
         """Give one knob of each child or a few another value."""
         wanted = rng.integers(1, self.most_changes + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
-        changed = (lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]) & np.isfinite(lots)
+        changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
         # What falls on a held knob is void: the fewer knobs there are to change, the closer children stay to parents.
-        changed[:, self.held] = False
+        changed[:, list(self.held)] = False
         for place, axis in enumerate(self.coordinates.axes):
             fresh = axis.drawn(rng, len(children), _STEPS)
             if not axis.words:

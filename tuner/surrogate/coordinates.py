@@ -22,14 +22,12 @@ class Coordinates:
         space: Whose configs these are.
         axes: In the order of the space's parameters.
         groups: The axis behind each feature, shape (features,).
-        turns: When a search begins with each axis, as its parameters say; shape (axes,).
     """
 
     def __init__(self, space: SearchSpace) -> None:
         self.space = space
         self.axes = tuple(Axis(parameter.name, parameter.domain) for parameter in space.parameters)
         self.groups = np.repeat(np.arange(len(self.axes)), [axis.features for axis in self.axes])
-        self.turns = np.array([parameter.turn for parameter in space.parameters])
         self._sets = tuple(parameter.sets for parameter in space.parameters)
         self._place = {axis.name: place for place, axis in enumerate(self.axes)}
 
