@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from objectives.verdict import HELD_RATE_RATIO
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import find_leftovers
 from runners.clusters.topics import OwnedTopics
@@ -31,7 +32,9 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["counts"]["agree"] is True
     assert record["counts"]["stored"] == record["counts"]["acknowledged"] == record["counts"]["transmitted"]
     assert record["workload"]["load"] == "paced"
-    assert record["verdict"]["bound"] == "offered rate"
+    # A host that others starve may not hold even this rate.
+    starved = record["records"] / record["duration_s"] < HELD_RATE_RATIO * 5_000
+    assert record["verdict"]["bound"] == "offered rate" or starved, record["verdict"]
     assert record["send_delay"]["count"] > 0
     assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}
 
