@@ -86,7 +86,7 @@ class SurrogateStrategy:
     def _by_chance(self, index: int, rng: np.random.Generator) -> Proposal:
         """Coarse values of the knobs whose turn it is; another config than those known, as far as chance finds one."""
         taken = self._taken()
-        for candidates in self._in_turn():
+        for candidates in self._in_turn(index):
             for row in candidates.anywhere(_LOOKED_AT, rng):
                 config, params = self._coordinates.draw(row)
                 at = self._coordinates.row(config)
@@ -97,7 +97,7 @@ class SurrogateStrategy:
     def _best(self, index: int, rng: np.random.Generator) -> Proposal:
         worth = self._worth(rng)
         parents, weights = self._parents()
-        for candidates in self._in_turn():
+        for candidates in self._in_turn(index):
             rows = candidates.around(parents, weights, rng)
             scores = worth(rows)
             for near_sd in _REFINEMENTS:
@@ -109,9 +109,13 @@ class SurrogateStrategy:
                 return proposal
         return self._by_chance(index, rng_of(self._seed, index))
 
-    def _in_turn(self) -> Iterator[Candidates]:
-        """What makes candidates of the knobs whose turn it is, and of more and more, should these be used up."""
-        count, home = len(self._known), next((each.row for each in self._known), None)
+    def _in_turn(self, index: int) -> Iterator[Candidates]:
+        """What makes candidates of the knobs whose turn it is, and of more and more, should these be used up.
+
+        Every other proposal stays with those of the first turn: where the later ones bring nothing, the model is
+        indifferent to them, and would change them in each proposal.
+        """
+        count, home = len(self._known) if index % 2 else 0, next((each.row for each in self._known), None)
         for known in sorted({count, *(begin for begin in self._begin.values() if begin > count)}):
             waiting = [place for place, begin in self._begin.items() if begin > known]
             if not waiting:

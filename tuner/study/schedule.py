@@ -14,8 +14,8 @@ AGREEMENT_RATIO: Final = 0.05
 """Successive baselines whose capacities differ by no more end the burn-in."""
 LATENCY_AGREEMENT_RATIO: Final = 0.2
 """The same of their latencies, which scatter more."""
-TURNS: Final[Mapping[int, int]] = MappingProxyType({FIRST: 0, SECOND: 25, LAST: 50})
-"""How many configs are known when `bayesian` begins to change the knobs of each turn."""
+TURNS: Final[Mapping[int, int]] = MappingProxyType({FIRST: 0, SECOND: 30, LAST: 50})
+"""How many configs are known when `bayesian` begins to change the knobs of each turn, in every other proposal."""
 _WALKED: Final = 1_000
 """Grids with no more points are looked through for the baseline."""
 

@@ -25,7 +25,7 @@ class Candidates:
         near_ratio: Share of the changes that stay close to the parent's value.
         near_sd: How close, as a share of the range.
         most_changes: Knobs changed at a time.
-        held: Axes that are not changed, but inherited from the parent, and their positions in what comes from anywhere.
+        held: Axes that are not searched, and where all candidates are on them, whatever their parents have there.
     """
 
     coordinates: Coordinates
@@ -52,13 +52,13 @@ class Candidates:
         mixed = rng.random(len(children)) < self.mixed_ratio
         children = np.where((rng.random(children.shape) < 0.5) & mixed[:, None], others, children)
         self._change(children, rng)
+        self._hold(children)
         return np.concatenate([self.anywhere(far, rng), self.coordinates.allowed(children)])
 
     def anywhere(self, count: int, rng: np.random.Generator) -> Array:
         """Configs of the whole space, but for what is held, shape (count, axes)."""
         drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.coordinates.axes], axis=1)
-        for place, position in self.held.items():
-            drawn[:, place] = position
+        self._hold(drawn)
         return self.coordinates.allowed(drawn)
 
     def nearby(self, rows: Array, copies: int, near_sd: float, rng: np.random.Generator) -> Array:
@@ -87,3 +87,7 @@ class Candidates:
                 near = np.clip(children[:, place] + moves, 0, 1)
                 fresh = np.where(rng.random(len(children)) < self.near_ratio, near, fresh)
             children[:, place] = np.where(changed[:, place], fresh, children[:, place])
+
+    def _hold(self, rows: Array) -> None:
+        for place, position in self.held.items():
+            rows[:, place] = position
