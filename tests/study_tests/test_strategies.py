@@ -349,6 +349,18 @@ def test_few_knobs_are_searched_first_and_the_others_in_their_turn() -> None:
     assert varied(proposals[first:then], SECOND_TURN)
     assert not varied(proposals[:then], LAST_TURN)
     assert varied(proposals[then:], LAST_TURN)
+    # Every other proposal stays with the few.
+    assert not varied(proposals[::2], SECOND_TURN + LAST_TURN)
+
+
+def test_what_waits_stays_as_the_baseline_has_it_whatever_the_best_has() -> None:
+    asked = strategy(Method.BAYESIAN, space=SPACE)
+    asked.tell(baseline(0))
+    best = {"linger.ms": "1", "queue.buffering.max.messages": "500000", "enable.idempotence": "true"}
+    for number, values in enumerate((best, {"linger.ms": "2"}), start=1):
+        asked.tell(trial(number, 200.0 / number, 2.0 * number, config=values))
+    proposals = [asked.ask(index) for index in range(8)]
+    assert not varied([each for each in proposals if each is not None], SECOND_TURN + LAST_TURN)
 
 
 def test_a_knob_that_the_study_names_is_among_the_first() -> None:
