@@ -6,7 +6,7 @@ warm-up that was too short. Everything is done on logarithms, as in `objectives.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, hypot, log, sqrt
+from math import exp, log, sqrt
 from statistics import fmean, variance
 from typing import Final, Self
 
@@ -67,14 +67,6 @@ class Range:
     def at_best(self, direction: Direction) -> float:
         """The better end."""
         return self.high if direction is Direction.MAXIMIZE else self.low
-
-    def with_noise(self, noise_log: float) -> "Range":
-        """With a further reason to be off by so much, independent of the first."""
-        if not noise_log:
-            return self
-        middle, half = log(self.low * self.high) / 2, log(self.high / self.low) / 2
-        wider = hypot(half, noise_log)
-        return Range(exp(middle - wider), exp(middle + wider))
 
 
 @dataclass(frozen=True, slots=True)

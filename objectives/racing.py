@@ -4,9 +4,7 @@ Asked is what the trial would show if it ran to its end. What makes one trial of
 first seconds as it is in the whole: more of the same trial does not average it out. So what racing has to foretell is
 only the rest of a phase (`objectives.forecast`).
 
-A trial is over when, with that doubt, some trial of the front is better in everything, or a constraint is broken. By
-`BENEFIT_RATIO` standard deviations of what trials of one config differ by it may even be better than it seems: the
-front's values are the luckiest of many, and noise alone must not keep a config from a second look.
+A trial is over when, with that doubt, some trial of the front is better in everything, or a constraint is broken.
 
 A paced phase alone ends when its latency hardly matters any more: the throughput that would make up for it was not seen
 in more than `RARE_RATIO` of the trials so far. Should it come after all, and the trial stand on the front, its paced
@@ -29,9 +27,7 @@ from objectives.scoring import Constraint, Objective, score
 MIN_WINDOWS: Final = 2
 """Measured windows that are seen in any case."""
 RARE_RATIO: Final = 2 / 5
-"""What fewer trials than this have shown so far is not reckoned with."""
-BENEFIT_RATIO: Final = 0.25
-"""Of the noise from trial to trial: by so much a trial may be better than it seems. docs/trust.md has other values."""
+"""What fewer trials than this have shown so far is not reckoned with. docs/trust.md has other values."""
 _FEW: Final = 8
 """Fewer trials than this say nothing of what is rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)
@@ -62,7 +58,6 @@ class Race:
         others: Values of trials so far that have them all. Shape of each: (objectives,).
         constraints: Each with the baseline's value, or None.
         forecasts: By metric, of those that can be followed.
-        noise_log: By metric, standard deviation of what trials of one config differ by; 0 where it is left out.
     """
 
     objectives: tuple[Objective, ...]
@@ -70,7 +65,6 @@ class Race:
     others: tuple[tuple[float, ...], ...]
     constraints: tuple[tuple[Constraint, float | None], ...]
     forecasts: Mapping[str, Forecast]
-    noise_log: Mapping[str, float]
 
     def judge(self, ranges: Mapping[str, Range], *, last: bool) -> Stop | None:
         """Whether to end the phase that runs; None is to go on.
@@ -79,13 +73,11 @@ class Race:
             ranges: By metric, of this phase and of those before it.
             last: Whether it is the trial's last phase.
         """
-        benefit = {name: BENEFIT_RATIO * self.noise_log.get(name, 0.0) for name in ranges}
-        in_doubt = {name: each.with_noise(benefit[name]) for name, each in ranges.items()}
-        broken = self._broken(in_doubt)
+        broken = self._broken(ranges)
         if broken is not None:
             return Stop(broken, ends_trial=True)
         if last:
-            return self._lost(in_doubt)
+            return self._lost(ranges)
         return self._hardly_matters(ranges) if self._may_be_short else None
 
     def may_lead(self, metrics: Mapping[str, float]) -> bool:

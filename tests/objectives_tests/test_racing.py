@@ -35,10 +35,8 @@ def race(
     objectives: tuple[Objective, ...] = (CAPACITY, P99),
     others: Sequence[tuple[float, ...]] = (),
     constraints: Sequence[tuple[Constraint, float | None]] = (),
-    noise_log: float = 0.0,
 ) -> Race:
-    noise = dict.fromkeys(OUTCOME_METRICS, noise_log)
-    return Race(objectives, rivals, tuple(others), tuple(constraints), {}, noise)
+    return Race(objectives, rivals, tuple(others), tuple(constraints), {})
 
 
 # Windows.
@@ -174,21 +172,6 @@ def test_it_goes_on_as_long_as_it_might_not_be_beaten() -> None:
     assert race().judge({**lost, "latency_p99_ms": Range(1.9, 8)}, last=True) is None
 
 
-def test_a_trial_is_only_beaten_by_more_than_trials_of_one_config_differ_by() -> None:
-    """Or else noise alone would keep it from ever being looked at again."""
-    near, far = sure(mb_per_s=99, latency_p99_ms=4), sure(mb_per_s=98, latency_p99_ms=4)
-    assert race().judge(near, last=True) is not None
-    assert race(noise_log=NOISE).judge(near, last=True) is None
-    assert race(noise_log=NOISE).judge(far, last=True) is not None
-
-
-def test_doubts_that_are_independent_add_up_in_squares() -> None:
-    wider = Range(100 * exp(-0.03), 100 * exp(0.03)).with_noise(0.04)
-    assert (wider.low, wider.high) == pytest.approx((100 * exp(-0.05), 100 * exp(0.05)))
-    same = Range(90.0, 110.0).with_noise(0.0)
-    assert (same.low, same.high) == pytest.approx((90.0, 110.0))
-
-
 def test_a_single_objective_is_raced_against_the_best() -> None:
     alone = race({4: (200.0,)}, objectives=(CAPACITY,))
     assert alone.judge(sure(mb_per_s=199), last=True) is not None
@@ -316,7 +299,7 @@ def outcome_of(
         for value, luck in zip(truth, of_trial, strict=True)
     ]
     capacity, p99 = (exp(float(np.log(course).mean())) for course in courses)
-    asked = race(rivals, noise_log=NOISE)
+    asked = race(rivals)
     for count in range(MIN_WINDOWS, WINDOWS):
         seen = learnt["mb_per_s"].range(courses[0][:count])
         assert seen is not None

@@ -12,7 +12,6 @@ from typing import Final
 from objectives.forecast import Forecast, Range, window_value
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import MIN_WINDOWS, Race, Stop, followed
-from objectives.repeats import Noise
 from runners.measurement import Measurement, Phase, Window
 from runners.phases import Phases
 from runners.runner import Answer, Runner, Watch, go_on
@@ -164,7 +163,6 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
         ]
         for name in metrics
     }
-    repeats = {name: [trial.metrics[name] for trial in record.baselines if name in trial.metrics] for name in metrics}
     others = [(trial.number, trial.objectives) for trial in record.searched[-_MOST_OTHERS:]]
     return Race(
         objectives=spec.objectives,
@@ -175,7 +173,6 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
         others=tuple(record.at_time_of(number, other, known) for other, values in others if (known := _known(values))),
         constraints=tuple((each, record.baseline_metrics.get(each.metric)) for each in spec.constraints),
         forecasts={name: Forecast.of(ended[name], windows[OUTCOME_METRICS[name].paced]) for name in metrics},
-        noise_log={name: Noise.of([repeats[name]]).sd_log for name in metrics},
     )
 
 
