@@ -8,14 +8,18 @@ import contextlib
 import shutil
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests.postgres_server import USER, PostgresServer
 from tests.storage_tests.shared import opened, storage_of
 from tests.study_tests.trials import trial
-from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION
+from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
+from tuner.storage.postgres_schema import migrate as postgres_migrate
 from tuner.storage.sqlite import MIGRATIONS as SQLITE_MIGRATIONS
 from tuner.storage.sqlite import SqliteStore, migrate
 from tuner.study.errors import RecordDamaged, StorageUnreachable
@@ -146,6 +150,40 @@ def test_hosts_that_make_the_tables_at_once_make_them_once(database: str, tmp_pa
         thread.join(60)
     assert wrong == []
     assert sorted(storage_of(database).names(tmp_path)) == [f"n{number}" for number in range(6)]
+
+
+class Overtaken:
+    """A connection before whose second statement somebody else makes the tables."""
+
+    def __init__(self, db: Any, overtake: Callable[[], None]) -> None:
+        self._db, self._overtake, self._asked = db, overtake, 0
+
+    def execute(self, *asked: Any) -> Any:
+        self._asked += 1
+        if self._asked == 2:
+            self._overtake()
+        return self._db.execute(*asked)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+
+def test_tables_that_another_host_makes_meanwhile_are_ours(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as ours, psycopg.connect(database, autocommit=True) as theirs:
+        overtaken: Any = Overtaken(ours, lambda: postgres_migrate(theirs, "there"))
+        postgres_migrate(overtaken, "here")
+        assert version_of(ours, "here") == version_of(theirs, "there") == SCHEMA_VERSION
+
+
+def test_tables_that_another_process_makes_meanwhile_are_ours(tmp_path: Path) -> None:
+    path = tmp_path / "results.db"
+    with (
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as ours,
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as theirs,
+    ):
+        overtaken: Any = Overtaken(ours, lambda: migrate(theirs, path))
+        migrate(overtaken, path)
+        assert ours.execute("PRAGMA user_version").fetchone() == (len(SQLITE_MIGRATIONS),)
 
 
 def test_tables_of_a_newer_release_are_refused_with_what_to_do(

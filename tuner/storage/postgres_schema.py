@@ -116,9 +116,10 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
     Raises:
         RecordDamaged: A newer release made them, or another program.
     """
+    # In this order: another host may make all tables between the two, and these are ours then.
+    others = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchone()
     row = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchone()
     if row is None or not row[0]:
-        others = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchone()
         if others is not None and others[0]:
             raise RecordDamaged(
                 f"the schema {SCHEMA} at {where} must be ours or empty, but another program's tables are in it"

@@ -182,13 +182,15 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
+    # In this order: another process may make the tables between the two, and these are ours then.
+    has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if not 0 <= version <= newest:
         raise RecordDamaged(
             f"{path} must have version {newest} or older, but has {version}: a newer release wrote it; "
             "upgrade kafka-tuner"
         )
-    if version == 0 and db.execute("SELECT 1 FROM sqlite_master").fetchone():
+    if version == 0 and has_tables:
         raise RecordDamaged(f"{path} must be a SQLite file of ours, but another program's tables are in it")
     return version
 
