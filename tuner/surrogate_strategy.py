@@ -115,7 +115,7 @@ class SurrogateStrategy:
         Every other proposal stays with those of the first turn: where the later ones bring nothing, the model is
         indifferent to them, and would change them in each proposal.
         """
-        count, home = len(self._known) if index % 2 else 0, next((each.row for each in self._known), None)
+        count, home = len(self._known) if index % 2 else 0, self._known.home
         for known in sorted({count, *(begin for begin in self._begin.values() if begin > count)}):
             waiting = [place for place, begin in self._begin.items() if begin > known]
             if not waiting:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from tests.postgres_server import USER, PostgresServer
@@ -169,6 +168,8 @@ class Overtaken:
 
 
 def test_tables_that_another_host_makes_meanwhile_are_ours(database: str) -> None:
+    import psycopg
+
     with psycopg.connect(database, autocommit=True) as ours, psycopg.connect(database, autocommit=True) as theirs:
         overtaken: Any = Overtaken(ours, lambda: postgres_migrate(theirs, "there"))
         postgres_migrate(overtaken, "here")

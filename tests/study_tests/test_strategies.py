@@ -363,6 +363,18 @@ def test_what_waits_stays_as_the_baseline_has_it_whatever_the_best_has() -> None
     assert not varied([each for each in proposals if each is not None], SECOND_TURN + LAST_TURN)
 
 
+def test_what_waits_stays_there_when_the_baseline_itself_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, count in (("MOST_CONFIGS", 6), ("_KEPT_CONFIGS", 4), ("_BEST_CONFIGS", 2)):
+        monkeypatch.setattr(known, name, count)
+    asked = strategy(Method.BAYESIAN, space=SPACE)
+    asked.tell(baseline(0))
+    for number in range(1, 9):
+        values = {"linger.ms": str(number), "queue.buffering.max.messages": "500000", "enable.idempotence": "true"}
+        asked.tell(trial(number, 200.0 + number, 2.0, config=values))
+    proposals = [asked.ask(index) for index in range(4)]
+    assert not varied([each for each in proposals if each is not None], SECOND_TURN + LAST_TURN)
+
+
 def test_a_knob_that_the_study_names_is_among_the_first() -> None:
     named = {"queue.buffering.max.messages": KnobChange(low=10_000), "compression.level": KnobChange(steps=3)}
     space = SearchSpace.of(1_000, DEFAULTS, changes=named)

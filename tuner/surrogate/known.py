@@ -53,6 +53,8 @@ class Known:
         self._baselines: list[list[float]] = [[] for _ in objectives]
         self.measured: set[bytes] = set()
         """Keys of everything told, forgotten or not."""
+        self.home: Array | None = None
+        """The baseline's coordinates; of the first config told where the baseline lies outside of the space."""
 
     def __len__(self) -> int:
         return len(self._configs)
@@ -72,6 +74,8 @@ class Known:
                     baselines.append(value)
         if row is None:
             return
+        if self.home is None or trial.kind is Kind.BASELINE:
+            self.home = row
         key = key_of(row)
         self.measured.add(key)
         config = self._configs.setdefault(key, Config(row, [[] for _ in self._signs], {}))
