@@ -23,8 +23,8 @@ from runners.leased import owned_topic
 from runners.librdkafka.bench import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import Session, open_session
-from tuner.target import Target
+from tuner.course.open_target import Session, open_session
+from tuner.model.target import Target
 
 CONFIG = {
     "acks": "1",

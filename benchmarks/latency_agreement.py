@@ -9,8 +9,8 @@ import sys
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import open_session
-from tuner.target import Target
+from tuner.course.open_target import open_session
+from tuner.model.target import Target
 
 # A load that the broker holds: with a queue that fills and empties, the two sides would average over different records.
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))

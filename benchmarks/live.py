@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from objectives.ratios import Ratio
-from tuner.study.errors import NoFeasibleConfig, StudyNotFound
-from tuner.study.goals import goal_metrics
-from tuner.study.home import find_study
-from tuner.study.recommendation import Recommendation, recommend
-from tuner.study.results import StudyResults, load_results
-from tuner.study.spec import Goal
+from tuner.model.errors import NoFeasibleConfig, StudyNotFound
+from tuner.model.goals import goal_metrics
+from tuner.model.spec import Goal
+from tuner.results.recommendation import Recommendation, recommend
+from tuner.results.study_results import StudyResults, load_results
+from tuner.storage.home import find_study
 
 GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
 INSIDE = 0.9

@@ -27,9 +27,9 @@ from runners.isolated import Kept, end_kept
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import Session, open_session
-from tuner.study.schedule import burnt_in
-from tuner.target import Target
+from tuner.course.open_target import Session, open_session
+from tuner.model.target import Target
+from tuner.search.schedule import burnt_in
 
 LINGER_MS = ("0", "0.1", "0.5", "2", "5", "20", "100")
 BATCH_BYTES = ("16384", "131072", "1000000")

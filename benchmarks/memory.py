@@ -13,8 +13,8 @@ from runners.measurement import Window
 from runners.runner import Answer
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import open_session
-from tuner.target import Target
+from tuner.course.open_target import open_session
+from tuner.model.target import Target
 
 MAX_GROWTH_BYTES = 5_000_000
 

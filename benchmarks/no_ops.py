@@ -16,10 +16,10 @@ from runners.workload import RecordSizes
 from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import KNOBS
 from tests.campaign_tests.quiet import Quiet
-from tuner.study.recommendation import recommend
-from tuner.study.run import run_study
-from tuner.study.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.study.trial import CONFIRMING_KINDS
+from tuner.course.run import run_study
+from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import CONFIRMING_KINDS
+from tuner.results.recommendation import recommend
 
 SEARCHED = "batch.num.messages"
 NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")

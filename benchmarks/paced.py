@@ -9,8 +9,8 @@ import sys
 
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.session import open_session
-from tuner.target import Target
+from tuner.course.open_target import open_session
+from tuner.model.target import Target
 
 MAX_DELAY_P99_MS = 2.0
 MAX_RATE_ERROR_RATIO = 0.005

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 
+from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
 from objectives.repeats import t_quantile
 from objectives.scoring import Constraint
 from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, REMOTE
-from runners.simulated.truth import Truth
 from runners.workload import RecordSizes
-from tuner.study.results import SizeResults
-from tuner.study.run import run_study
-from tuner.study.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.study.trial import Kind, Trial
-from tuner.study.trial_loop import Standing
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import Kind, Trial
+from tuner.results.study_results import SizeResults
 
 CLUSTERS = {cluster.name: cluster for cluster in (EMBEDDED, REMOTE, JAVA_LAPTOP)}
 SAVED_RATIO = 0.3

@@ -7,14 +7,14 @@ from typing import Any, Final
 import numpy as np
 import optuna
 
-from benchmarks.sampler_problems import Problem
+from benchmarks.problems.searched import Problem
 from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
-from tuner.optuna_strategy import OptunaStrategy
-from tuner.strategy import Proposal, Strategy, rng_of
-from tuner.study.spec import Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.study.strategies import strategy_of
-from tuner.study.trial import Trial
+from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import Trial
+from tuner.search.optuna_strategy import OptunaStrategy
+from tuner.search.strategies import strategy_of
+from tuner.search.strategy import Proposal, Strategy, rng_of
 
 OBJECTIVES: Final = StudySpec("samplers", WorkloadSpec((RecordSizes.fixed(1_000),))).objectives
 """Throughput and p99, a study's default."""

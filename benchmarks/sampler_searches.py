@@ -8,16 +8,16 @@ from functools import lru_cache
 
 import numpy as np
 
+from benchmarks.problems.searched import DEFAULTS, Problem, Volume, before, problem_of
 from benchmarks.sampler_entries import ENTRIES, OBJECTIVES, Entry
-from benchmarks.sampler_problems import DEFAULTS, Problem, Volume, before, problem_of
 from objectives.scoring import score
 from runners.workload import RecordSizes
-from tuner.strategy import Proposal
-from tuner.study.schedule import next_kind
-from tuner.study.seeds import seeds_of
-from tuner.study.size_record import SizeRecord
-from tuner.study.spec import SearchSpec, StudySpec, WorkloadSpec
-from tuner.study.trial import Kind, State, Trial, guarantee_of
+from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.results.size_record import SizeRecord
+from tuner.search.schedule import next_kind
+from tuner.search.seeds import seeds_of
+from tuner.search.strategy import Proposal
 
 BEFORE_TRIALS = 40
 """Of the record size that is searched before."""

@@ -23,8 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from benchmarks.problems.searched import Problem, Volume, problem_of
 from benchmarks.sampler_entries import ENTRIES
-from benchmarks.sampler_problems import Problem, Volume, problem_of
 from benchmarks.sampler_searches import Course, ask_costs_s, course
 from benchmarks.sampler_tables import load, missed, save, tables
 from search_spaces.producer_config import ProducerConfig

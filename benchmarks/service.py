@@ -29,11 +29,11 @@ import numpy as np
 import psutil
 
 from search_spaces.producer_config import ProducerConfig
+from tuner.confirmation.history import CONFIRMING
+from tuner.confirmation.plan import Choice
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind, State, Trial, guarantee_of
 from tuner.storage.sqlite import SqliteStore
-from tuner.study.confirm_plan import Choice
-from tuner.study.sessions import CONFIRMING
-from tuner.study.spec import Goal
-from tuner.study.trial import Kind, State, Trial, guarantee_of
 
 P99_MS = 100.0
 GROWTH_MB = 20.0

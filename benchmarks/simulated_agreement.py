@@ -3,7 +3,7 @@
 python -m benchmarks.simulated_agreement [--table FILE]... [--cluster NAME] [--points]
 
 Always compared are the thesis's tables 14 to 22, with the preset for its Java client, and the grid that we measured on
-an embedded broker, with the preset for that. A table of your own (a CSV as `runners.simulated.table` describes it) is
+an embedded broker, with the preset for that. A table of your own (a CSV as `benchmarks.problems.table` describes it) is
 compared with the embedded broker's preset, or the one named. Printed is
 Spearman's rank correlation, over all configs and as the mean within record sizes; the goal is 0.7 for each objective.
 """
@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from runners.simulated.agreement import Agreement, agreements
+from benchmarks.problems.agreement import Agreement, agreements
+from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
 from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, PRESETS, SimulatedCluster
-from runners.simulated.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
 
 GOAL: Final = 0.7
 OBJECTIVES: Final = ("mb_per_s", "latency_p99_ms", "saturated_latency_mean_ms")

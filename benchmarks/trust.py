@@ -21,16 +21,15 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.planted import Planted
+from benchmarks.problems.truth import Truth
 from objectives.scoring import Objective
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from runners.simulated.truth import Truth
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tests.campaign_tests.quiet import Quiet
-from tuner.study.recommendation import recommend
-from tuner.study.run import run_study
-from tuner.study.spec import (
+from tuner.course.run import run_study
+from tuner.model.spec import (
     ConfirmSpec,
     Executor,
     Goal,
@@ -40,7 +39,8 @@ from tuner.study.spec import (
     StudySpec,
     WorkloadSpec,
 )
-from tuner.study.trial import CONFIRMING_KINDS
+from tuner.model.trial import CONFIRMING_KINDS
+from tuner.results.recommendation import recommend
 
 RECORD_BYTES = 1000
 GAIN = 1.2

@@ -5,8 +5,8 @@ python examples/sweep_linger.py
 
 from runners.workload import RecordSizes, Workload
 from search_spaces import ProducerConfig
-from tuner.session import open_session
-from tuner.target import Target
+from tuner.course.open_target import open_session
+from tuner.model.target import Target
 
 
 def main() -> None:

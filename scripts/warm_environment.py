@@ -24,7 +24,7 @@ _NO_FEASIBLE_CONFIG: Final = 5
 """A busy machine may end so short a study without a config that holds its rate: the tool works nevertheless."""
 _SERVERS: Final = (
     "tuner.client",
-    "tuner.service.server",
+    "tuner.service.http.server",
     "tuner.storage.postgres",
     "mlflow.cli",
     "mlflow.server.fastapi_app",

@@ -1,7 +1,7 @@
-"""Clusters that are computed or replayed, never measured: for tests, rehearsals and the comparison of samplers.
+"""Clusters that are computed and never measured: for rehearsals of a study, for tests and for comparing samplers.
 
-`SimulatedRunner` computes a measurement with `model`, `truth` says what it would be without noise, `front` which
-configs are best of all, and `table` replays numbers that somebody measured.
+`SimulatedRunner` computes a measurement with `model`. Problems whose best configs are known are in
+`benchmarks/problems`.
 """
 
 from runners.simulated.runner import SimulatedRunner

@@ -85,7 +85,7 @@ EMBEDDED: Final = SimulatedCluster("embedded")
 """A librdkafka producer and one broker on the same two cores.
 
 Source of its constants: fitted, by eye and by chance steps, to our own grid of 168 configs of 1 kB records
-(`runners.simulated.table.embedded_grid`); so agreement with that grid says that the model's form can follow it. Its
+(`benchmarks.problems.table.embedded_grid`); so agreement with that grid says that the model's form can follow it. Its
 two cores do the work of `client_cores` together: a second request under way gained next to nothing there.
 """
 

@@ -25,7 +25,7 @@ class SimulatedRunner:
     Noise is of two kinds, as in reality: one draw per run, which no longer look at that run averages out, and one per
     window, which it does. A run's draws follow from the config and the whole workload, its seed included: who wants to
     see a config again with other noise changes the seed. By convention a workload's seed counts the trials (see
-    `tuner.study.seats`), and `drift` goes by it.
+    `tuner.course.targets`), and `drift` goes by it.
 
     Attributes:
         noise_ratio: Standard deviation from run to run, relative to the model's value (of its logarithm, to be exact).

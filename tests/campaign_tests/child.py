@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaign_tests.studies import Steady, Told
-from tuner.study.run import run_study
-from tuner.study.spec import StudySpec
-from tuner.study.trial import Trial
-from tuner.study.trial_loop import Standing
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.spec import StudySpec
+from tuner.model.trial import Trial
 
 
 class Telling(Told):

@@ -1,8 +1,8 @@
 """A `Show` that says nothing."""
 
 from runners.measurement import Window
-from tuner.study.trial import Trial
-from tuner.study.trial_loop import Standing
+from tuner.course.trial_loop import Standing
+from tuner.model.trial import Trial
 
 
 class Quiet:

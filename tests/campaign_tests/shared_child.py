@@ -15,9 +15,9 @@ from typing import Any, Self
 from tests.campaign_tests.child import Telling, tell
 from tests.campaign_tests.studies import Steady
 from tests.storage_tests.shared import storage_of
-from tuner.study.errors import StudyError
-from tuner.study.run import run_study
-from tuner.study.spec import StudySpec
+from tuner.course.run import run_study
+from tuner.model.errors import StudyError
+from tuner.model.spec import StudySpec
 
 
 def main(url: str, folder: str, spec_file: str, step_s: str, lease_s: str) -> None:

@@ -11,7 +11,8 @@ from runners.runner import Answer, Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.study.spec import (
+from tuner.course.trial_loop import Standing
+from tuner.model.spec import (
     ConfirmSpec,
     Executor,
     Goal,
@@ -22,10 +23,9 @@ from tuner.study.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
-from tuner.study.store import SqliteStore
-from tuner.study.trial import Kind, Trial
-from tuner.study.trial_loop import Standing
-from tuner.target import Target
+from tuner.model.target import Target
+from tuner.model.trial import Kind, Trial
+from tuner.storage.sqlite import SqliteStore
 
 BASELINE: Final = ProducerConfig.parse({})
 THROUGHPUT: Final = (Objective("mb_per_s"),)

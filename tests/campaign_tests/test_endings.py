@@ -13,14 +13,14 @@ from search_spaces.errors import ConfigError
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.campaign_tests.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
-from tuner.exit_codes import ExitCode, exit_code_of
-from tuner.study.errors import StudyChanged, TooManyFailures
-from tuner.study.results import load_results
-from tuner.study.run import run_study
-from tuner.study.spec import SafetySpec
-from tuner.study.store import read_progress
-from tuner.study.trial import Kind, State, Trial
-from tuner.study.trial_loop import Standing
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.errors import StudyChanged, TooManyFailures
+from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.spec import SafetySpec
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.study_results import load_results
+from tuner.storage.files import read_progress
 
 
 @dataclass(slots=True)

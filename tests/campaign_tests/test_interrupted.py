@@ -13,11 +13,11 @@ from runners.clusters.processes import records
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
 from tests.campaign_tests.studies import of_kind, on_record, simulated_study
+from tests.cli_tests.command import arguments, tuner
 from tests.clusters_tests.waiting import eventually
-from tests.tuner_tests.command import arguments, tuner
-from tuner.study.results import load_results
-from tuner.study.store import read_progress
-from tuner.study.trial import Kind, Trial
+from tuner.model.trial import Kind, Trial
+from tuner.results.study_results import load_results
+from tuner.storage.files import read_progress
 
 STUDY = """\
 study: night

@@ -15,12 +15,12 @@ import pytest
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.child import running_study, told
 from tests.campaign_tests.studies import THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
-from tuner.study.bench import PACED, SATURATED
-from tuner.study.run import run_study
-from tuner.study.spec import Method, StudySpec
-from tuner.study.store import SqliteStore
-from tuner.study.trial import Kind, Trial
-from tuner.study.trial_loop import Standing
+from tuner.course.bench import PACED, SATURATED
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.spec import Method, StudySpec
+from tuner.model.trial import Kind, Trial
+from tuner.storage.sqlite import SqliteStore
 
 KILLS = 25 if LONG_CAMPAIGN else 6
 TRIALS = 30 if LONG_CAMPAIGN else 12

@@ -11,8 +11,8 @@ import psutil
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.studies import on_record
 from tests.service_tests.serving import Serving, eventually, of_studies, serving, state_of, study_file
-from tuner.study.errors import StudyError
-from tuner.study.results import load_results
+from tuner.model.errors import StudyError
+from tuner.results.study_results import load_results
 
 KILLS = 30 if LONG_CAMPAIGN else 6
 STUDIES = 3
@@ -92,6 +92,6 @@ def _of(what: str, served: Serving) -> psutil.Process | None:
             words = process.cmdline()
         except psutil.Error:
             continue
-        if ("tuner.service.reader" in words) == (what == "reader") and "-m" in words:
+        if ("tuner.service.cache.reader" in words) == (what == "reader") and "-m" in words:
             return process
     return None

@@ -26,11 +26,11 @@ from tests.service_tests.serving import Serving, at_work, eventually, serving, s
 from tests.storage_tests.shared import storage_of
 from tests.tracking_tests.server import kill as kill_mlflow
 from tests.tracking_tests.server import server as mlflow_server
+from tuner.model.errors import StudyError
+from tuner.model.spec import TrackingSpec
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.study_results import load_results
 from tuner.storage.protocols import Storage
-from tuner.study.errors import StudyError
-from tuner.study.results import load_results
-from tuner.study.spec import TrackingSpec
-from tuner.study.trial import Kind, State, Trial
 from tuner.tracking import Place, sync
 from tuner.tracking.client import connect
 

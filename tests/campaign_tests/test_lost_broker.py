@@ -13,11 +13,11 @@ from runners.measurement import Phase, Window
 from tests.campaign_tests.brokers import MortalBroker
 from tests.campaign_tests.studies import Told, of_kind, on_record, real_study
 from tests.clusters_tests.waiting import PATIENCE_S, eventually
-from tuner.exit_codes import ExitCode, exit_code_of
-from tuner.study.run import run_study
-from tuner.study.store import read_progress
-from tuner.study.trial import Kind, State
-from tuner.study.trial_loop import Standing
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.trial import Kind, State
+from tuner.storage.files import read_progress
 
 pytestmark = pytest.mark.broker
 

@@ -10,9 +10,9 @@ import pytest
 from runners.places import cache_root
 from tests.campaign_tests.studies import THROUGHPUT, Told, of_kind, on_record, simulated_study
 from tests.runners_tests.pool_runners import Dying
-from tuner.study.run import run_study
-from tuner.study.spec import Executor
-from tuner.study.trial import Kind, State
+from tuner.course.run import run_study
+from tuner.model.spec import Executor
+from tuner.model.trial import Kind, State
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from runners.clusters.ports import free_ports
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tests.campaign_tests.quiet import Quiet
-from tests.tuner_tests.command import arguments
-from tuner.study.results import StudyResults
-from tuner.study.run import run_study
-from tuner.study.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tests.cli_tests.command import arguments
+from tuner.course.run import run_study
+from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.results.study_results import StudyResults
 from tuner.tracking import Mirror
 
 _BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -13,11 +13,11 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.campaign_tests.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
 from tests.clusters_tests.waiting import eventually
-from tuner.study.run import run_study
-from tuner.study.spec import Method, StudySpec
-from tuner.study.trial import Kind, State, Trial
-from tuner.study.trial_loop import Standing
-from tuner.target import Target
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.spec import Method, StudySpec
+from tuner.model.target import Target
+from tuner.model.trial import Kind, State, Trial
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report_tests.studies import write_study
+from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, ended, serving, study_file
 
 _BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -7,10 +7,10 @@ import pytest
 from runners.clusters.cluster import RunningCluster
 from runners.workload import RecordSizes
 from tests.campaign_tests.quiet import Quiet
-from tuner.study.run import run_study
-from tuner.study.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
-from tuner.study.store import SqliteStore
-from tuner.target import Target
+from tuner.course.run import run_study
+from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.target import Target
+from tuner.storage.sqlite import SqliteStore
 
 
 @pytest.mark.broker

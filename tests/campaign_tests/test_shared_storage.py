@@ -16,11 +16,11 @@ from tests.campaign_tests.studies import Steady, Told, simulated_study
 from tests.campaign_tests.test_killed_driver import confirmed, searched
 from tests.postgres_server import PASSWORD, PostgresServer, served
 from tests.storage_tests.shared import storage_of
-from tuner.study.bench import PACED, SATURATED
-from tuner.study.results import load_results
-from tuner.study.run import run_study
-from tuner.study.spec import StudySpec
-from tuner.study.trial import Trial
+from tuner.course.bench import PACED, SATURATED
+from tuner.course.run import run_study
+from tuner.model.spec import StudySpec
+from tuner.model.trial import Trial
+from tuner.results.study_results import load_results
 
 KILLS = 25 if LONG_CAMPAIGN else 6
 TRIALS = 40 if LONG_CAMPAIGN else 16

@@ -12,8 +12,8 @@ from runners.clusters.contact import Contact
 from runners.clusters.open_broker import Address, open_broker, wait_while_running
 from runners.clusters.ports import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
+from tests.cli_tests.command import arguments, tuner
 from tests.clusters_tests.waiting import eventually
-from tests.tuner_tests.command import arguments, tuner
 
 pytestmark = pytest.mark.campaign
 

@@ -13,8 +13,8 @@ from runners.clusters.existing import ExistingCluster
 from runners.clusters.ports import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import TargetError
+from tests.cli_tests.command import arguments
 from tests.container_tests.engine import OWN_IMAGE
-from tests.tuner_tests.command import arguments
 
 pytestmark = [pytest.mark.docker, pytest.mark.campaign]
 

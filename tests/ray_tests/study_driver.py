@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from runners.measurement import Window
-from tuner.study.run import run_study
-from tuner.study.trial import Trial
-from tuner.study.trial_loop import Standing
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.trial import Trial
 from tuner.study_file import load_study
 
 

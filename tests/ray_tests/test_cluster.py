@@ -14,8 +14,8 @@ from runners.clusters.topic_admin import TopicAdmin
 from tests.campaign_tests.studies import of_kind, on_record
 from tests.ray_tests.nodes import Nodes, running_nodes
 from tests.runners_tests.mock_cluster import running_mock_cluster
+from tuner.model.trial import Kind, State
 from tuner.storage.sqlite import SqliteStore
-from tuner.study.trial import Kind, State
 
 pytestmark = pytest.mark.campaign
 

@@ -9,6 +9,8 @@ from uuid import uuid4
 
 import pytest
 
+from benchmarks.problems.table import MeasuredTable
+from benchmarks.problems.table_runner import TableRunner
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
@@ -18,8 +20,6 @@ from runners.librdkafka.bench import LibrdkafkaRunner, Limits
 from runners.producers import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from runners.simulated.table import MeasuredTable
-from runners.simulated.table_runner import TableRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig

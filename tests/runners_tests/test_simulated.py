@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
+from benchmarks.problems.truth import Truth
 from objectives.outcome import metrics_of
 from runners.errors import BrokerLost, DeliveryFailed, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
@@ -15,7 +16,6 @@ from runners.simulated import SimulatedRunner
 from runners.simulated.cluster import REMOTE
 from runners.simulated.drift import Drift
 from runners.simulated.failures import Failure, Mishap, Weakness
-from runners.simulated.truth import Truth
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from runners.clusters.secured import Identity
+from tests.security_tests.secured_broker import Identity
 
 _DAY = datetime.timedelta(days=1)
 

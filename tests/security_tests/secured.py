@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.secured import Identity, SecuredCluster, SecuredListener
 from search_spaces.properties_file import format_properties
 from tests.security_tests.certificates import Authority
+from tests.security_tests.secured_broker import Identity, SecuredCluster, SecuredListener
 
 USER: Final = "tuner"
 PASSWORD: Final = "Gr4nted-t0-tests=only;"

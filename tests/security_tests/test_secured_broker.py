@@ -12,6 +12,7 @@ from runners.clusters.processes import records
 from runners.clusters.topics import RECORD_KIND, OwnedTopics
 from runners.errors import TargetRefused
 from search_spaces.connection import ConnectionConfig
+from tests.cli_tests.command import tuner
 from tests.security_tests.acls import (
     LIKE,
     OURS,
@@ -25,7 +26,6 @@ from tests.security_tests.acls import (
     without,
 )
 from tests.security_tests.secured import PASSWORD, TOPIC, USER, Secured, principal, write_client
-from tests.tuner_tests.command import tuner
 
 pytestmark = [pytest.mark.broker, pytest.mark.campaign]
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import pytest
 
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
-from tuner.service.job import ACTIVE, Job, JobState, Submission
-from tuner.service.queue import JobQueue
+from tuner.service.queue.job import ACTIVE, Job, JobState, Submission
+from tuner.service.queue.protocol import JobQueue
 
 Open = Callable[[], JobQueue]
 """Opens the same queue once more; all are closed after the test."""

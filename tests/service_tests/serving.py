@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from tests.tuner_tests.command import arguments
+from tests.cli_tests.command import arguments
 from tuner.client import Client, ServiceFault
 
 START_S = 60.0

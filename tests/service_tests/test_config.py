@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tuner.model.spec import Executor
 from tuner.service.config_file import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError
-from tuner.service.submission import spec_of, submission_of, text_of_json
-from tuner.service.tokens import PREFIX, Role, TokenFile
-from tuner.study.spec import Executor
+from tuner.service.http.submission import spec_of, submission_of, text_of_json
+from tuner.service.http.tokens import PREFIX, Role, TokenFile
 from tuner.study_file import StudyFileError
 
 FILE = """\

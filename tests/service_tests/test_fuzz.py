@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.report_tests.studies import write_study
+from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, eventually, serving
 
 # In short, `test_schemathesis` has the like.

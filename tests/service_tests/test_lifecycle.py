@@ -17,7 +17,7 @@ from tests.service_tests.serving import (
     state_of,
     study_file,
 )
-from tuner.study.results import load_results
+from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.report_tests.studies import study
-from tuner.report.status import status_of
-from tuner.service.pages import study_page
+from tests.present_tests.studies import study
+from tuner.present.report.status import status_of
+from tuner.service.http.pages import study_page
 
 
 def page(folder: Path, **options: Any) -> str:

@@ -9,11 +9,11 @@ import pytest
 from tests.postgres_server import PostgresServer
 from tests.service_tests.queue_contract import LONG_S, JobQueueContract, Open, claimed, submission
 from tests.storage_tests.cutting_proxy import CuttingProxy
-from tuner.service.job import JobState
-from tuner.service.opening import open_queue
-from tuner.service.pg_queue import PostgresQueue
-from tuner.service.queue import JobQueue
-from tuner.service.sqlite_queue import SqliteQueue
+from tuner.service.queue.job import JobState
+from tuner.service.queue.opening import open_queue
+from tuner.service.queue.pg_queue import PostgresQueue
+from tuner.service.queue.protocol import JobQueue
+from tuner.service.queue.sqlite_queue import SqliteQueue
 from tuner.storage.chosen import STORAGE_VARIABLE
 from tuner.storage.url import StorageUrl
 

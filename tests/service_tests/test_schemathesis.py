@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from tests.campaign_form import LONG_CAMPAIGN
-from tests.report_tests.studies import write_study
+from tests.cli_tests.command import tuner
+from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, eventually, serving
-from tests.tuner_tests.command import tuner
 
 pytestmark = pytest.mark.campaign
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.report_tests.studies import write_study
+from tests.cli_tests.command import tuner
+from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, ended, eventually, serving, study_file
-from tests.tuner_tests.command import tuner
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
-from tuner.export import Format, export
-from tuner.study.recommendation import recommend, recommend_for
-from tuner.study.results import load_results
-from tuner.study.spec import Goal
+from tuner.model.spec import Goal
+from tuner.present.export import Format, export
+from tuner.results.recommendation import recommend, recommend_for
+from tuner.results.study_results import load_results
 
 pytestmark = pytest.mark.campaign
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.service_tests.queue_contract import JobQueueContract, Open, submission
 from tuner.service.errors import QueueDamaged
-from tuner.service.queue import JobQueue
-from tuner.service.sqlite_queue import QUEUE_FILE, SqliteQueue
+from tuner.service.queue.protocol import JobQueue
+from tuner.service.queue.sqlite_queue import QUEUE_FILE, SqliteQueue
 
 
 class TestSqliteQueue(JobQueueContract):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.study_tests.trials import failed, trial
-from tuner.study.store import ResultsStore
+from tests.builders.trials import failed, trial
+from tuner.storage.protocols import ResultsStore
 
 Open = Callable[[], ResultsStore]
 """Opens the same study's store once more, to look at it; all are closed after the test."""

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
+from tests.builders.trials import trial
 from tests.postgres_server import USER, PostgresServer
 from tests.storage_tests.shared import opened, storage_of
-from tests.study_tests.trials import trial
+from tuner.model.errors import RecordDamaged, StorageUnreachable
+from tuner.results.study_results import load_results
 from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
 from tuner.storage.postgres_schema import migrate as postgres_migrate
 from tuner.storage.sqlite import MIGRATIONS as SQLITE_MIGRATIONS
 from tuner.storage.sqlite import SqliteStore, migrate
-from tuner.study.errors import RecordDamaged, StorageUnreachable
-from tuner.study.results import load_results
 
 KEPT = Path(__file__).parent / "kept"
 NAME = "kept"

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.campaign_tests.studies import Steady, Told, simulated_study
+from tests.cli_tests.command import Ended, arguments
 from tests.postgres_server import PASSWORD, USER, PostgresServer
 from tests.storage_tests.shared import storage_of
-from tests.tuner_tests.command import Ended, arguments
-from tuner.study.errors import StudyNotFound
-from tuner.study.home import find_study
-from tuner.study.recommendation import recommend
-from tuner.study.results import load_results
-from tuner.study.run import run_study
-from tuner.study.spec import Goal
+from tuner.course.run import run_study
+from tuner.model.errors import StudyNotFound
+from tuner.model.spec import Goal
+from tuner.results.recommendation import recommend
+from tuner.results.study_results import load_results
+from tuner.storage.home import find_study
 from tuner.tracking import tracking_of
 
 TEXT = """\

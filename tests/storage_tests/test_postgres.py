@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.trials import trial
 from tests.postgres_server import PASSWORD, PostgresServer
 from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, Opened, opened, storage_of
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
-from tests.study_tests.trials import trial
+from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
 from tuner.storage.postgres_store import PostgresStore
 from tuner.storage.protocols import ResultsStore
-from tuner.study.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
-from tuner.study.store import SqliteStore
+from tuner.storage.sqlite import SqliteStore
 
 pytestmark = pytest.mark.campaign
 
@@ -195,7 +195,7 @@ def test_a_killed_driver_is_replaced_by_another_process(database: str, tmp_path:
         import os, signal, sys
         from pathlib import Path
         from tests.storage_tests.shared import SHORT_LEASE_S, storage_of
-        from tests.study_tests.trials import trial
+        from tests.builders.trials import trial
 
         with storage_of(sys.argv[1], lease_s=SHORT_LEASE_S).drive(Path(sys.argv[2]), "night", print) as store:
             store.append(trial(0), {"paced": [0.5]})

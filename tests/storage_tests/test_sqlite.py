@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
-from tests.study_tests.trials import trial
+from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.results.study_results import load_results
 from tuner.storage.files import read_progress, write_atomically, write_progress
+from tuner.storage.home import RESULTS_FILE
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SCHEMA_VERSION, SqliteStore
-from tuner.study.errors import RecordDamaged, StudyNotFound
-from tuner.study.home import RESULTS_FILE
-from tuner.study.results import load_results
 
 
 class TestSqliteStore(ResultsStoreContract):
@@ -145,8 +145,8 @@ def test_another_process_reads_at_once_and_what_it_keeps_is_read_here(store: Sql
     program = """
         import sys
         from pathlib import Path
-        from tests.study_tests.trials import trial
-        from tuner.study.store import SqliteStore
+        from tests.builders.trials import trial
+        from tuner.storage.sqlite import SqliteStore
 
         store = SqliteStore(Path(sys.argv[1]), create=False)
         assert [kept for _, kept in store.trials()] == [trial(0)]

@@ -6,12 +6,12 @@ import pytest
 
 from tests.postgres_server import PASSWORD
 from tests.storage_tests.shared import storage_of
-from tuner.exit_codes import ExitCode, exit_code_of
+from tuner.model.errors import StorageMisnamed
+from tuner.model.exit_codes import ExitCode, exit_code_of
 from tuner.storage.chosen import STORAGE_VARIABLE, storage_at
 from tuner.storage.folders import FolderStorage
 from tuner.storage.postgres import PostgresStorage
 from tuner.storage.url import StorageUrl, masked_url, secrets_in
-from tuner.study.errors import StorageMisnamed
 
 
 @pytest.mark.parametrize(

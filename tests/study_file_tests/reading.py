@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from tuner.study.spec import StudySpec
+from tuner.model.spec import StudySpec
 from tuner.study_file import load_study, parse_study
 
 GOOD: Final = sorted((Path(__file__).parent / "good").glob("*.yaml"))

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.study_file_tests.reading import EXAMPLES, GOOD, parse
-from tuner.study.spec import StudySpec
+from tuner.model.spec import StudySpec
 from tuner.study_file import StudyFileError, starter_text
 from tuner.study_file.sections import StudyFile
 

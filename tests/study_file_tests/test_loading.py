@@ -6,7 +6,7 @@ import pytest
 
 from runners.workload import RecordSizes
 from tests.study_file_tests.reading import LEAST, parse
-from tuner.study.spec import PRESETS, Goal, StudySpec, WorkloadSpec
+from tuner.model.spec import PRESETS, Goal, StudySpec, WorkloadSpec
 from tuner.study_file import StudyFileError, load_study
 
 

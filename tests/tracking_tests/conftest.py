@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tuner.study.spec import TrackingSpec
+from tuner.model.spec import TrackingSpec
 from tuner.tracking import Place
 from tuner.tracking.client import connect
 
@@ -36,7 +36,7 @@ def no_place_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
 _CREATE = """
 import sys
 from pathlib import Path
-from tuner.study.spec import TrackingSpec
+from tuner.model.spec import TrackingSpec
 from tuner.tracking import Place
 from tuner.tracking.client import connect
 

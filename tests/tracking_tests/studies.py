@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from search_spaces.producer_config import ProducerConfig
-from tuner.study.confirm_plan import Choice
-from tuner.study.sessions import CONFIRMING
-from tuner.study.spec import Goal
-from tuner.study.store import STUDY_FILE, SqliteStore
-from tuner.study.trial import Kind, State, Trial, guarantee_of
+from tuner.confirmation.history import CONFIRMING
+from tuner.confirmation.plan import Choice
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.storage.places import STUDY_FILE
+from tuner.storage.sqlite import SqliteStore
 
 BEGAN = datetime(2025, 3, 1, 22, 0, tzinfo=UTC)
 OBJECTIVES = ["mb_per_s", "latency_p99_ms"]

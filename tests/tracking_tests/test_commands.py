@@ -18,8 +18,8 @@ from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study
 from tuner.cli.recommend import recommend
 from tuner.cli.sync import report, sync_study
 from tuner.cli.ui import ui
-from tuner.study.errors import NoFeasibleConfig, StudyNotFound
-from tuner.study.spec import Goal
+from tuner.model.errors import NoFeasibleConfig, StudyNotFound
+from tuner.model.spec import Goal
 from tuner.tracking import TrackingError, recommend_from_tracking, sync, tracking_of
 
 if TYPE_CHECKING:

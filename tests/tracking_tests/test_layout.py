@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.tracking_tests.looking import files, numbers, runs
 from tests.tracking_tests.studies import BEGAN, baseline, confirming, failed, study, trial
-from tuner.study.spec import TrackingSpec
+from tuner.model.spec import TrackingSpec
 from tuner.tracking import sync
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from tests.postgres_server import PASSWORD, PostgresServer
 from tests.storage_tests.shared import storage_of
 from tests.tracking_tests.looking import runs
 from tests.tracking_tests.studies import baseline, confirming, study, trial
-from tuner.export import recommendation_of
-from tuner.study.home import ROOT_VARIABLE
-from tuner.study.spec import Goal, TrackingSpec
+from tuner.model.spec import Goal, TrackingSpec
+from tuner.present.export import recommendation_of
+from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking import Place, SyncOutcome, recommend_from_tracking, sync
 from tuner.tracking.client import connect
 

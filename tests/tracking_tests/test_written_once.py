@@ -9,8 +9,8 @@ import pytest
 
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.studies import baseline, study, trial
-from tuner.study.spec import TrackingSpec
-from tuner.study.store import SqliteStore
+from tuner.model.spec import TrackingSpec
+from tuner.storage.sqlite import SqliteStore
 from tuner.tracking import Place, sync
 from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.client import connect

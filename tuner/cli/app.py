@@ -13,10 +13,10 @@ import typer
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.cli.console import ERR
-from tuner.exit_codes import ExitCode, exit_code_of
+from tuner.model.errors import StudyError
+from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.version import version
 from tuner.storage.chosen import STORAGE_VARIABLE
-from tuner.study.errors import StudyError
-from tuner.version import version
 
 app = typer.Typer(
     help="Finds the best Apache Kafka producer configuration for each record size, by measuring it.",

@@ -17,8 +17,8 @@ from tuner.cli import options
 from tuner.cli.console import say
 from tuner.cli.live import live_view
 from tuner.cli.tables import print_measurement, print_spread
-from tuner.record import SCHEMA_VERSION, measurement_record
-from tuner.session import open_session
+from tuner.course.open_target import open_session
+from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 
 
 class Load(StrEnum):
@@ -161,7 +161,7 @@ def _check_picture(png: Path) -> None:
 
 def _draw(runs: list[Measurement], png: Path) -> None:
     # Deferred: matplotlib takes half a second to import.
-    from tuner.plots import draw_latency
+    from tuner.present.plots import draw_latency
 
     draw_latency(runs, png)
     say(f"picture written to {png}")

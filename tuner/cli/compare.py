@@ -11,12 +11,12 @@ from rich.text import Text
 
 from tuner.cli import options
 from tuner.cli.console import OUT, say, warn
-from tuner.export.wording import number
-from tuner.report.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
-from tuner.report.comparison import compare as comparison
-from tuner.study.home import find_study
-from tuner.study.recommendation import Recommendation
-from tuner.study.results import StudyResults, load_results
+from tuner.present.wording import number
+from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
+from tuner.results.comparison import compare as comparison
+from tuner.results.recommendation import Recommendation
+from tuner.results.study_results import StudyResults, load_results
+from tuner.storage.home import find_study
 
 _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
 """Shown in any case; what else a goal is about has its own name."""
@@ -104,7 +104,7 @@ def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: P
         warn("with different objectives the fronts have no axes in common: nothing is drawn")
         return
     # Deferred: they import matplotlib and plotly.
-    from tuner.report.comparison_pictures import write_fronts_html, write_fronts_png
+    from tuner.present.report.comparison_pictures import write_fronts_html, write_fronts_png
 
     if html is not None:
         write_fronts_html(studies, found, html)

@@ -9,9 +9,9 @@ from tuner.cli import options
 from tuner.cli.console import OUT, say, warn
 from tuner.cli.kept_study import kept_study
 from tuner.cli.shown_run import recommendations, run_shown
-from tuner.export import Format, export_all
-from tuner.study.home import find_study
-from tuner.study.spec import Goal
+from tuner.model.spec import Goal
+from tuner.present.export import Format, export_all
+from tuner.storage.home import find_study
 
 
 def confirm(

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from tuner.checkup import OF_THE_CLUSTER, Finding, State, check_ceiling, check_cluster, check_host
 from tuner.cli import options
+from tuner.cli.checkup import OF_THE_CLUSTER, Finding, State, check_ceiling, check_cluster, check_host
 from tuner.cli.console import OUT, say
-from tuner.exit_codes import ExitCode
-from tuner.record import SCHEMA_VERSION
+from tuner.model.exit_codes import ExitCode
+from tuner.model.measurement_record import SCHEMA_VERSION
 
 _STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.ABSENT: "dim"}
 

@@ -8,15 +8,15 @@ import typer
 from tuner.cli import options
 from tuner.cli.console import OUT, warn
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes
-from tuner.export.why import why_heading, why_sections
-from tuner.export.why_record import explanations_record
-from tuner.study.errors import NoFeasibleConfig
-from tuner.study.explanation import Explanation
-from tuner.study.explanation import explain as explanation
-from tuner.study.home import find_study
-from tuner.study.recommendation import Conditions, recommend_for
-from tuner.study.results import StudyResults, load_results
-from tuner.study.spec import Goal
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.spec import Goal
+from tuner.present.export.why_record import explanations_record
+from tuner.present.why import why_heading, why_sections
+from tuner.results.explanation import Explanation
+from tuner.results.explanation import explain as explanation
+from tuner.results.recommendation import Conditions, recommend_for
+from tuner.results.study_results import StudyResults, load_results
+from tuner.storage.home import find_study
 
 
 def explain(
@@ -58,7 +58,7 @@ def _explained(
 ) -> tuple[list[Explanation], list[str]]:
     """Explanations, and why there is none for some sizes."""
     # Deferred: it imports Optuna.
-    from tuner.report.importance import knob_importance
+    from tuner.results.importance import knob_importance
 
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
     found, missing = [], []

@@ -9,12 +9,19 @@ from rich.console import Console
 
 from tuner.cli import options
 from tuner.cli.console import OUT, warn
-from tuner.export.table import aligned
-from tuner.export.wording import SIMULATED, title
-from tuner.report.front_table import SCHEMA_VERSION, FrontRow, front_metrics, front_notes, front_record, front_rows
-from tuner.report.missed import NONE_KEEPS_ALL, missed_lines
-from tuner.study.home import find_study
-from tuner.study.results import SizeResults, StudyResults, load_results
+from tuner.present.export.table import aligned
+from tuner.present.report.front_table import (
+    SCHEMA_VERSION,
+    FrontRow,
+    front_metrics,
+    front_notes,
+    front_record,
+    front_rows,
+)
+from tuner.present.wording import SIMULATED, title
+from tuner.results.study_results import SizeResults, StudyResults, load_results
+from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
+from tuner.storage.home import find_study
 
 _INDENT: Final = "      "
 

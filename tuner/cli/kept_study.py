@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
+from tuner.model.spec import StudySpec
 from tuner.storage.chosen import storage_at
 from tuner.storage.places import STUDY_FILE
-from tuner.study.spec import StudySpec
 from tuner.study_file import load_study, parse_study
 
 

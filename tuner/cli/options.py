@@ -7,8 +7,8 @@ import typer
 
 from search_spaces.connection import ConnectionConfig
 from search_spaces.properties_file import parse_pairs, read_properties
-from tuner.quantities import size_bytes
-from tuner.target import Target
+from tuner.model.quantities import size_bytes
+from tuner.model.target import Target
 
 
 def parse_size(text: str) -> int:

@@ -8,13 +8,13 @@ import typer
 
 from search_spaces.java import LABEL, translate_to_java
 from tuner.cli.console import say, warn
-from tuner.export import TRANSLATED, Format, export, export_all, recommendation_of
-from tuner.export.wording import KEEP, NO_GAIN
-from tuner.study.errors import NoFeasibleConfig
-from tuner.study.home import find_study, size_name
-from tuner.study.recommendation import Conditions, Recommendation, recommend_for
-from tuner.study.results import load_results
-from tuner.study.spec import Goal
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.spec import Goal
+from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
+from tuner.present.wording import KEEP, NO_GAIN
+from tuner.results.recommendation import Conditions, Recommendation, recommend_for
+from tuner.results.study_results import load_results
+from tuner.storage.home import find_study, size_name
 
 RecordBytes = Annotated[
     str | None,

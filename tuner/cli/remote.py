@@ -17,12 +17,12 @@ from tuner.cli import options
 from tuner.cli.console import ERR, OUT, say, warn
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.exit_codes import ExitCode
-from tuner.export import Format, export_all, recommendation_of
-from tuner.export.wording import number, title
-from tuner.study.errors import NoFeasibleConfig, StudyError
-from tuner.study.recommendation import Recommendation
-from tuner.study.spec import Goal
+from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.exit_codes import ExitCode
+from tuner.model.spec import Goal
+from tuner.present.export import Format, export_all, recommendation_of
+from tuner.present.wording import number, title
+from tuner.results.recommendation import Recommendation
 
 SERVER_VARIABLE: Final = "KAFKA_TUNER_SERVER"
 TOKEN_VARIABLE: Final = "KAFKA_TUNER_TOKEN"

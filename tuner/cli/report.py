@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tuner.study.home import find_study
-from tuner.study.results import load_results
+from tuner.results.study_results import load_results
+from tuner.storage.home import find_study
 
 
 def report(
@@ -26,6 +26,6 @@ def report(
         raise typer.BadParameter(f"the file's folder must exist, but {output.absolute().parent} does not")
     results = load_results(find_study(study))
     # Deferred: it imports matplotlib, plotly and Optuna.
-    from tuner.report.bundle import REPORT_FILE, write_report
+    from tuner.present.report.bundle import REPORT_FILE, write_report
 
     typer.echo(write_report(results, output or results.folder / REPORT_FILE))

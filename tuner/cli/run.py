@@ -12,13 +12,13 @@ import typer
 from tuner.cli import options
 from tuner.cli.console import OUT, say
 from tuner.cli.shown_run import recommendations, run_shown
-from tuner.export import Format, export_all
-from tuner.export.record import recommendation_record
-from tuner.quantities import clock_time
-from tuner.study.errors import NoFeasibleConfig
-from tuner.study.home import study_folder
-from tuner.study.recommendation import Recommendation
-from tuner.study.spec import Executor, Goal, Method, SearchSpec, StudySpec
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.quantities import clock_time
+from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
+from tuner.present.export import Format, export_all
+from tuner.present.export.record import recommendation_record
+from tuner.results.recommendation import Recommendation
+from tuner.storage.home import study_folder
 from tuner.study_file import load_study, parse_study, study_text
 
 _SCHEMA_VERSION = 1

@@ -10,7 +10,7 @@ from tuner.cli import options
 from tuner.cli.console import ERR, OUT, say
 
 if TYPE_CHECKING:
-    from tuner.service.tokens import TokenFile
+    from tuner.service.http.tokens import TokenFile
 
 app: Final = typer.Typer(help="Run the service: studies submitted over HTTP, recommendations fetched by URL.")
 _tokens: Final = typer.Typer(help="Make and remove the tokens that clients of the service need.", no_args_is_help=True)
@@ -44,7 +44,7 @@ def serve(
     from dataclasses import replace
 
     from tuner.service.config_file import load_config
-    from tuner.service.server import serve as serve_forever
+    from tuner.service.http.server import serve as serve_forever
 
     def tell(sentence: str) -> None:
         ERR.print(sentence, markup=False, soft_wrap=True)
@@ -61,8 +61,8 @@ def study(
     attempt: Annotated[str, typer.Option()] = "",
 ) -> None:
     """Run one submitted study; the service starts this."""
-    from tuner.service.child import run_child
     from tuner.service.config_file import load_config
+    from tuner.service.worker.child import run_child
 
     run_child(name, load_config(config), attempt)
 
@@ -80,7 +80,7 @@ def add(
         tuner serve token add ci --role submit > ci.token
         tuner serve token add pipelines
     """
-    from tuner.service.tokens import Role
+    from tuner.service.http.tokens import Role
 
     if role not in list(Role):
         raise typer.BadParameter(f"--role is {' or '.join(Role)}, but got {role!r}")
@@ -109,6 +109,6 @@ def remove(name: Annotated[str, typer.Argument(help="Whose.")], config: Config =
 
 def _file(config: Path | None) -> "TokenFile":
     from tuner.service.config_file import load_config
-    from tuner.service.tokens import TokenFile
+    from tuner.service.http.tokens import TokenFile
 
     return TokenFile(load_config(config).tokens)

@@ -8,12 +8,12 @@ from pathlib import Path
 from tuner.cli.console import say, warn
 from tuner.cli.study_view import StudyView
 from tuner.cli.sync import report
-from tuner.report.raced import Raced
-from tuner.study.errors import NoFeasibleConfig
-from tuner.study.recommendation import Recommendation, recommend_for
-from tuner.study.results import StudyResults
-from tuner.study.run import run_study
-from tuner.study.spec import Goal, StudySpec
+from tuner.course.run import run_study
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.spec import Goal, StudySpec
+from tuner.results.racing_savings import Raced
+from tuner.results.recommendation import Recommendation, recommend_for
+from tuner.results.study_results import StudyResults
 from tuner.study_file import drop_used_secrets
 from tuner.tracking import Mirror
 
@@ -23,7 +23,7 @@ def run_shown(
 ) -> StudyResults:
     """Run a study before the user's eyes, with its mirror and its report; arguments as `run_study` has them."""
     # Deferred: `tuner --help` needs neither.
-    from tuner.report.bundle import write_study
+    from tuner.present.report.bundle import write_study
 
     drop_used_secrets(text, os.environ)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)

@@ -15,12 +15,12 @@ from rich.text import Text
 
 from tuner.cli import options
 from tuner.cli.console import OUT
-from tuner.export.wording import number, title
-from tuner.report.status import SizeStatus, Status, StudyState, status_of
+from tuner.present.report.status import SizeStatus, Status, StudyState, status_of
+from tuner.present.wording import number, title
+from tuner.results.study_results import results_of
 from tuner.storage.chosen import storage_at
-from tuner.study.home import find_study
-from tuner.study.results import results_of
-from tuner.study.store import ResultsStore
+from tuner.storage.home import find_study
+from tuner.storage.protocols import ResultsStore
 
 _POLL_S: Final = 2.0
 

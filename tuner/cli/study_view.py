@@ -11,9 +11,9 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
 from tuner.cli.console import ERR
-from tuner.export.wording import title
-from tuner.study.trial import Kind, State, Trial
-from tuner.study.trial_loop import Standing
+from tuner.course.trial_loop import Standing
+from tuner.model.trial import Kind, State, Trial
+from tuner.present.wording import title
 
 _CHANGES_SHOWN = 4
 

@@ -9,11 +9,11 @@ from rich.progress import Progress
 
 from tuner.cli import options
 from tuner.cli.console import ERR, OUT
-from tuner.exit_codes import ExitCode
-from tuner.record import SCHEMA_VERSION
+from tuner.model.exit_codes import ExitCode
+from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.results.study_results import load_results
 from tuner.storage.chosen import storage_at
-from tuner.study.home import find_study
-from tuner.study.results import load_results
+from tuner.storage.home import find_study
 from tuner.tracking import SyncOutcome, sync, tracking_of
 
 TrackingUri = Annotated[
@@ -71,7 +71,7 @@ def sync_study(
 def report(folder: Path, out: Path) -> None:
     """Fill a folder with what stands beside a study's runs: a folder per record size."""
     # Deferred: pictures need matplotlib, which takes its time to import.
-    from tuner.report.bundle import write_artifacts
+    from tuner.present.report.bundle import write_artifacts
 
     study = load_results(folder)
     for size in study.sizes:

@@ -16,14 +16,14 @@ from tuner.cli import options
 from tuner.cli.console import ERR, OUT, say, warn
 from tuner.cli.kept_study import kept_study
 from tuner.cli.study_view import StudyView
-from tuner.exit_codes import ExitCode
-from tuner.export.wording import number, one_more_round, title
-from tuner.study.errors import StudyError
-from tuner.study.home import find_study, studies_root, study_folder
-from tuner.study.results import load_results
-from tuner.study.run import run_study
-from tuner.study.spec import ConfirmSpec, Executor, Goal, StudySpec
-from tuner.study.verification import Promises, Verification, promises_of, verification_of
+from tuner.course.run import run_study
+from tuner.model.errors import StudyError
+from tuner.model.exit_codes import ExitCode
+from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
+from tuner.present.wording import number, one_more_round, title
+from tuner.results.study_results import load_results
+from tuner.results.verification import Promises, Verification, promises_of, verification_of
+from tuner.storage.home import find_study, studies_root, study_folder
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, study_text
 
 _SCHEMA_VERSION = 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tuner.target import Target
+from tuner.model.target import Target
 
 EMBEDDED: Final = "embedded"
 SIMULATED: Final = "simulated"

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
+from tuner.model.target import Target
 from tuner.service.config import EMBEDDED, SIMULATED, ServiceConfig
-from tuner.study.home import studies_root
+from tuner.storage.home import studies_root
 from tuner.study_file import fields
 from tuner.study_file.environment import fill_in
 from tuner.study_file.errors import Place, Problem, Problems, Refused, StudyFileError
@@ -18,7 +19,6 @@ from tuner.study_file.nearest import did_you_mean
 from tuner.study_file.reading import MAX_BYTES, read_yaml
 from tuner.study_file.sections import NAME, Section, StudyFile, TargetSection, Text
 from tuner.study_file.targets import TargetBuilder
-from tuner.target import Target
 
 _ENVIRONMENT_NAME: Final = "the name of an environment variable has letters, digits and _, and begins with no digit"
 _URL_RULE: Final = "an address of a page begins with http:// or https://"

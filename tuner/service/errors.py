@@ -1,6 +1,6 @@
 """What can go wrong in the service, beside what studies raise themselves.
 
-StudyError                      (tuner.study.errors)
+StudyError                      (tuner.model.errors)
 └── ServiceError                the service can't do what it is asked               (exit 1)
     ├── ServiceConfigError      the operator's file or a token is no good: mend it  (exit 1)
     ├── JobNotFound             no study of that name was submitted                 (HTTP 404)
@@ -9,7 +9,7 @@ StudyError                      (tuner.study.errors)
     └── QueueDamaged            the queue can't be read, or a newer release wrote it
 """
 
-from tuner.study.errors import StudyError
+from tuner.model.errors import StudyError
 
 
 class ServiceError(StudyError):

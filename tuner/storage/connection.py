@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+from tuner.model.errors import RecordDamaged, StorageMisnamed, StorageUnreachable, StudyError
 from tuner.storage.protocols import Tell
 from tuner.storage.url import StorageUrl
-from tuner.study.errors import RecordDamaged, StorageMisnamed, StorageUnreachable, StudyError
 
 if TYPE_CHECKING:
     import psycopg

@@ -5,10 +5,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from runners.target_lock import TargetLock
+from tuner.model.errors import StudyBusy
 from tuner.storage.places import RESULTS_FILE
 from tuner.storage.protocols import ResultsStore, Tell
 from tuner.storage.sqlite import SqliteStore
-from tuner.study.errors import StudyBusy
 
 
 class FolderStorage:

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tuner.model.errors import StudyNotFound
 from tuner.storage.connection import Connection, Db, Result
 from tuner.storage.postgres_lease import LEASE_S, Keeping, take
 from tuner.storage.postgres_schema import migrate, version_of
 from tuner.storage.postgres_store import PostgresStore
 from tuner.storage.protocols import ResultsStore, Tell
 from tuner.storage.url import StorageUrl
-from tuner.study.errors import StudyNotFound
 
 READER_PATIENCE_S: Final = 10.0
 """Of who looks on: a restart is waited for, an outage is said."""

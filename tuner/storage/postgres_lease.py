@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
 from tuner.storage.connection import Connection, Db
 from tuner.storage.protocols import Tell
-from tuner.study.errors import StorageUnreachable, StudyBusy, StudyTakenOver
 
 LEASE_S: Final = 30.0
 _RENEWALS: Final = 6

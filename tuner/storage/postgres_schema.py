@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tuner.model.errors import RecordDamaged
+from tuner.model.version import version
 from tuner.storage.connection import Db
-from tuner.study.errors import RecordDamaged
-from tuner.version import version
 
 SCHEMA: Final = "kafka_tuner"
 _LOCK: Final = 0x6B61666B61  # any number that nobody else's migrations use

@@ -5,10 +5,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tuner.model.errors import StudyBusy
+from tuner.model.trial import Trial
 from tuner.storage.connection import Connection, Db
 from tuner.storage.postgres_lease import Keeping, taken_over
-from tuner.study.errors import StudyBusy
-from tuner.study.trial import Trial
 
 _HELD = "SELECT 1 FROM kafka_tuner.leases WHERE study = %s AND token = %s FOR SHARE"
 """Until its transaction ends, nobody takes the study over: what is written with it is written by its driver."""

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from tuner.study.trial import Trial
+from tuner.model.trial import Trial
 
 Tell = Callable[[str], None]
 """Takes a sentence for the user."""

@@ -11,10 +11,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
+from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.model.trial import Trial
 from tuner.storage.files import read_progress, write_atomically, write_progress
 from tuner.storage.places import RESULTS_FILE, STUDY_FILE, size_name
-from tuner.study.errors import RecordDamaged, StudyNotFound
-from tuner.study.trial import Trial
 
 _BUSY_S: Final = 30.0
 

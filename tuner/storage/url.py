@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
-from tuner.study.errors import StorageMisnamed
+from tuner.model.errors import StorageMisnamed
 
 MASK: Final = "***"
 _FORM: Final = "postgresql://USER@HOST:PORT/DATABASE"

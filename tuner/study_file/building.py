@@ -13,7 +13,7 @@ from search_spaces.record_size import check_record
 from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
 from search_spaces.values import Value
-from tuner.study.spec import (
+from tuner.model.spec import (
     ConfirmSpec,
     Executor,
     SafetySpec,
@@ -22,11 +22,11 @@ from tuner.study.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
+from tuner.model.target import Target
 from tuner.study_file.errors import Place, Problems, Refusal
 from tuner.study_file.files import Files
 from tuner.study_file.sections import Section, StudyFile, WorkloadSection
 from tuner.study_file.targets import TargetBuilder
-from tuner.target import Target
 
 # Source: the default of max.message.bytes in Apache Kafka's topic configs.
 _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588

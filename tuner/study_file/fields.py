@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from runners.errors import WorkloadRefused
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
-from tuner.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
+from tuner.model.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
 from tuner.study_file.errors import refused
 from tuner.study_file.nearest import did_you_mean
 from tuner.study_file.reading import scalar

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Constraint, Objective
-from tuner.study.spec import PRESETS, Goal
+from tuner.model.spec import PRESETS, Goal
 from tuner.study_file.errors import Refusal, Refused, refused
 from tuner.study_file.fields import Reads
 from tuner.study_file.nearest import did_you_mean

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tuner.study.spec import StudySpec
+from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
 from tuner.study_file.checking import check
 from tuner.study_file.environment import fill_in

@@ -1,6 +1,6 @@
 """The sections of a study file and their keys; their descriptions are those of the JSON Schema.
 
-Defaults are those of `tuner.study.spec`. A section that is left empty has its defaults.
+Defaults are those of `tuner.model.spec`. A section that is left empty has its defaults.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from search_spaces.guarantee import DURABILITY
 from search_spaces.knob_change import KnobChange
 from search_spaces.values import Value
-from tuner.study.spec import (
+from tuner.model.spec import (
     ConfirmSpec,
     Executor,
     Goal,

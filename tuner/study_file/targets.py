@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError
 from search_spaces.roles import is_secret
+from tuner.model.target import Target
 from tuner.study_file.errors import Place, Problems
 from tuner.study_file.files import Files
 from tuner.study_file.properties import reads_local_files
 from tuner.study_file.sections import StudyFile, TargetSection
-from tuner.target import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tuner.study.spec import TrackingSpec
-from tuner.study.store import ResultsStore
+from tuner.model.spec import TrackingSpec
+from tuner.storage.protocols import ResultsStore
 from tuner.tracking.errors import ReportFailed
 from tuner.tracking.session import Report, Session
 

@@ -6,7 +6,7 @@ StudyError
     └── ReportFailed        trials are shown, but the report beside them could not be made
 """
 
-from tuner.study.errors import StudyError
+from tuner.model.errors import StudyError
 
 
 class TrackingError(StudyError):

@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tuner.export import Format, export
-from tuner.report.front_table import front_csv, front_record
-from tuner.study.store import STUDY_FILE, ResultsStore
-from tuner.study.trial import Trial
+from tuner.model.trial import Trial
+from tuner.present.export import Format, export
+from tuner.present.report.front_table import front_csv, front_record
+from tuner.storage.places import STUDY_FILE
+from tuner.storage.protocols import ResultsStore
 from tuner.tracking.layout import SizeView
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import KNOBS
-from tuner.report.picked import recommendations
-from tuner.study.recommendation import Recommendation
-from tuner.study.results import SizeResults, StudyResults
-from tuner.study.spec import Goal
-from tuner.study.trial import Kind, State, Trial
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.by_goal import recommendations
+from tuner.results.recommendation import Recommendation
+from tuner.results.study_results import SizeResults, StudyResults
 
 STUDY_ID_TAG: Final = "tuner.study_id"
 KEY_TAG: Final = "tuner.key"

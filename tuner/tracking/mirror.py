@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tuner.model.errors import StorageUnreachable, StudyError
+from tuner.model.spec import TrackingSpec
 from tuner.storage.chosen import storage_at
-from tuner.storage.protocols import Storage
-from tuner.study.errors import StorageUnreachable, StudyError
-from tuner.study.spec import TrackingSpec
-from tuner.study.store import ResultsStore
+from tuner.storage.protocols import ResultsStore, Storage
 from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.client import reason
 from tuner.tracking.errors import ReportFailed, TrackingBusy

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
+from tuner.model.spec import TrackingSpec
 from tuner.storage.url import MASK, secrets_in
-from tuner.study.spec import TrackingSpec
 
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
 _STORE_FILE: Final = "mlflow.db"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from objectives.scoring import Objective
-from tuner.study.errors import NoFeasibleConfig, StudyError, StudyNotFound
-from tuner.study.goals import goals_of
-from tuner.study.home import studies_root
-from tuner.study.spec import Goal, TrackingSpec
+from tuner.model.errors import NoFeasibleConfig, StudyError, StudyNotFound
+from tuner.model.goals import goals_of
+from tuner.model.spec import Goal, TrackingSpec
+from tuner.storage.home import studies_root
 from tuner.tracking.client import connect, reason
 from tuner.tracking.errors import TrackingError
 from tuner.tracking.files import RECOMMENDED
@@ -26,7 +26,7 @@ _PAGE: Final = 1_000
 
 
 def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal: Goal) -> dict[str, Any]:
-    """The recommendation that a study left in MLflow, as `tuner.export.recommendation_record` writes it.
+    """The recommendation that a study left in MLflow, as `tuner.present.export.recommendation_record` writes it.
 
     Args:
         uri: Of MLflow; None takes MLFLOW_TRACKING_URI, else the file beside the studies.

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tuner.study.results import results_of
-from tuner.study.spec import TrackingSpec
-from tuner.study.store import ResultsStore
-from tuner.study.trial import Kind, Trial
+from tuner.model.spec import TrackingSpec
+from tuner.model.trial import Kind, Trial
+from tuner.results.study_results import results_of
+from tuner.storage.protocols import ResultsStore
 from tuner.tracking.client import connect, experiment_id, reason
 from tuner.tracking.errors import ReportFailed, TrackingBusy
 from tuner.tracking.files import digest, latency_file, parent_files, upload, upload_report

@@ -1,0 +1,1 @@
+"""Problems whose answer is known: simulated clusters and measured tables."""

@@ -1,0 +1,135 @@
+"""How well a simulated cluster ranks the configs of a measured table: Spearman's correlation, per objective."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.problems.table import MeasuredTable, Row
+from runners.simulated.cluster import SimulatedCluster
+from runners.simulated.model import Performance, performance
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+
+_SATURATED: Final = "saturated_"
+_PERCENTILES: Final[Mapping[str, float]] = {
+    "latency_p50_ms": 0.5,
+    "latency_p90_ms": 0.9,
+    "latency_p95_ms": 0.95,
+    "latency_p99_ms": 0.99,
+    "latency_p999_ms": 0.999,
+}
+_LATE_S: Final = 5.0
+"""A phase's middle, or thereabouts: how late it is there where the rate is not held ranks such configs last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One objective over all configs of a table.
+
+    Attributes:
+        metric: Its name.
+        labels: Record size and config of each.
+        measured: Means over repeats, shape (configs,).
+        simulated: The model's values for the same configs.
+        correlation: Spearman's, over all configs and record sizes.
+        within_sizes: The mean of the correlations within each record size, weighted by its configs: what remains when
+            the record size, which sets most of a throughput, explains nothing.
+    """
+
+    metric: str
+    labels: tuple[str, ...]
+    measured: tuple[float, ...]
+    simulated: tuple[float, ...]
+    correlation: float
+    within_sizes: float
+
+
+class _Point(NamedTuple):
+    sizes: RecordSizes
+    label: str
+    measured: float
+    simulated: float
+
+
+def agreements(table: MeasuredTable, cluster: SimulatedCluster) -> tuple[Agreement, ...]:
+    """One per metric of the table that the model has too. Latencies with acks=0 are left out: nobody answered."""
+    repeats: dict[tuple[str, RecordSizes, ProducerConfig], list[Row]] = defaultdict(list)
+    for row in table.rows:
+        for metric in row.metrics:
+            if not ("latency" in metric and row.config.acks == 0):
+                repeats[metric, row.sizes, row.config].append(row)
+    found: dict[str, list[_Point]] = defaultdict(list)
+    for (metric, sizes, config), rows in repeats.items():
+        simulated = _simulated(metric, rows[0], table, cluster)
+        if simulated is not None:
+            label = f"{sizes} B " + " ".join(f"{name}={value}" for name, value in config.pairs)
+            found[metric].append(_Point(sizes, label, fmean(row.metrics[metric] for row in rows), simulated))
+    return tuple(_agreement(metric, points) for metric, points in found.items())
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Spearman's correlation: Pearson's of the ranks, equal values sharing theirs. NaN where one does not vary."""
+    ranks, others = _ranks(one), _ranks(other)
+    if np.ptp(ranks) == 0 or np.ptp(others) == 0:
+        return math.nan
+    return float(np.corrcoef(ranks, others)[0, 1])
+
+
+def _agreement(metric: str, points: Sequence[_Point]) -> Agreement:
+    within: list[tuple[float, int]] = []
+    for size in dict.fromkeys(point.sizes for point in points):
+        there = [point for point in points if point.sizes == size]
+        correlation = _correlation(there)
+        if not math.isnan(correlation):
+            within.append((correlation, len(there)))
+    configs = sum(count for _, count in within)
+    return Agreement(
+        metric,
+        tuple(point.label for point in points),
+        tuple(point.measured for point in points),
+        tuple(point.simulated for point in points),
+        _correlation(points),
+        sum(correlation * count for correlation, count in within) / configs if configs else math.nan,
+    )
+
+
+def _correlation(points: Sequence[_Point]) -> float:
+    return rank_correlation([point.measured for point in points], [point.simulated for point in points])
+
+
+def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: SimulatedCluster) -> float | None:
+    saturated = metric.startswith(_SATURATED) or metric in ("mb_per_s", "records_per_s")
+    if not saturated and row.rate_records_per_s is None:
+        return None
+    workload = Workload(
+        row.sizes,
+        compressibility_ratio=float(table.facts.get("compressibility_ratio", 0.0)),
+        partitions=int(table.facts.get("partitions", 3)),
+        rate_records_per_s=None if saturated else row.rate_records_per_s,
+    )
+    return _value(metric.removeprefix(_SATURATED), performance(cluster, row.config, workload))
+
+
+def _value(metric: str, told: Performance) -> float | None:
+    if metric in _PERCENTILES:
+        return told.latency_ms(_PERCENTILES[metric], _LATE_S)
+    values = {
+        "mb_per_s": told.mb_per_s,
+        "records_per_s": told.records_per_s,
+        "latency_mean_ms": told.latency_mean_ms,
+        "wire_bytes_per_value_byte": told.wire_bytes_per_value_byte,
+    }
+    return values.get(metric)
+
+
+def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    _, places, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[places]
+    return ranks

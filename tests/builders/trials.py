@@ -1,0 +1,100 @@
+"""Trials that nobody ran, each complete and feasible until a test says otherwise."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from objectives.scoring import Constraint, Objective, score
+from search_spaces.producer_config import ProducerConfig
+from tuner.confirmation.plan import Choice
+from tuner.model.spec import PRESETS, Goal
+from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.results.study_results import SizeResults, size_results
+
+SIZE = "1000"
+OBJECTIVES = PRESETS[Goal.BALANCED][0]
+THROUGHPUT, P99 = OBJECTIVES
+
+
+def trial(
+    number: int,
+    mb_per_s: float | None = 100.0,
+    p99_ms: float | None = 10.0,
+    *,
+    kind: Kind = Kind.SEARCH,
+    config: Mapping[str, str] | None = None,
+    objectives: Sequence[Objective] = OBJECTIVES,
+    constraints: Sequence[Constraint] = (),
+    metrics: Mapping[str, float] | None = None,
+    **changes: Any,
+) -> Trial:
+    """A trial with these numbers, scored as a study would; a baseline has the client's defaults."""
+    if config is None:
+        config = {} if kind in (Kind.BASELINE, Kind.BURN_IN) else {"linger.ms": str(number)}
+    parsed = ProducerConfig.parse(config)
+    found = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
+    if mb_per_s is not None:
+        found["mb_per_s"] = mb_per_s
+    if p99_ms is not None:
+        found["latency_p99_ms"] = p99_ms
+    found.update(metrics or {})
+    judged = score(found, objectives, constraints)
+    good: dict[str, Any] = {
+        "record_bytes": SIZE,
+        "number": number,
+        "kind": kind,
+        "state": State.COMPLETE,
+        "values": parsed.values,
+        "fingerprint": parsed.fingerprint,
+        "guarantee": guarantee_of(parsed),
+        "metrics": found,
+        "objectives": () if kind is Kind.BURN_IN else judged.values,
+        "violations": {} if kind is Kind.BURN_IN else judged.violations,
+    }
+    return Trial(**{**good, **changes})
+
+
+def baseline(number: int = 0, mb_per_s: float | None = 100.0, p99_ms: float | None = 10.0, **changes: Any) -> Trial:
+    """The baseline, measured in the search."""
+    return trial(number, mb_per_s, p99_ms, kind=Kind.BASELINE, **changes)
+
+
+def failed(number: int, **changes: Any) -> Trial:
+    """A trial of which nothing was learnt."""
+    gone: dict[str, Any] = {"metrics": {}, "objectives": (), "violations": {}, "error": "the worker was lost"}
+    return trial(number, state=State.FAILED, **{**gone, **changes})
+
+
+def confirming(
+    first: int, ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]], config: Mapping[str, str]
+) -> list[Trial]:
+    """Rounds of a config and of the baseline in turn, with these capacities and latencies."""
+    made: list[Trial] = []
+    for turn, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        for numbers, values in ((other, {}), (mine, config)):
+            made.append(trial(first + len(made), *numbers, kind=Kind.CONFIRM, config=values, round=turn))
+    return made
+
+
+def choice_of(trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]] | None = None, **changes: Any) -> Choice:
+    """A confirmation without second looks of the configs in these confirming rounds.
+
+    Args:
+        trials: With confirming ones.
+        goals: The config that is claimed to be better for each goal; the first that was confirmed for all by default.
+        changes: Other fields of the choice.
+    """
+    base = baseline().fingerprint
+    found = [trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM and trial.fingerprint != base]
+    if goals is None:
+        claimed = dict.fromkeys(Goal, (found[0],)) if found else {}
+    else:
+        claimed = {goal: (ProducerConfig.parse(config).fingerprint,) for goal, config in goals.items()}
+    rounds = 1 + max((trial.round for trial in trials if trial.round is not None), default=0)
+    return Choice(base, claimed, **{"rounds": rounds, "max_rounds": rounds, **changes})
+
+
+def results(
+    trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES, choice: Choice | None = None
+) -> SizeResults:
+    """What these trials of one record size amount to."""
+    return size_results(SIZE, objectives, trials, 20_000.0, [choice or choice_of(trials)])

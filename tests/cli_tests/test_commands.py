@@ -1,0 +1,154 @@
+"""The verbs on a real broker, run as a user runs them."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from objectives.verdict import HELD_RATE_RATIO
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.leftovers import find_leftovers
+from runners.clusters.topics import OwnedTopics
+from tests.cli_tests.command import arguments, tuner
+from tests.clusters_tests.waiting import eventually
+from tests.conftest import TopicMaker
+
+pytestmark = pytest.mark.broker
+
+QUICK = ("--seconds", "1", "--warmup", "1")
+LONGER = ("--seconds", "4", "--warmup", "1")
+
+
+def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
+    ended = tuner("bench", "--bootstrap", broker.bootstrap, *LONGER, "-X", "linger.ms=20", "--rate", "5000", "--json")
+    assert ended.code == 0, ended.err
+    record = ended.json
+    assert record["schema_version"] == 1
+    assert record["config"]["values"] == {"linger.ms": "20"}
+    assert record["counts"]["agree"] is True
+    assert record["counts"]["stored"] == record["counts"]["acknowledged"] == record["counts"]["transmitted"]
+    assert record["workload"]["load"] == "paced"
+    # A host that others starve may not hold even this rate.
+    starved = record["records"] / record["duration_s"] < HELD_RATE_RATIO * 5_000
+    assert record["verdict"]["bound"] == "offered rate" or starved, record["verdict"]
+    assert record["send_delay"]["count"] > 0
+    assert record["origin"]["topic"] not in {left.topic for left in find_leftovers(broker)}
+
+
+def test_bench_prints_what_people_read(broker: RunningCluster, tmp_path: Path) -> None:
+    picture = tmp_path / "latency.png"
+    ended = tuner("bench", "--bootstrap", broker.bootstrap, *QUICK, "--plot", "--png", str(picture), "--repeat", "2")
+    assert ended.code == 0, ended.err
+    for word in (
+        "throughput",
+        "p99.9",
+        "bound by",
+        "latency check",
+        "as many in the topic",
+        "2 runs of the same config",
+    ):
+        assert word in " ".join(ended.out.split())
+    assert "kafka-producer-perf-test --bootstrap-server" in ended.out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "window" not in ended.out
+    assert "measured" in ended.err
+
+
+def test_a_named_topic_is_written_to_and_kept(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(2)
+    ended = tuner("bench", "--bootstrap", broker.bootstrap, "--topic", topic.name, *QUICK, "--rate", "500", "--json")
+    assert ended.code == 0, ended.err
+    with OwnedTopics(broker) as topics:
+        assert sum(topics.end_offsets(topic)) == ended.json["counts"]["acknowledged"]
+
+
+def test_the_byte_budget_stops_the_run(broker: RunningCluster) -> None:
+    ended = tuner("bench", "--bootstrap", broker.bootstrap, *QUICK, "--max-bytes", "5MB")
+    assert ended.code == 4
+    assert "5,000,000 bytes" in ended.err
+    assert not [left for left in find_leftovers(broker) if left.state != "live"]
+
+
+def test_a_record_too_large_for_the_topic(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    topic = new_topic(configs={"max.message.bytes": "10000"})
+    words = ("--topic", topic.name, "--record-bytes", "20000", *QUICK)
+    ended = tuner("bench", "--bootstrap", broker.bootstrap, *words)
+    assert ended.code == 2
+    assert "max.message.bytes" in ended.err
+
+
+def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster) -> None:
+    words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "60", "--warmup", "0")
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:
+        assert running.stderr is not None
+        while "measured" not in running.stderr.readline():
+            assert running.poll() is None
+        children = psutil.Process(running.pid).children(recursive=True)
+        running.send_signal(signal.SIGINT)
+        said = running.stderr.read()
+    assert running.returncode == 130
+    assert "interrupted" in said
+    # Python's own helpers end when they see their pipe closed: a moment after the program.
+    assert not psutil.wait_procs(children, timeout=10)[1]
+    assert not [left for left in find_leftovers(broker) if left.state == "dead"]
+
+
+def test_what_a_killed_run_left_is_listed_and_removed(broker: RunningCluster) -> None:
+    words = arguments("bench", "--bootstrap", broker.bootstrap, "--seconds", "60", "--warmup", "0", "--rate", "100")
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:
+        assert running.stderr is not None
+        while "measured" not in running.stderr.readline():
+            assert running.poll() is None
+        children = psutil.Process(running.pid).children(recursive=True)
+        os.kill(running.pid, signal.SIGKILL)
+    assert eventually(lambda: not any(child.is_running() for child in children))
+    listed = tuner("cleanup", "--bootstrap", broker.bootstrap, "--json").json
+    dead = [left["topic"] for left in listed["leftovers"] if left["state"] == "dead"]
+    assert len(dead) == 1
+    removed = tuner("cleanup", "--bootstrap", broker.bootstrap, "--remove", "--yes", "--json")
+    assert removed.json["removed"] == dead
+    assert not [left for left in find_leftovers(broker) if left.topic in dead]
+
+
+def test_doctor_finds_host_cluster_and_rights(broker: RunningCluster) -> None:
+    ended = tuner("doctor", "--bootstrap", broker.bootstrap, "--no-ceiling", "--json")
+    assert ended.code == 0, ended.out + ended.err
+    findings = {finding["name"]: finding["state"] for finding in ended.json["findings"]}
+    assert findings["cluster"] == findings["rights"] == findings["java"] == "ok"
+
+
+def test_doctor_fails_where_nobody_listens() -> None:
+    ended = tuner("doctor", "--bootstrap", "127.0.0.1:9", "--no-ceiling")
+    assert ended.code == 3
+    assert "127.0.0.1:9" in ended.out
+
+
+def test_the_broker_stays_until_it_is_stopped() -> None:
+    assert tuner("broker", "status").code == 3
+    started = tuner("broker", "start", "--json")
+    try:
+        assert started.code == 0, started.err
+        assert tuner("broker", "status", "--json").json["bootstrap"] == started.json["bootstrap"]
+        again = tuner("broker", "start")
+        assert again.code == 1
+        assert started.json["bootstrap"] in again.err
+    finally:
+        stopped = tuner("broker", "stop")
+    assert stopped.code == 0
+    assert not any(psutil.pid_exists(pid) for pid in started.json["pids"])
+    assert json.loads(tuner("broker", "status", "--json").out)["running"] is False
+
+
+@pytest.mark.campaign
+@pytest.mark.long
+def test_tools_are_compared_in_turn(broker: RunningCluster) -> None:
+    words = ("--rounds", "2", "--seconds", "0.5", "--warmup", "0.5", "--record-bytes", "1000")
+    ended = tuner("compare-tools", "--bootstrap", broker.bootstrap, *words, "--json")
+    assert ended.code == 0, ended.err
+    record = ended.json
+    assert len(record["tuner_records_per_s"]) == len(record["kafka_tool_records_per_s"]) == 2
+    assert record["ratio"]["low"] <= record["ratio"]["value"] <= record["ratio"]["high"]

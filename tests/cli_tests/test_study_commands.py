@@ -1,0 +1,189 @@
+"""`tuner init`, `plan`, `schema` and `run` as a user types them; nothing here needs a broker."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from search_spaces.knobs import KNOBS
+from tests.cli_tests.command import tuner
+
+_STUDY = """\
+study: small
+workload:
+  record_bytes: [100, 1000]
+  saturate: {warmup: 1s, measured: 1s}
+  paced: {warmup: 1s, measured: 1s}
+search: {trials: 6, startup_trials: 3, burn_in_max: 1}
+confirm: {rounds: 2}
+executor: {kind: simulated}
+"""
+
+
+@pytest.fixture
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "studies"
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    return root
+
+
+def test_init_writes_a_file_that_plan_reads_and_the_schema_accepts(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    assert tuner("init", str(path)).code == 0
+    plan = tuner("plan", str(path), "--json")
+    assert plan.code == 0, plan.err
+    planned = json.loads(plan.out)
+    assert planned["study"] == "mine"
+    schema = json.loads(tuner("schema").out)
+    jsonschema.validate(yaml.safe_load(path.read_text()), schema)
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("precious")
+    refused = tuner("init", str(path))
+    assert refused.code == 2
+    assert "is there already" in refused.complaint
+    assert path.read_text() == "precious"
+
+
+def test_plan_says_what_a_study_would_do_and_touches_nothing(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    plan = tuner("plan", str(path))
+    assert plan.code == 0, plan.err
+    for expected in ("100 B: 6", "about", "GB", "linger.ms", "combinations", "rule:", "one topic at a time"):
+        assert expected in plan.out
+    assert not studies.exists()
+
+
+def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    few = json.loads(tuner("plan", str(path), "--json").out)
+    path.write_text(_STUDY.replace("trials: 6", "trials: 60"))
+    many = json.loads(tuner("plan", str(path), "--json").out)
+    assert [size["trials"] for size in few["sizes"]] == [6, 6]
+    each_s = (many["seconds"] - few["seconds"]) / (2 * (60 - 6))
+    assert 4.5 < each_s < 7, "two sizes of 54 trials more"
+    assert many["bytes_at_most"] / few["bytes_at_most"] == pytest.approx(many["seconds"] / few["seconds"], rel=0.01)
+    path.write_text(_STUDY.replace("trials: 6", "max_bytes: 1GB, trials: 60"))
+    assert json.loads(tuner("plan", str(path), "--json").out)["bytes_at_most"] == 10**9
+
+
+def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    ran = tuner("run", str(path), "--no-mlflow", "--json")
+    assert ran.code == 0, ran.err
+    record = json.loads(ran.out)
+    assert [each["record_bytes"] for each in record["recommendations"]] == ["100", "1000"]
+    folder = studies / "small"
+    assert (folder / "study.yaml").read_text() == _STUDY
+    assert (folder / "report.html").stat().st_size > 100_000
+    assert (folder / "recommended" / "1000" / "balanced.properties").is_file()
+    shown = json.loads(tuner("recommend", "small", "--format", "json").out)["recommendations"]
+    of_run = [(each["goal"], each["trial"]) for each in record["recommendations"]]
+    assert [(each["goal"], each["trial"]) for each in shown] == of_run, "the same goal where none is asked for"
+    again = tuner("run", str(path), "--no-mlflow")
+    assert again.code == 0, again.err
+    assert "small is finished" in again.err
+    assert "simulated: nothing of this study was measured on Kafka" in tuner("recommend", "small").err
+
+
+def test_a_grid_says_from_the_start_how_long_it_is(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    off = "".join(f"  {knob.name}: off\n" for knob in KNOBS if knob.name not in ("linger.ms", "acks"))
+    grid = _STUDY.replace("trials: 6", "method: grid, trials: 60, baseline_every: 4").replace("rounds: 2", "rounds: 0")
+    path.write_text(grid + "space:\n  linger.ms: {choices: [1, 2, 3, 4, 5]}\n  acks: {choices: [all]}\n" + off)
+    planned = [size["trials"] for size in json.loads(tuner("plan", str(path), "--json").out)["sizes"]]
+    assert planned == [7, 7]
+    ran = tuner("run", str(path), "--no-mlflow")
+    assert " baseline    1/7 " in ran.err
+    assert " search      7/7 " in ran.err
+    sizes = json.loads(tuner("status", "small", "--json").out)["sizes"]
+    assert [(size["done"], size["total"]) for size in sizes] == [(7, 7), (7, 7)]
+
+
+def test_where_nothing_can_be_recommended_there_is_nothing_to_paste(tmp_path: Path, studies: Path) -> None:
+    path = tmp_path / "small.yaml"
+    words = ("run", str(path), "--no-mlflow")
+    path.write_text(_STUDY)
+    assert "config to paste: tuner recommend small --record-bytes 100 " in tuner(*words).err
+    path.write_text(_STUDY.replace("study: small", "study: tight\nconstraints: [latency_p99_ms <= 0.01]"))
+    ran = tuner(*words)
+    assert ran.code == 5
+    assert "config to paste" not in ran.err
+    assert "`tuner front tight` shows why" in ran.complaint
+    assert tuner("front", "tight").out.count("latency_p99_ms <= 0.01: missed by 6 of 6 trials; the best") == 2
+
+
+def test_options_write_the_study_file_that_they_stand_for(tmp_path: Path, studies: Path) -> None:
+    current = tmp_path / "producer.properties"
+    current.write_text("linger.ms=20\nacks=1\n")
+    ran = tuner(
+        "run", "--record-bytes", "100,1000", "--current", str(current), "--name", "mine", "--trials", "3",
+        "--executor", "simulated", "--no-mlflow", "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    written = yaml.safe_load((studies / "mine" / "study.yaml").read_text())
+    assert written["workload"]["record_bytes"] == [100, 1000]
+    assert written["baseline"] == str(current)
+    baseline = json.loads(ran.out)["recommendations"][0]["baseline"]
+    assert "acks=1" in baseline["guarantee"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["missing.yaml"], "missing.yaml"),
+        (["--record-bytes", "none"], "record"),
+        (["--bootstrap", "here:9092", "--container", "apache/kafka"], "container"),
+        (["--record-bytes", "100", "--durability", "most"], "durability"),
+        (["--record-bytes", "100", "--until", "25:00"], "until"),
+    ],
+)
+def test_wrong_input_is_one_clear_error(words: list[str], expected: str, studies: Path) -> None:
+    refused = tuner("run", *words)
+    assert refused.code == 2, refused.err
+    assert expected in refused.complaint
+    assert "Traceback" not in refused.err
+    assert not studies.exists()
+
+
+@pytest.mark.parametrize("verb", [["plan"], ["run", "--no-mlflow"]], ids=lambda words: words[0])
+def test_a_study_with_nothing_to_search_is_refused_before_it_begins(
+    tmp_path: Path, studies: Path, verb: list[str]
+) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(f"{_STUDY}space: {{{', '.join(f'{knob.name}: off' for knob in KNOBS)}}}\n")
+    refused = tuner(*verb, str(path))
+    assert refused.code == 2, refused.err
+    assert "small.yaml, line 9, space: nothing is left to search: every knob is fixed or off" in refused.complaint
+    assert "tuner verify" in refused.complaint
+    assert not refused.out
+    assert not studies.exists()
+
+
+def test_a_latency_that_the_baseline_does_not_have_is_no_objective(tmp_path: Path, studies: Path) -> None:
+    current = tmp_path / "producer.properties"
+    current.write_text("acks=0\n")
+    words = ("run", "--record-bytes", "100", "--current", str(current), "--executor", "simulated", "--no-mlflow")
+    refused = tuner(*words)
+    assert refused.code == 2, refused.err
+    assert f"needs a baseline that waits for acknowledgements, but {current} has acks=0" in refused.complaint
+    assert "set objectives: throughput, or a baseline with acks=1 or all" in refused.complaint
+    assert not studies.exists()
+    ran = tuner(*words, "--objectives", "throughput", "--trials", "3", "--json")
+    assert ran.code == 0, ran.err
+    assert "acks=0" in json.loads(ran.out)["recommendations"][0]["baseline"]["guarantee"]
+
+
+def test_a_study_file_and_what_is_written_in_one_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(_STUDY)
+    refused = tuner("run", str(path), "--record-bytes", "100")
+    assert refused.code == 2
+    assert "--record-bytes is written in the study file" in refused.complaint

@@ -1,0 +1,68 @@
+"""What the command line says to wrong input: one clear message, the right exit code, nothing started."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli_tests.command import tuner
+
+WRONG = [
+    (["-X", "buffer.memory=1"], "queue.buffering.max.kbytes"),
+    (["-X", "linger.msec=1"], "linger.ms"),
+    (["-X", "acks=2"], "acks"),
+    (["-X", "compression.type=zip"], "zip"),
+    (["-X", "compression.type=gzip", "-X", "compression.level=12"], "compression.level"),
+    (["-X", "enable.idempotence=true", "-X", "acks=1"], "idempoten"),
+    (["-X", "sasl.password=hunter2"], "--command-config"),
+    (["-X", "linger.ms"], "key=value"),
+    (["--record-bytes", "0"], "record size"),
+    (["--record-bytes", "10:1,10:2"], "stands twice"),
+    (["--record-bytes", "2000000"], "message.max.bytes"),
+    (["--seconds", "0"], "measured_s"),
+    (["--compressibility", "1"], "compressibility_ratio"),
+    (["--load", "paced"], "--rate"),
+    (["--load", "saturate", "--rate", "5"], "--rate"),
+    (["--rate", "-5"], "rate_records_per_s"),
+    (["--topic", "orders"], "--bootstrap"),
+    (["--bootstrap", "127.0.0.1:9", "--topic", "a", "--like", "b"], "--like"),
+    (["--max-bytes", "5 parsecs"], "size"),
+    (["--png", "latency.txt"], ".png"),
+    (["--config", "does-not-exist.properties"], "does-not-exist.properties"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_wrong_input_is_refused_with_its_name(words: list[str], said: str) -> None:
+    ended = tuner("bench", *words)
+    assert ended.code == 2
+    assert said in " ".join(ended.err.split())
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "producer.properties"
+    file.write_text("acks=all\n\nlinger.msec=5\n")
+    ended = tuner("bench", "--config", str(file))
+    assert ended.code == 2
+    assert "linger.ms" in ended.err
+
+
+def test_a_secret_is_not_echoed(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("sasl.password=hunter2\nsecurity.protocol=nonsense\n")
+    ended = tuner("bench", "--bootstrap", "127.0.0.1:9", "--command-config", str(file))
+    assert ended.code == 2
+    assert "security.protocol" in ended.err
+    assert "hunter2" not in ended.err
+
+
+def test_nobody_listens_there() -> None:
+    ended = tuner("bench", "--bootstrap", "127.0.0.1:9")
+    assert ended.code == 3
+    assert "127.0.0.1:9" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_versions_are_told() -> None:
+    assert tuner("--version").out.startswith("kafka-tuner ")

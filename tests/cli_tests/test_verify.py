@@ -1,0 +1,230 @@
+"""`tuner verify` and `tuner confirm` as a user types them, on the simulated cluster."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli_tests.command import tuner
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind
+from tuner.results.study_results import load_results
+
+QUICK = ("--executor", "simulated", "--warmup", "0", "--seconds", "1")
+STUDY = """\
+study: small
+workload:
+  record_bytes: [1000]
+  saturate: {warmup: 0s, measured: 1s}
+  paced: {warmup: 0s, measured: 1s}
+search: {trials: 6, startup_trials: 3, burn_in_max: 1}
+confirm: {rounds: 3, max_rounds: 3, looks: 1, ablation_rounds: 0}
+executor: {kind: simulated}
+"""
+
+
+@pytest.fixture(autouse=True)
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "studies"
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
+    return root
+
+
+@pytest.fixture
+def better(tmp_path: Path) -> Path:
+    return written(tmp_path / "better.properties", "linger.ms=0.5\ncompression.type=lz4\n")
+
+
+@pytest.fixture
+def worse(tmp_path: Path) -> Path:
+    return written(tmp_path / "worse.properties", "linger.ms=50\n")
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_config_that_is_better_passes_and_is_told_with_its_intervals(better: Path, studies: Path) -> None:
+    done = tuner("verify", str(better), *QUICK)
+    assert done.code == 0, done.err
+    for expected in ("1000 B", "throughput, MB/s", "latency p99, ms", "times as good: better", "one more round:"):
+        assert expected in done.out
+    assert "simulated: nothing was measured on Kafka" in done.err
+    assert [folder.name for folder in studies.iterdir()] == ["verify-better-1"]
+
+
+def test_a_config_that_is_worse_ends_with_99(worse: Path) -> None:
+    done = tuner("verify", str(worse), *QUICK, "--json")
+    assert done.code == 99
+    assert "1000 B: latency_p99_ms: worse than the baseline" in done.err
+    record = json.loads(done.out)
+    assert (record["kind"], record["passed"]) == ("verification", False)
+    (size,) = record["sizes"]
+    assert size["outcomes"]["latency_p99_ms"] == "worse"
+    assert size["gains"]["latency_p99_ms"]["high"] < 1.0
+    assert any("latency_p99_ms" in each for each in size["misses"])
+
+
+def test_a_guarantee_is_not_given_up_silently(tmp_path: Path) -> None:
+    file = written(tmp_path / "unacknowledged.properties", "acks=0\nlinger.ms=0.5\n")
+    few = (*QUICK, "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
+    missed = tuner("verify", str(file), *few, "--json")
+    assert missed.code == 99, missed.err
+    assert "the guarantee is weaker: acks=0, may reorder on retry, but the baseline's is acks=all" in missed.err
+    assert "1000 B: latency_p99_ms: could not be compared: one side has none, as its acks=0" in missed.err
+    record = json.loads(missed.out)
+    assert (record["guarantee"], record["baseline_guarantee"]) == (
+        "acks=0, may reorder on retry",
+        "acks=all, may reorder on retry",
+    )
+    assert (record["weaker"], record["passed"], len(record["misses"])) == (True, False, 1)
+    assert [list(size["not_compared"]) for size in record["sizes"]] == [["latency_p99_ms"]]
+    allowed = tuner("verify", str(file), *few, "--allow-weaker")
+    assert allowed.code == 0, allowed.err
+    assert "guarantee: acks=0, may reorder on retry; the baseline's is stronger: acks=all" in allowed.out
+    assert "could not be compared: one side has none" in allowed.out
+    assert "warning: the guarantee is weaker" in allowed.err
+
+
+def test_a_baseline_without_acknowledgements_can_be_verified_against(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.properties", "acks=0\n")
+    new = written(tmp_path / "new.properties", "acks=0\ncompression.type=lz4\n")
+    words = ("--against", str(old), *QUICK, "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
+    done = tuner("verify", str(new), *words)
+    assert done.code == 0, done.err
+    assert "guarantee: acks=0, may reorder on retry (the baseline's too)" in done.out
+    assert "could not be compared: neither side has one" in done.out
+
+
+@pytest.mark.campaign
+def test_what_is_tolerated_passes(worse: Path) -> None:
+    assert tuner("verify", str(worse), *QUICK, "--tolerance-ratio", "0.99").code == 0
+
+
+@pytest.mark.campaign
+def test_a_gain_that_was_asked_for_must_be_shown(better: Path) -> None:
+    assert tuner("verify", str(better), *QUICK, "--min-gain", "1.01").code == 0
+    missed = tuner("verify", str(better), *QUICK, "--min-gain", "50")
+    assert missed.code == 99
+    assert "a gain of at least 50 was asked for" in missed.err
+
+
+@pytest.mark.campaign
+def test_two_files_are_compared_at_every_record_size(better: Path, worse: Path) -> None:
+    done = tuner("verify", str(better), "--against", str(worse), "--record-bytes", "100,1000", *QUICK, "--json")
+    assert done.code in (0, 99), done.err
+    assert [size["record_bytes"] for size in json.loads(done.out)["sizes"]] == ["100", "1000"]
+
+
+@pytest.mark.campaign
+def test_each_verification_measures_anew(better: Path, studies: Path) -> None:
+    for _ in range(2):
+        assert tuner("verify", str(better), *QUICK, "-q").code == 0
+    assert sorted(folder.name for folder in studies.iterdir()) == ["verify-better-1", "verify-better-2"]
+    trials = load_results(studies / "verify-better-1").sizes[0].trials
+    assert {trial.kind for trial in trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("linger.ms=5\n", "must differ from the client's defaults"),
+        ("linger.ms=fast\n", "linger.ms"),
+        ("no.such.knob=1\n", "no.such.knob"),
+        (None, "must be readable"),
+    ],
+)
+def test_a_file_that_cannot_be_verified_is_refused_and_nothing_is_left(
+    tmp_path: Path, studies: Path, text: str | None, complaint: str
+) -> None:
+    path = tmp_path / "mine.properties"
+    if text is not None:
+        path.write_text(text)
+    refused = tuner("verify", str(path), *QUICK)
+    assert refused.code == 2
+    assert complaint in refused.complaint
+    assert not studies.exists()
+
+
+@pytest.mark.campaign
+def test_a_study_is_confirmed_anew_with_other_rounds(tmp_path: Path, studies: Path) -> None:
+    file = written(tmp_path / "small.yaml", STUDY)
+    assert tuner("run", str(file), "--no-mlflow", "-q").code == 0
+    before = load_results(studies / "small").sizes[0]
+    done = tuner("confirm", "small", "--goal", "latency", "--rounds", "5", "--no-mlflow")
+    assert done.code == 0, done.err
+    assert "gain (95 % interval)" in done.out
+    after = load_results(studies / "small").sizes[0]
+    assert after.trials[: len(before.trials)] == before.trials
+    assert {trial.kind for trial in after.trials[len(before.trials) :]} <= {
+        Kind.BURN_IN,
+        Kind.SECOND_LOOK,
+        Kind.CONFIRM,
+    }
+    found, *earlier = after.confirmations
+    assert found.goals == {Goal.LATENCY}
+    assert found.gains["latency_p99_ms"].rounds >= 5
+    assert {goal for each in earlier for goal in each.goals} == {Goal.BALANCED, Goal.THROUGHPUT}, "as they were"
+    assert "goal latency" in done.out
+
+
+def test_a_study_that_there_is_not_cannot_be_confirmed() -> None:
+    refused = tuner("confirm", "nothing")
+    assert refused.code == 2
+    assert "'nothing'" in refused.complaint
+
+
+class TestAsAStudy:
+    """`--study` has a config measured as that study measured."""
+
+    @pytest.fixture(autouse=True)
+    def study(self, tmp_path: Path) -> None:
+        text = STUDY.replace("record_bytes: [1000]", "record_bytes: [100, 1000]").replace("max: 1}", "max: 3}")
+        assert tuner("run", str(written(tmp_path / "small.yaml", text)), "--no-mlflow", "--quiet").code == 0
+
+    def test_its_workload_and_its_fixed_rates_are_taken(self, better: Path, studies: Path) -> None:
+        assert tuner("verify", str(better), "--study", "small", "--rounds", "2", "--max-rounds", "2").code == 0
+        before, after = load_results(studies / "small"), load_results(studies / "verify-better-1")
+        assert after.facts["rates"] == before.facts["rates"]
+        assert after.name == "verify-better-1"
+        assert [size.record_bytes for size in after.sizes] == ["100", "1000"]
+        assert {trial.load_s for size in after.sizes for trial in size.trials if trial.kind is Kind.CONFIRM} == {2.0}
+
+    def test_its_constraints_are_kept(self, tmp_path: Path, worse: Path) -> None:
+        study = STUDY.replace("study: small", "study: bounded").replace("[1000]", "[100]")
+        file = written(tmp_path / "bounded.yaml", f'{study}constraints: ["latency_p99_ms <= 1.5 x baseline"]\n')
+        assert tuner("run", str(file), "--no-mlflow", "-q", "--trials", "1").code == 0
+        words = ("--study", "bounded", "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.99", "--json")
+        done = tuner("verify", str(worse), *words)
+        assert done.code == 99, done.err
+        assert "100 B: latency_p99_ms <= 1.5 x baseline is asked by the study, but the mean is" in done.err
+        (size,) = json.loads(done.out)["sizes"]
+        assert size["misses"] == size["broken"]
+
+    def test_its_durability_is_what_is_asked_for(self, tmp_path: Path) -> None:
+        study = STUDY.replace("study: small", "study: leader\ndurability: leader")
+        file = written(tmp_path / "leader.yaml", study)
+        assert tuner("run", str(file), "--no-mlflow", "-q", "--trials", "1").code == 0
+        weaker = written(tmp_path / "weaker.properties", "linger.ms=0.5\ncompression.type=lz4\nacks=1\n")
+        words = ("--rounds", "2", "--max-rounds", "2", "--record-bytes", "1000")
+        done = tuner("verify", str(weaker), "--study", "leader", *words)
+        assert done.code == 0, done.err
+        assert "warning: the guarantee is weaker" in done.err
+        assert tuner("verify", str(weaker), "--study", "small", *words).code == 99
+
+    def test_some_of_its_sizes(self, better: Path, studies: Path) -> None:
+        words = ("--study", "small", "--record-bytes", "1000", "--rounds", "2", "--max-rounds", "2", "--json")
+        done = tuner("verify", str(better), *words)
+        assert [size["record_bytes"] for size in json.loads(done.out)["sizes"]] == ["1000"]
+        assert list(load_results(studies / "verify-better-1").facts["rates"]) == ["1000"]
+
+    def test_another_size_is_refused(self, better: Path) -> None:
+        done = tuner("verify", str(better), "--study", "small", "--record-bytes", "10")
+        assert done.code == 2
+        assert "must name sizes of small (100, 1000), not 10" in done.complaint
+
+    def test_what_it_says_can_not_be_said_otherwise(self, better: Path) -> None:
+        done = tuner("verify", str(better), "--study", "small", "--seconds", "3", "--bootstrap", "b:9092")
+        assert done.code == 2
+        assert "--bootstrap, --seconds can't be given with it" in done.complaint

@@ -1,0 +1,146 @@
+"""What a change brings is told from the rounds it was measured in, with the noise of all of them."""
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from search_spaces.producer_config import ProducerConfig
+from tests.builders.trials import choice_of, confirming, failed, trial
+from tuner.confirmation.ablation import variants_of
+from tuner.confirmation.effects import Effect, Effects, effects_of
+from tuner.model.trial import Kind, Trial
+
+CONFIG = {"linger.ms": "1", "compression.type": "lz4", "batch.size": "65536"}
+METRICS = ("mb_per_s", "latency_p99_ms")
+Numbers = tuple[float, float]
+
+
+def numbers_of(config: ProducerConfig) -> Numbers:
+    """lz4 gives half as much again, p99 is twice the linger, and `batch.size` does nothing."""
+    return 100.0 * (1.5 if config.compression == "lz4" else 1.0), 2 * config.linger_ms
+
+
+def ablation(
+    rounds: int = 2,
+    noise: float = 0.02,
+    config: dict[str, str] | None = None,
+    baseline: dict[str, str] | None = None,
+    measure: Callable[[ProducerConfig], Numbers] = numbers_of,
+    seed: int = 0,
+    **changes: Any,
+) -> list[Trial]:
+    """A config and its variants, once each round; rounds differ by a factor that is the same for all."""
+    random = Random(seed)
+    ours = ProducerConfig.parse(config or CONFIG)
+    made: list[Trial] = []
+    for turn in range(rounds):
+        disturbed = random.lognormvariate(0, 0.3)
+        for each in (ours, *variants_of(ours, ProducerConfig.parse(baseline or {})).values()):
+            throughput, p99 = (value * random.lognormvariate(0, noise) for value in measure(each))
+            numbers = throughput * disturbed, p99 / disturbed
+            kept = {"kind": Kind.ABLATION, "round": turn, "config": each.values, **changes}
+            made.append(trial(100 + len(made), *numbers, **kept))
+    return made
+
+
+def effects(
+    trials: list[Trial], config: dict[str, str] | None = None, baseline: dict[str, str] | None = None
+) -> Effects:
+    return effects_of(trials, ProducerConfig.parse(config or CONFIG), ProducerConfig.parse(baseline or {}), METRICS)
+
+
+def by_knob(found: Effects) -> dict[str, Effect]:
+    return {each.knobs[0]: each for each in found.each}
+
+
+def test_each_change_brings_what_it_brings_whatever_the_rounds_were_like() -> None:
+    found = effects(ablation())
+    each = by_knob(found)
+    assert set(each) == set(CONFIG)
+    assert found.rounds == 2
+    lz4, linger = each["compression.type"].gains["mb_per_s"], each["linger.ms"].gains["latency_p99_ms"]
+    assert lz4.low <= 1.5 <= lz4.high
+    assert linger.low <= 5 <= linger.high, "less latency is better: above 1"
+    assert lz4.low > 1.2
+    assert lz4.rounds == 2
+    assert each["compression.type"].shows
+    assert each["linger.ms"].shows
+    assert each["batch.size"].measured
+    assert not each["batch.size"].shows
+
+
+def test_a_change_that_costs_shows_too() -> None:
+    slower = effects(ablation(config={**CONFIG, "linger.ms": "20"}), {**CONFIG, "linger.ms": "20"})
+    assert by_knob(slower)["linger.ms"].gains["latency_p99_ms"].high < 1.0
+    assert by_knob(slower)["linger.ms"].shows
+
+
+def test_all_changes_one_by_one_are_told_as_a_product() -> None:
+    found = effects(ablation())
+    for metric in METRICS:
+        single = [each.gains[metric].value for each in found.each]
+        assert found.product[metric].value == pytest.approx(math.prod(single))
+    assert found.product["mb_per_s"].low <= 1.5 <= found.product["mb_per_s"].high
+
+
+def test_knobs_that_go_back_twice_have_no_product() -> None:
+    config, baseline = {**CONFIG, "acks": "all", "enable.idempotence": "true"}, {"acks": "1"}
+    found = effects(ablation(config=config, baseline=baseline), config, baseline)
+    assert by_knob(found)["acks"].knobs == ("acks", "enable.idempotence")
+    assert len(found.each) == 5
+    assert all(each.measured for each in found.each)
+    assert found.product == {}
+
+
+def test_noise_is_taken_from_the_confirmation_too_as_far_as_its_rounds_were_fixed_beforehand() -> None:
+    config = {"linger.ms": "1", "compression.type": "lz4"}
+    taken = ablation(config=config, noise=0.05)
+    ours, theirs = [(150.0, 2.0), (165.0, 2.2)] * 4, [(100.0, 10.0)] * 8
+    trials = [*taken, *confirming(0, ours, theirs, config)]
+    parsed = ProducerConfig.parse(config), ProducerConfig.parse({})
+    alone = effects_of(trials, *parsed, METRICS)
+    with_six, with_all = (effects_of(trials, *parsed, METRICS, choice_of(trials, rounds=rounds)) for rounds in (6, 8))
+    values = [each.each[0].gains["mb_per_s"].value for each in (alone, with_six, with_all)]
+    assert values == pytest.approx([values[0]] * 3), "the ratio itself is of the ablation's rounds alone"
+    widths = [each.each[0].gains["mb_per_s"].width_ratio for each in (alone, with_six, with_all)]
+    assert len(set(widths)) == 3
+    assert widths[1] < widths[0], "two degrees of freedom and five more"
+
+
+def test_what_was_not_measured_has_no_gain_but_is_there() -> None:
+    found = effects([])
+    assert [each.measured for each in found.each] == [False] * 3
+    assert (found.rounds, found.product) == (0, {})
+
+
+def test_a_variant_that_failed_in_one_round_is_told_of_from_the_other() -> None:
+    trials = ablation()
+    gone = trials[-1]
+    left = [*trials[:-1], failed(gone.number, kind=Kind.ABLATION, round=1, config=gone.values)]
+    rounds = {each.knobs[0]: each.gains["mb_per_s"].rounds for each in effects(left).each}
+    assert sorted(rounds.values()) == [1, 2, 2]
+    assert effects([each for each in trials if each.round == 0]).each[0].gains == {}, "one round has no noise to tell"
+
+
+def test_a_variant_that_can_not_hold_the_rate_is_said_to_miss_it_and_its_latency_counts_for_nothing() -> None:
+    without_lz4 = variants_of(ProducerConfig.parse(CONFIG), ProducerConfig.parse({}))["compression.type"].fingerprint
+    trials = [
+        each
+        if each.fingerprint != without_lz4
+        else trial(
+            each.number, 100.0, 3_000.0, kind=Kind.ABLATION, round=each.round, config=each.values,
+            metrics={"held_rate_ratio": 0.5},
+        )
+        for each in ablation()
+    ]  # fmt: skip
+    found = by_knob(effects(trials))
+    lz4 = found["compression.type"]
+    assert lz4.misses == ("held_rate_ratio >= 0.95",)
+    assert lz4.shows
+    assert set(lz4.gains) == {"mb_per_s"}
+    linger = found["linger.ms"].gains["latency_p99_ms"]
+    assert linger.low <= 5 <= linger.high
+    assert linger.width_ratio < 1, "the latency of what can't hold the rate is no noise either"

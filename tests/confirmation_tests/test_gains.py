@@ -1,0 +1,112 @@
+"""A gain is claimed only from rounds in which both sides were measured, and only with its whole interval."""
+
+import pytest
+
+from objectives.ratios import claim_level, ratio_of
+from tests.builders.trials import OBJECTIVES, baseline, choice_of, confirming, failed, trial
+from tuner.confirmation.gains import Confirmation, confirmations_of
+from tuner.confirmation.plan import Choice
+from tuner.model.trial import Kind, Trial
+
+FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
+BASE = baseline().fingerprint
+
+
+def confirmed(trials: list[Trial], choice: Choice | None = None) -> tuple[Confirmation, ...]:
+    return confirmations_of(trials, [choice or choice_of(trials)], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+
+
+def only(trials: list[Trial]) -> Confirmation:
+    (found,) = confirmed(trials)
+    return found
+
+
+def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None:
+    found = only(confirming(0, [(150, 5), (300, 4)], [(100, 10), (200, 10)], FAST))
+    assert found.fingerprint == trial(0, config=FAST).fingerprint
+    assert str(found.gains["mb_per_s"]) == str(ratio_of([150, 300], [100, 200], level=claim_level(3)))
+    assert str(found.gains["latency_p99_ms"]) == str(ratio_of([10, 10], [5, 4], level=claim_level(3)))
+    assert found.gains["mb_per_s"].value == pytest.approx(1.5)
+    assert found.gains["latency_p99_ms"].value == pytest.approx((2 * 2.5) ** 0.5)
+    # All numbers are of the same rounds, also those that no gain is told of.
+    kept = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
+    assert found.values == pytest.approx({"mb_per_s": (150 * 300) ** 0.5, "latency_p99_ms": (5 * 4) ** 0.5, **kept})
+    assert found.baseline == pytest.approx({"mb_per_s": (100 * 200) ** 0.5, "latency_p99_ms": 10, **kept})
+    assert found.values["mb_per_s"] / found.baseline["mb_per_s"] == pytest.approx(found.gains["mb_per_s"].value)
+
+
+def test_the_balance_is_the_geometric_mean_of_all_gains() -> None:
+    found = only(confirming(0, [(200, 20), (200, 20)], [(100, 10), (100, 10)], FAST))
+    assert found.balance.value == pytest.approx(1.0), "twice as good and twice as bad is no gain"
+    found = only(confirming(0, [(400, 10), (400, 10)], [(100, 10), (100, 10)], FAST))
+    assert (found.balance.low, found.balance.value, found.balance.high) == pytest.approx((2, 2, 2))
+    assert found.balance.rounds == 2
+
+
+def test_a_gain_is_better_only_with_its_whole_interval() -> None:
+    rounds = [(100, 10)] * 3
+    found = only(confirming(0, [(110, 10), (120, 11), (90, 9)], rounds, FAST))
+    assert found.gains["mb_per_s"].value > 1.0 > found.gains["mb_per_s"].low
+    assert not found.better("mb_per_s")
+    assert only(confirming(0, [(110, 9), (112, 9), (109, 9)], rounds, FAST)).better("mb_per_s")
+    assert not only(confirming(0, [(90, 9)] * 3, rounds, FAST)).better("mb_per_s")
+    assert not only(confirming(0, [(100, 9)] * 3, rounds, FAST)).better("mb_per_s"), "as good is not better"
+    assert not found.better("records_per_s"), "what was not compared is not better"
+
+
+def test_only_rounds_with_both_count() -> None:
+    trials = confirming(0, [(150, 5), (150, 5), (900, 1), (150, 5)], [(100, 10)] * 4, FAST)
+    lost = failed(trials[4].number, kind=Kind.CONFIRM, config={}, round=2)
+    found = only([*trials[:4], lost, *trials[5:]])
+    assert found.gains["mb_per_s"].rounds == 3
+    assert found.values["mb_per_s"] == 150
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_fewer_than_two_shared_rounds_say_nothing(rounds: int) -> None:
+    trials = confirming(0, [(150, 5)] * rounds, [(100, 10)] * rounds, FAST)
+    alone = trial(8, 150, 5, kind=Kind.CONFIRM, config=FAST, round=5)
+    theirs = trial(9, 100, 10, kind=Kind.CONFIRM, config={}, round=6)
+    assert confirmed([*trials, alone, theirs]) == ()
+
+
+def test_what_the_search_measured_does_not_count() -> None:
+    search = [baseline(0), trial(1, 150, 5, config=FAST), baseline(2), trial(3, 150, 5, config=FAST)]
+    assert confirmed(search) == ()
+    found = only([*search, *confirming(4, [(120, 9)] * 2, [(100, 10)] * 2, FAST)])
+    assert found.values["mb_per_s"] == 120
+
+
+def test_each_winner_is_compared_with_the_same_baseline() -> None:
+    trials = confirming(0, [(150, 20)] * 2, [(100, 10)] * 2, FAST)
+    trials += [trial(10 + n, 90, 4, kind=Kind.CONFIRM, config=QUICK, round=n) for n in range(2)]
+    fast, quick = confirmed(trials)
+    assert fast.gains["mb_per_s"].value == pytest.approx(1.5)
+    assert quick.gains["latency_p99_ms"].value == pytest.approx(2.5)
+    assert fast.baseline == quick.baseline
+
+
+def test_without_rounds_of_the_baseline_there_is_nothing_to_compare_with() -> None:
+    trials = confirming(0, [(150, 20)] * 3, [(100, 10)] * 3, FAST)
+    assert confirmed(trials) != ()
+    assert confirmed(trials, choice_of(trials, rounds=9, first_round=7)) == (), "rounds of an earlier confirmation"
+    assert confirmed([each for each in trials if each.fingerprint != BASE]) == ()
+    assert confirmations_of(trials, [], {}, OBJECTIVES) == ()
+
+
+def test_a_number_that_a_round_lacks_has_no_gain() -> None:
+    trials = [
+        trial(
+            n,
+            100.0 + 50 * (n % 2),
+            None if n == 3 else 8.0,
+            kind=Kind.CONFIRM,
+            config=FAST if n % 2 else {},
+            round=n // 2,
+        )
+        for n in range(4)
+    ]
+    found = only(trials)
+    assert list(found.gains) == ["mb_per_s"]
+    assert "latency_p99_ms" not in found.values
+    assert found.balance.value == 1.0, "nothing is known of all objectives together"

@@ -1,0 +1,207 @@
+"""What a confirmation measures next follows from its record alone."""
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from search_spaces.producer_config import ProducerConfig
+from tests.builders.trials import OBJECTIVES, baseline, failed, trial
+from tuner.confirmation.ablation import variants_of
+from tuner.confirmation.gains import confirmations_of
+from tuner.confirmation.plan import Choice, least_steps, most_steps, next_step, winners_of
+from tuner.model.spec import ConfirmSpec, Goal
+from tuner.model.trial import Kind, Trial
+
+BASELINE = {"mb_per_s": 100.0, "latency_p99_ms": 10.0}
+FAST, FASTER, QUICK = {"linger.ms": "20"}, {"linger.ms": "30"}, {"linger.ms": "1"}
+Measure = Callable[[ProducerConfig, Random], tuple[float, float]]
+
+
+def fingerprint(config: dict[str, str]) -> str:
+    return ProducerConfig.parse(config).fingerprint
+
+
+CONFIGS = {fingerprint(each): ProducerConfig.parse(each) for each in ({}, FAST, FASTER, QUICK)}
+
+
+def choice(**changes: object) -> Choice:
+    good: dict[str, object] = {
+        "baseline": baseline().fingerprint,
+        "nominees": {
+            Goal.THROUGHPUT: (fingerprint(FAST), fingerprint(FASTER)),
+            Goal.LATENCY: (fingerprint(QUICK),),
+        },
+        "looks": 2,
+        "rounds": 4,
+        "max_rounds": 9,
+    }
+    return Choice(**{**good, **changes})  # type: ignore[arg-type]
+
+
+def carried_out(
+    asked: Choice,
+    measure: Measure,
+    trials: list[Trial] | None = None,
+    fail: Callable[[int], bool] = lambda _: False,
+    configs: dict[str, ProducerConfig] = CONFIGS,
+) -> list[Trial]:
+    """Every step of a confirmation, measured by `measure`."""
+    done, random = list(trials or []), Random(0)
+    while step := next_step(asked, configs, done, BASELINE, OBJECTIVES, seed=1):
+        kept: dict[str, Any] = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
+        number = len(done)
+        done.append(failed(number, **kept) if fail(number) else trial(number, *measure(step.config, random), **kept))
+        assert number < 500
+    return done
+
+
+def steady(config: ProducerConfig, random: Random) -> tuple[float, float]:
+    """Throughput grows and latency suffers with linger.ms; 1 % of noise."""
+    linger = config.linger_ms
+    return 100 * (1 + (linger - 5) / 100) * random.lognormvariate(0, 0.01), 2 * linger * random.lognormvariate(0, 0.01)
+
+
+def no_better(_: ProducerConfig, random: Random) -> tuple[float, float]:
+    return 100 * random.lognormvariate(0, 0.01), 10 * random.lognormvariate(0, 0.01)
+
+
+def rounds(trials: list[Trial], kind: Kind) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in trials:
+        if each.kind is kind:
+            found[each.fingerprint] = found.get(each.fingerprint, 0) + 1
+    return found
+
+
+def test_where_a_goal_has_several_nominees_second_looks_choose() -> None:
+    asked = choice()
+    trials = carried_out(asked, steady)
+    looked = {fingerprint(FAST): 2, fingerprint(FASTER): 2, fingerprint({}): 2}
+    assert rounds(trials, Kind.SECOND_LOOK) == looked, "one needs no choice; the baseline is their measure"
+    winners = winners_of(asked, trials, BASELINE, OBJECTIVES)
+    assert winners == {Goal.THROUGHPUT: fingerprint(FASTER), Goal.LATENCY: fingerprint(QUICK)}
+    assert winners_of(asked, trials[:3], BASELINE, OBJECTIVES) == {}, "not while looks are missing"
+
+
+def test_a_nominee_that_loses_records_at_a_second_look_is_out() -> None:
+    asked = choice()
+
+    def losing(config: ProducerConfig, random: Random) -> tuple[float, float]:
+        return steady(config, random)
+
+    looked = [
+        trial(n, *numbers, kind=Kind.SECOND_LOOK, round=n // 2, config=config, metrics={"delivered_ratio": delivered})
+        for n, (config, numbers, delivered) in enumerate([(FAST, (115.0, 40.0), 1.0), (FASTER, (125.0, 60.0), 0.9)] * 2)
+    ]
+    trials = carried_out(asked, losing, looked)
+    assert winners_of(asked, trials, BASELINE, OBJECTIVES)[Goal.THROUGHPUT] == fingerprint(FAST)
+
+
+def test_baseline_and_winners_are_measured_once_a_round_in_changing_order() -> None:
+    trials = carried_out(choice(max_rounds=4), steady)
+    confirming = [each for each in trials if each.kind is Kind.CONFIRM]
+    by_round = [[each.fingerprint for each in confirming if each.round == number] for number in range(4)]
+    wanted = sorted([fingerprint({}), fingerprint(FASTER), fingerprint(QUICK)])
+    assert [sorted(each) for each in by_round] == [wanted] * 4
+    assert len({tuple(each) for each in by_round}) > 1
+
+
+def test_rounds_go_on_until_the_interval_is_narrow_or_there_are_enough() -> None:
+    def noisy(config: ProducerConfig, random: Random) -> tuple[float, float]:
+        throughput, latency = steady(config, random)
+        return throughput * random.lognormvariate(0, 0.2), latency
+
+    calm = rounds(carried_out(choice(), steady), Kind.CONFIRM)
+    assert set(calm.values()) == {4}, "1 % of noise is narrow enough from the first"
+    wild = rounds(carried_out(choice(), noisy), Kind.CONFIRM)
+    assert wild[fingerprint({})] == 9
+    assert wild[fingerprint(QUICK)] == 4, "whose latency was narrow enough gets no more rounds"
+    assert wild[fingerprint(FASTER)] == 9
+
+
+def test_what_the_first_rounds_do_not_speak_for_gets_no_more() -> None:
+    def worse(config: ProducerConfig, random: Random) -> tuple[float, float]:
+        factor = 1.0 if not config.values else 0.8
+        return factor * 100 * random.lognormvariate(0, 0.1), 10 / factor * random.lognormvariate(0, 0.1)
+
+    trials = carried_out(choice(), worse)
+    assert set(rounds(trials, Kind.CONFIRM).values()) == {4}
+    assert rounds(trials, Kind.ABLATION) == {}
+
+
+def test_only_what_has_proven_better_is_taken_apart() -> None:
+    asked = choice(ablation_rounds=2)
+    assert rounds(carried_out(asked, no_better), Kind.ABLATION) == {}
+    # linger.ms is their one change: undone, they are the baseline, which the rounds have measured.
+    assert rounds(carried_out(asked, steady), Kind.ABLATION) == {}
+    two = {"linger.ms": "30", "batch.size": "65536"}
+    wide = {**CONFIGS, fingerprint(two): ProducerConfig.parse(two)}
+    asked = choice(ablation_rounds=2, nominees={Goal.THROUGHPUT: (fingerprint(two),)})
+    taken = rounds(carried_out(asked, steady, configs=wide), Kind.ABLATION)
+    assert taken == dict.fromkeys([fingerprint(two), fingerprint(FASTER), fingerprint({"batch.size": "65536"})], 2)
+
+
+def test_each_change_is_undone_alone_with_what_depends_on_it() -> None:
+    config = ProducerConfig.parse(
+        {"linger.ms": "1", "compression.type": "zstd", "compression.level": "3", "batch.size": "65536"}
+    )
+    found = variants_of(config, ProducerConfig.parse({"linger.ms": "7"}))
+    assert set(found) == {"linger.ms", "compression.type", "batch.size"}
+    assert found["linger.ms"].values == {**config.values, "linger.ms": "7"}
+    assert set(found["compression.type"].values) == {"linger.ms", "batch.size"}
+    assert variants_of(config, config) == {}
+
+
+def test_a_step_that_failed_is_not_tried_again() -> None:
+    trials = carried_out(choice(), steady, fail=lambda number: number % 5 == 4)
+    there = [(each.kind, each.round, each.fingerprint) for each in trials]
+    assert len(there) == len(set(there))
+
+
+def test_it_goes_on_wherever_it_stopped() -> None:
+    asked = choice(ablation_rounds=2)
+    whole = carried_out(asked, steady)
+    steps = [(each.kind, each.round, each.fingerprint) for each in whole]
+    for kept in range(len(whole)):
+        step = next_step(asked, CONFIGS, whole[:kept], BASELINE, OBJECTIVES, seed=1)
+        assert step is not None
+        assert (step.kind, step.round, step.config.fingerprint) == steps[kept]
+
+
+def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
+    earlier = carried_out(choice(), no_better)
+    spec = ConfirmSpec(rounds=4, max_rounds=4, looks=2, ablation_rounds=0)
+    later = Choice.of(spec, baseline().fingerprint, choice().nominees, earlier)
+    assert later.first_round > max(each.round for each in earlier if each.round is not None)
+    trials = carried_out(later, steady, earlier)
+    assert len(trials) > len(earlier)
+    found = {each.fingerprint: each for each in confirmations_of(trials, [later], BASELINE, OBJECTIVES)}
+    assert found[fingerprint(FASTER)].gains["mb_per_s"].rounds == 4
+    assert found[fingerprint(FASTER)].better("mb_per_s")
+    assert found[fingerprint(FASTER)].goals == {Goal.THROUGHPUT}
+    assert found[fingerprint(QUICK)].worse("mb_per_s")
+
+
+def test_without_nominees_there_is_nothing_to_do() -> None:
+    assert next_step(choice(nominees={}), CONFIGS, [], BASELINE, OBJECTIVES, seed=0) is None
+
+
+def test_the_choice_reads_back_as_it_was_kept() -> None:
+    asked = choice(ablation_rounds=3, first_round=7)
+    assert Choice.from_json(asked.as_json()) == asked
+    assert Choice.from_json({**asked.as_json(), "of a newer release": 1}) == asked
+
+
+@pytest.mark.parametrize("rounds_asked", [0, 3])
+def test_what_it_costs_is_known_beforehand(rounds_asked: int) -> None:
+    two = (Goal.THROUGHPUT, Goal.LATENCY)
+    spec = ConfirmSpec(rounds=rounds_asked, max_rounds=5, nominees=3, looks=2, goals=two, ablation_rounds=0)
+    if not rounds_asked:
+        assert most_steps(spec) == least_steps(spec) == 0
+        return
+    assert least_steps(spec) == 2 * (1 + 6) + 3 * 3
+    assert most_steps(spec) == 2 * (1 + 6) + 5 * 3
+    assert math.isfinite(most_steps(spec))

@@ -1,0 +1,107 @@
+"""A budget counts over all runs of a study, and ends at whichever limit comes first."""
+
+import datetime
+import time
+
+import pytest
+
+from tests.builders.trials import trial
+from tuner.course.budget import Budget, next_occurrence, spent_s
+from tuner.model.spec import SearchSpec
+from tuner.model.trial import Trial
+
+EVENING = datetime.datetime(2026, 3, 1, 23, 30)
+ABOUT = 120.0
+"""Seconds that a test may take on a machine that is busy."""
+
+
+def spent(*durations_s: float, value_bytes: float = 0.0) -> list[Trial]:
+    return [trial(n, duration_s=seconds, value_bytes=value_bytes) for n, seconds in enumerate(durations_s)]
+
+
+def left_s(search: SearchSpec, *durations_s: float, now: datetime.datetime = EVENING) -> float:
+    left = Budget(search, spent(*durations_s), now).left_s()
+    assert left is not None
+    return left
+
+
+def test_without_limits_nothing_ends() -> None:
+    budget = Budget(SearchSpec(), spent(1e9, value_bytes=1e18), EVENING)
+    assert budget.left_s() is None
+    assert budget.left_bytes() is None
+
+
+def test_hours_count_over_all_runs() -> None:
+    search = SearchSpec(hours=2)
+    assert left_s(search) == pytest.approx(7_200, abs=ABOUT)
+    assert left_s(search, 1_800, 3_600) == pytest.approx(1_800, abs=ABOUT)
+    assert left_s(search, 7_000, 3_600) == 0.0
+
+
+def test_trials_that_ran_at_once_count_once() -> None:
+    began = datetime.datetime(2026, 3, 1, 20, 0, tzinfo=datetime.UTC)
+    at = [0, 100, 600]
+    trials = [
+        trial(n, duration_s=300.0, started_at=(began + datetime.timedelta(seconds=each)).isoformat())
+        for n, each in enumerate(at)
+    ]
+    assert spent_s(trials) == 400 + 300
+    assert spent_s(list(reversed(trials))) == 700
+
+
+def test_the_night_in_which_clocks_are_put_back_is_an_hour_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    try:
+        evening = datetime.datetime(2026, 10, 24, 23, 0)
+        assert left_s(SearchSpec(until="07:00"), now=evening) == pytest.approx(9 * 3600, abs=ABOUT)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_what_is_left_never_grows() -> None:
+    budget = Budget(SearchSpec(hours=1), [], EVENING)
+    first, second = budget.left_s(), budget.left_s()
+    assert first is not None
+    assert second is not None
+    assert second <= first <= 3_600
+
+
+@pytest.mark.parametrize(
+    ("now", "until", "when"),
+    [
+        (EVENING, "23:45", datetime.datetime(2026, 3, 1, 23, 45)),
+        (EVENING, "06:00", datetime.datetime(2026, 3, 2, 6, 0)),
+        (EVENING, "00:00", datetime.datetime(2026, 3, 2, 0, 0)),
+        (EVENING, "23:30", datetime.datetime(2026, 3, 2, 23, 30)),
+        (EVENING, "23:29", datetime.datetime(2026, 3, 2, 23, 29)),
+        (datetime.datetime(2026, 3, 1, 5, 59, 59, 999_999), "06:00", datetime.datetime(2026, 3, 1, 6, 0)),
+        (datetime.datetime(2026, 12, 31, 22, 0), "6:05", datetime.datetime(2027, 1, 1, 6, 5)),
+        (datetime.datetime(2028, 2, 28, 22, 0), "06:00", datetime.datetime(2028, 2, 29, 6, 0)),
+    ],
+)
+def test_a_time_of_day_is_the_next_one_over_midnight_if_it_is_past(
+    now: datetime.datetime, until: str, when: datetime.datetime
+) -> None:
+    assert next_occurrence(until, now) == when
+
+
+def test_a_time_of_day_ends_a_run_whatever_earlier_runs_took() -> None:
+    assert left_s(SearchSpec(until="06:00"), 36_000) == pytest.approx(6.5 * 3_600, abs=ABOUT)
+
+
+def test_the_sooner_of_hours_and_time_of_day_ends_it() -> None:
+    assert left_s(SearchSpec(hours=1, until="06:00")) == pytest.approx(3_600, abs=ABOUT)
+    assert left_s(SearchSpec(hours=10, until="06:00")) == pytest.approx(6.5 * 3_600, abs=ABOUT)
+    assert left_s(SearchSpec(hours=1, until="06:00"), 4_000) == 0.0
+
+
+def test_bytes_count_over_all_runs_and_as_they_are_written() -> None:
+    budget = Budget(SearchSpec(max_bytes=1_000), spent(1, 1, value_bytes=200), EVENING)
+    assert budget.left_bytes() == 600
+    budget.spend(trial(2, value_bytes=450))
+    assert budget.left_bytes() == 150
+    budget.spend(trial(3, value_bytes=450))
+    assert budget.left_bytes() == -300
+    assert budget.left_s() is None

@@ -1,0 +1,173 @@
+"""A study may be confirmed several times. What was proven stands until a later confirmation has its rounds."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runners.workload import RecordSizes
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, choice_of, confirming, trial
+from tests.campaign_tests.quiet import Quiet
+from tuner.confirmation.gains import confirmations_of
+from tuner.confirmation.history import CONFIRMING, choices_in
+from tuner.confirmation.plan import Choice
+from tuner.course.run import run_study
+from tuner.course.trial_loop import Standing
+from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
+from tuner.results.recommendation import recommend, recommend_for
+from tuner.results.study_results import StudyResults, load_results, size_results
+
+SPEC = StudySpec(
+    "again",
+    WorkloadSpec(
+        (RecordSizes.fixed(100), RecordSizes.fixed(1000)), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0)
+    ),
+    search=SearchSpec(method=Method.BAYESIAN, trials=8, startup_trials=3, burn_in_max=1),
+    confirm=ConfirmSpec(rounds=3, max_rounds=3, nominees=2, looks=1, ablation_rounds=0),
+    executor=Executor.SIMULATED,
+)
+ANEW = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4))
+
+
+class Stopped(Quiet):
+    """Ctrl-C after so many confirming trials."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def trial(self, standing: Standing, trial: Trial) -> None:
+        """See `Show.trial`."""
+        self.left -= trial.kind in CONFIRMING_KINDS
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def again(folder: Path, spec: StudySpec = ANEW, stopped_after: int | None = None) -> StudyResults:
+    if stopped_after is None:
+        return run_study(spec, "", folder, Quiet(), searching=False)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(spec, "", folder, Stopped(stopped_after), searching=False)
+    return load_results(folder)
+
+
+def answers(study: StudyResults) -> Mapping[str, tuple[str, int]]:
+    """What is recommended, and on how many rounds it stands."""
+    found = {each.record_bytes: recommend_for(study, each.record_bytes, None) for each in study.sizes}
+    assert all(each.proven for each in found.values())
+    return {size: (each.trial.fingerprint, each.gains["mb_per_s"].rounds) for size, each in found.items()}
+
+
+def confirming_trials(study: StudyResults) -> int:
+    return sum(trial.kind in CONFIRMING_KINDS for size in study.sizes for trial in size.trials)
+
+
+@pytest.mark.parametrize("stopped_after", [1, 5, 10])
+def test_one_that_is_interrupted_takes_nothing_away_and_is_gone_on_with(tmp_path: Path, stopped_after: int) -> None:
+    first = run_study(SPEC, "", tmp_path, Quiet())
+    broken_off = again(tmp_path, stopped_after=stopped_after)
+    assert broken_off.finished, "the search is, as it was"
+    rounds = [rounds for _, rounds in answers(broken_off).values()]
+    assert all(before in (3, 4) for before in rounds)
+    assert rounds[1] == 3, "the second size was not begun"
+    done = again(tmp_path)
+    assert {rounds for _, rounds in answers(done).values()} == {4}
+    assert confirming_trials(done) > confirming_trials(broken_off) > confirming_trials(first)
+    for size in done.sizes:
+        steps = [(each.kind, each.round, each.fingerprint) for each in size.trials if each.kind in CONFIRMING_KINDS]
+        assert len(set(steps)) == len(steps), "nothing was measured twice"
+        assert {number for kind, number, _ in steps if kind is Kind.CONFIRM} == set(range(3 + 4))
+
+
+def again_in(folder: Path) -> StudyResults:
+    run_study(SPEC, "", folder, Quiet())
+    return again(folder)
+
+
+def test_one_that_was_finished_is_made_anew_when_asked_for_again(tmp_path: Path) -> None:
+    once = again_in(tmp_path)
+    twice = again(tmp_path)
+    assert confirming_trials(twice) > confirming_trials(once)
+    rounds = [trial.round for size in twice.sizes[:1] for trial in size.trials if trial.kind is Kind.CONFIRM]
+    assert len(set(rounds)) == 3 + 4 + 4
+
+
+def test_one_for_a_single_goal_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+    before = run_study(SPEC, "", tmp_path, Quiet())
+    only = replace(ANEW, confirm=replace(ANEW.confirm, goals=(Goal.LATENCY,)))
+    after = again(tmp_path, only)
+    for size in ("100", "1000"):
+        for goal in (Goal.THROUGHPUT, Goal.BALANCED):
+            assert recommend(after, size, goal) == recommend(before, size, goal)
+        renewed = recommend(after, size, Goal.LATENCY)
+        assert renewed.gains["latency_p99_ms"].rounds == 4
+        assert renewed.gains["latency_p99_ms"].level == 0.95, "one claim, not three"
+
+
+def test_the_finished_study_measures_nothing_more_after_it(tmp_path: Path) -> None:
+    after = again_in(tmp_path)
+    assert run_study(SPEC, "", tmp_path, Quiet()).sizes == after.sizes
+
+
+def test_a_search_that_was_cut_short_is_gone_on_with_after_it(tmp_path: Path) -> None:
+    class Searched(Quiet):
+        def trial(self, standing: Standing, trial: Trial) -> None:
+            if standing.record.counted == 6:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(SPEC, "", tmp_path, Searched())
+    confirmed = again(tmp_path)
+    assert not confirmed.finished
+    assert confirmed.sizes[0].confirmations
+    done = run_study(SPEC, "", tmp_path, Quiet())
+    assert done.finished
+    for size in done.sizes:
+        assert sum(trial.kind in (Kind.SEARCH, Kind.BASELINE) for trial in size.trials) == 8
+    assert {rounds for _, rounds in answers(done).values()} == {3}, "its own confirmation, with its own rounds"
+
+
+FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
+
+
+def test_a_goal_without_a_config_that_keeps_what_is_asked_has_no_winner_any_more() -> None:
+    """The newest word counts, also where it is that nothing kept what the study asks for."""
+    found = [baseline(0), trial(1, 150, 5, config=FAST), *confirming(2, [(150, 5)] * 2, [(100, 10)] * 2, FAST)]
+    looks = [
+        trial(20 + n, 150, 5, kind=Kind.SECOND_LOOK, round=2, config=config, metrics={"held_rate_ratio": 0.5})
+        for n, config in enumerate([FAST, QUICK])
+    ]
+    older, fingerprints = choice_of(found), tuple(each.fingerprint for each in looks)
+    newer = Choice(older.baseline, dict.fromkeys(Goal, fingerprints), first_round=2, looks=1)
+    older = replace(older, end_round=2)
+    size = size_results(SIZE, OBJECTIVES, [*found, *looks], None, [older, newer])
+    assert size.without_winner == set(Goal)
+    assert all(not each.goals for each in size.confirmations)
+    study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,), {})
+    answer = recommend(study, SIZE, Goal.THROUGHPUT)
+    assert answer.is_baseline
+    assert answer.how == "the best configs were measured again, and none of them kept what the study asks for"
+
+
+def test_what_one_goal_was_refused_stays_refused_when_another_is_confirmed_anew() -> None:
+    looks = [
+        trial(10 + n, 150, 5, kind=Kind.SECOND_LOOK, round=n // 2, config=config, metrics={"held_rate_ratio": 0.5})
+        for n, config in enumerate([FAST, QUICK] * 2)
+    ]
+    fingerprints, base = tuple(each.fingerprint for each in looks[:2]), baseline(0)
+    older = Choice(base.fingerprint, dict.fromkeys(Goal, fingerprints), looks=1, end_round=1)
+    newer = Choice(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, looks=1)
+    size = size_results(SIZE, OBJECTIVES, [base, trial(1, 150, 5, config=FAST), *looks], None, [older, newer])
+    assert size.without_winner == set(Goal)
+    study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,), {})
+    assert recommend(study, SIZE, Goal.THROUGHPUT).is_baseline
+
+
+def test_a_record_of_before_has_one_choice_by_itself() -> None:
+    trials = confirming(0, [(150, 5)] * 2, [(100, 10)] * 2, FAST)
+    alone = {name: value for name, value in choice_of(trials).as_json().items() if name != "session"}
+    (read,) = choices_in({CONFIRMING: {SIZE: alone}}, SIZE)
+    assert read == choice_of(trials)
+    assert choices_in({CONFIRMING: {SIZE: alone}}, "100") == choices_in({}, SIZE) == ()
+    assert len(confirmations_of(trials, [read], {}, OBJECTIVES)) == 1

@@ -1,0 +1,42 @@
+"""A finished study that is asked for more: it searches further and confirms anew."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from runners.workload import RecordSizes
+from tests.campaign_tests.quiet import Quiet
+from tuner.course.run import run_study
+from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import Kind, Trial
+
+_SPEC = StudySpec(
+    "more",
+    WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(1.0, 1.0), paced=PhaseSpec(1.0, 1.0)),
+    search=SearchSpec(method=Method.RANDOM, trials=6, burn_in_max=1),
+    confirm=ConfirmSpec(rounds=2, max_rounds=2, nominees=1, looks=0, ablation_rounds=0),
+    executor=Executor.SIMULATED,
+)
+
+
+def _trials(spec: StudySpec, folder: Path) -> tuple[Trial, ...]:
+    return run_study(spec, "", folder, Quiet()).sizes[0].trials
+
+
+def test_the_same_limits_measure_nothing_more(tmp_path: Path) -> None:
+    assert _trials(_SPEC, tmp_path) == _trials(_SPEC, tmp_path)
+
+
+def test_more_trials_are_searched_and_confirmed_in_rounds_of_their_own(tmp_path: Path) -> None:
+    before = _trials(_SPEC, tmp_path)
+    after = _trials(replace(_SPEC, search=replace(_SPEC.search, trials=12)), tmp_path)
+    assert after[: len(before)] == before
+    counts = Counter(trial.kind for trial in after)
+    assert counts[Kind.SEARCH] + counts[Kind.BASELINE] == 12
+    rounds = {trial.round for trial in after if trial.kind is Kind.CONFIRM}
+    assert rounds == {0, 1, 2, 3}
+    # In turn: each round of the second confirmation has its own baseline.
+    baseline = next(trial.fingerprint for trial in after if trial.kind is Kind.BASELINE)
+    assert Counter(t.round for t in after if t.kind is Kind.CONFIRM and t.fingerprint == baseline) == dict.fromkeys(
+        rounds, 1
+    )

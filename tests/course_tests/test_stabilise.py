@@ -1,0 +1,199 @@
+"""Before anything counts, the baseline is measured until it agrees with itself, and each winner before its rounds."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from runners.histogram import Histogram
+from runners.measurement import Measurement
+from runners.runner import Watch, go_on
+from runners.simulated import SimulatedRunner
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.builders.trials import OBJECTIVES, failed, trial
+from tests.campaign_tests.studies import THROUGHPUT, Told, simulated_study
+from tuner.course.run import run_study
+from tuner.model.spec import ConfirmSpec, Goal, StudySpec
+from tuner.model.trial import Kind, Trial
+from tuner.results.study_results import settled
+from tuner.search.surrogate_strategy import SurrogateStrategy
+
+
+@dataclass(slots=True)
+class Settling:
+    """Simulates, but for the latency at a fixed rate.
+
+    Attributes:
+        latencies_ms: Of the first runs at a fixed rate; the last one is that of all later ones too.
+    """
+
+    latencies_ms: list[int]
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """See `Runner.run`."""
+        measured = SimulatedRunner().run(config, replace(workload, seed=0), watch)
+        if workload.rate_records_per_s is None:
+            return measured
+        latency_ms = self.latencies_ms.pop(0) if len(self.latencies_ms) > 1 else self.latencies_ms[0]
+        return replace(measured, latency=Histogram.of([latency_ms * 1000] * 100))
+
+
+def burn_ins(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
+    (size,) = run_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
+    found = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
+    assert list(size.trials[: len(found)]) == found, "ahead of all others"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("latencies_ms", "paced"),
+    [([10], 2), ([40, 20, 10, 9, 9], 4), ([20, 10, 11, 11], 3), ([80, 40, 20, 10, 5], 4)],
+    ids=["at once", "after some", "not while it still falls", "no longer than is allowed"],
+)
+def test_latency_is_waited_for_too(tmp_path: Path, latencies_ms: list[int], paced: int) -> None:
+    found = burn_ins(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=4))
+    assert ["latency_p99_ms" in trial.metrics for trial in found] == [False] * 2 + [True] * paced
+
+
+def test_one_stall_in_the_first_baseline_decides_nothing(tmp_path: Path) -> None:
+    """The burn-ins that agreed count beside it; the first of the four is not one of them."""
+    spec = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
+    (size,) = run_study(spec, "", tmp_path, Told(), simulated=Settling([40, 10, 11, 60, 5])).sizes
+    assert size.baseline is not None
+    assert size.baseline.metrics["latency_p99_ms"] == pytest.approx(60, rel=0.05)
+    assert size.baseline_metrics["latency_p99_ms"] == pytest.approx(11, rel=0.05)
+    assert size.estimates.by_config[size.baseline.fingerprint]["latency_p99_ms"].repeats == 3
+
+
+def test_what_counts_as_settled() -> None:
+    def measured(number: int, p99_ms: float | None, kind: Kind = Kind.BURN_IN) -> Trial:
+        return trial(number, 100.0, p99_ms, kind=kind)
+
+    warm = [measured(0, None), measured(1, 40.0), measured(2, 10.0), measured(3, 11.0)]
+    first = measured(4, 60.0, Kind.BASELINE)
+    found = settled([*warm, first, measured(5, 9.0), measured(6, 9.5)], OBJECTIVES)
+    assert [(each.number, each.kind, each.objectives) for each in found] == [
+        (2, Kind.BASELINE, (100.0, 10.0)),
+        (3, Kind.BASELINE, (100.0, 11.0)),
+    ]
+    assert settled(warm, OBJECTIVES) == [], "before there is a baseline to be one of"
+    assert settled([warm[0], warm[1], first], OBJECTIVES) == [], "a single one agrees with nothing"
+    assert settled([*warm, failed(4, kind=Kind.BASELINE), measured(5, 10.5), first], OBJECTIVES)[-1].number == 5
+
+
+def test_samplers_are_told_of_them_as_of_baselines_also_when_a_study_goes_on(tmp_path: Path) -> None:
+    spec = simulated_study((1000,), trials=2, rounds=0, burn_in_max=4)
+    told: list[list[tuple[Kind, float]]] = []
+    for trials in (2, 3):
+        heard: list[tuple[Kind, float]] = []
+        more = replace(spec, search=replace(spec.search, trials=trials))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SurrogateStrategy, "tell", hearing(heard))
+            run_study(more, "", tmp_path, Told(), simulated=Settling([10, 11, 60, 5]))
+        told.append(heard)
+    assert [kind for kind, _ in told[0]] == [Kind.BASELINE] * 3 + [Kind.SEARCH]
+    assert [round(p99_ms) for _, p99_ms in told[0]] == [10, 11, 60, 5]
+    assert told[1][:4] == told[0]
+
+
+def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
+    """In place of `SurrogateStrategy.tell`: notes what it is told, and learns it."""
+    learn = SurrogateStrategy.tell
+
+    def tell(self: SurrogateStrategy, trial: Trial, index: int | None = None) -> None:
+        heard.append((trial.kind, trial.metrics["latency_p99_ms"]))
+        learn(self, trial, index)
+
+    return tell
+
+
+def test_not_where_no_objective_is_a_latency_or_no_agreement_is_asked_for(tmp_path: Path) -> None:
+    asked = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
+    fast = replace(asked, objectives=THROUGHPUT)
+    assert len(burn_ins(tmp_path / "fast", [10], fast)) == fast.burn_ins - 2 == 2
+    once = replace(asked, search=replace(asked.search, burn_in_max=1))
+    assert len(burn_ins(tmp_path / "once", [10], once)) == once.burn_ins == 1
+    assert asked.burn_ins == 8
+
+
+@dataclass(slots=True)
+class NewToIt:
+    """Simulates a broker that has just started: the baseline is as fast as ever, any other config is slow at first.
+
+    Attributes:
+        latencies_ms: Of a config's first runs at the fixed rate; the last one is that of all later ones too.
+    """
+
+    latencies_ms: Sequence[int]
+    runs: Counter[str] = field(default_factory=Counter)
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """See `Runner.run`."""
+        measured = SimulatedRunner().run(config, replace(workload, seed=0), watch)
+        if workload.rate_records_per_s is None:
+            return measured
+        run = self.runs[config.fingerprint]
+        self.runs[config.fingerprint] += 1
+        latency_ms = self.latencies_ms[min(run, len(self.latencies_ms) - 1)] if config.values else 100
+        return replace(measured, latency=Histogram.of([latency_ms * 1000] * 100))
+
+
+WARM = [10]
+ONE_WINNER = ConfirmSpec(3, 3, goals=(Goal.LATENCY,), nominees=1, looks=0, ablation_rounds=0)
+
+
+def again(folder: Path, latencies_ms: Sequence[int], confirm: ConfirmSpec, burn_in_max: int = 4) -> list[Trial]:
+    """What `tuner confirm` measures on a broker that has just started, after a search on one that was warm."""
+    spec = replace(simulated_study((1000,), trials=4, burn_in_max=burn_in_max), confirm=replace(confirm, rounds=0))
+    (found,) = run_study(spec, "", folder, Told(), simulated=NewToIt(WARM)).sizes
+    asked = replace(spec, confirm=confirm)
+    (size,) = run_study(asked, "", folder, Told(), simulated=NewToIt(latencies_ms), searching=False).sizes
+    return list(size.trials[len(found.trials) :])
+
+
+@pytest.mark.parametrize(
+    ("latencies_ms", "burnt_in"),
+    [([10], [10, 10]), ([40, 10, 11], [40, 10, 11]), ([80, 40, 20, 10], [80, 40, 20, 10])],
+    ids=["at once", "after some", "no longer than is allowed"],
+)
+def test_a_winner_is_burnt_in_before_its_rounds(tmp_path: Path, latencies_ms: list[int], burnt_in: list[int]) -> None:
+    trials = again(tmp_path, latencies_ms, ONE_WINNER)
+    ours = [each for each in trials if each.config().values and each.kind in (Kind.BURN_IN, Kind.CONFIRM)]
+    last = latencies_ms[-1]
+    assert [round(each.metrics["latency_p99_ms"]) for each in ours] == [*burnt_in, last, last, last]
+    assert [each.kind for each in ours] == [Kind.BURN_IN] * len(burnt_in) + [Kind.CONFIRM] * 3
+    first_round = next(each.number for each in trials if each.kind is Kind.CONFIRM)
+    assert all(each.number < first_round for each in ours if each.kind is Kind.BURN_IN)
+
+
+def test_what_is_looked_at_again_is_measured_once_before_and_the_looks_burn_it_in(tmp_path: Path) -> None:
+    trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, looks=2))
+    looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.SECOND_LOOK]
+    assert sorted(looks) == [10, 10, 11, 11, 100, 100]
+    burnt_in = [each.fingerprint for each in trials if each.kind is Kind.BURN_IN and each.config().values]
+    assert len(burnt_in) == len(set(burnt_in)) == 2
+
+
+@pytest.mark.parametrize(("nominees", "burn_ins"), [(1, 1), (2, 0)])
+def test_what_the_same_process_has_measured_counts(tmp_path: Path, nominees: int, burn_ins: int) -> None:
+    confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
+    spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
+    assert spec.least_winner_burn_ins == burn_ins <= spec.winner_burn_ins == 4
+    (size,) = run_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
+    assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
+
+
+def test_one_that_never_agrees_is_measured_as_often_as_is_allowed_all_in_all(tmp_path: Path) -> None:
+    trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, looks=2))
+    winner = next(each.fingerprint for each in trials if each.kind is Kind.CONFIRM and each.config().values)
+    before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not Kind.CONFIRM]
+    assert before == [Kind.BURN_IN, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.BURN_IN]
+
+
+def test_winners_are_not_burnt_in_where_nothing_has_to_agree(tmp_path: Path) -> None:
+    trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
+    assert not [each for each in trials if each.kind is Kind.BURN_IN and each.config().values]
+    assert [each for each in trials if each.kind is Kind.CONFIRM]

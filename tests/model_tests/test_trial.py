@@ -1,0 +1,112 @@
+"""A trial is the same in memory and on disk, and older code reads newer files."""
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from search_spaces.producer_config import ProducerConfig
+from tests.builders.trials import trial
+from tuner.model.trial import Kind, State, Trial, guarantee_of
+
+NUMBERS = st.floats(allow_nan=False)
+NAMES = st.text(max_size=12)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | NUMBERS | NAMES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+TRIALS = st.builds(
+    Trial,
+    record_bytes=NAMES,
+    number=st.integers(0, 10**9),
+    kind=st.sampled_from(Kind),
+    state=st.sampled_from(State),
+    values=st.dictionaries(NAMES, NAMES, max_size=3),
+    fingerprint=NAMES,
+    guarantee=NAMES,
+    params=st.dictionaries(NAMES, st.integers() | NUMBERS | NAMES, max_size=3),
+    metrics=st.dictionaries(NAMES, NUMBERS, max_size=3),
+    objectives=st.lists(st.none() | NUMBERS, max_size=3).map(tuple),
+    violations=st.dictionaries(NAMES, NUMBERS, max_size=3),
+    verdict=NAMES,
+    because=NAMES,
+    flagged=st.booleans(),
+    error=NAMES,
+    warnings=st.lists(NAMES, max_size=2).map(tuple),
+    worker=NAMES,
+    attempts=st.integers(1, 9),
+    started_at=NAMES,
+    duration_s=NUMBERS,
+    load_s=NUMBERS,
+    value_bytes=NUMBERS,
+    round=st.none() | st.integers(0, 9),
+    sampler_state=st.dictionaries(NAMES, JSON_VALUES, max_size=3),
+)
+
+
+def through_text(kept: Trial) -> Trial:
+    return Trial.from_json(json.loads(json.dumps(kept.as_json())))
+
+
+@settings(max_examples=50)
+@given(TRIALS)
+def test_every_trial_comes_back_from_json_text_as_it_was(kept: Trial) -> None:
+    found = through_text(kept)
+    assert found == kept
+    assert [type(getattr(found, each.name)) for each in fields(Trial)] == [
+        type(getattr(kept, each.name)) for each in fields(Trial)
+    ]
+    assert found.feasible is kept.feasible
+
+
+def test_every_field_is_kept() -> None:
+    assert set(trial(0).as_json()) == {each.name for each in fields(Trial)}
+
+
+def test_fields_of_a_newer_release_are_left_out() -> None:
+    newer = {**trial(3).as_json(), "altitude_m": 8_848, "kind": "search"}
+    assert Trial.from_json(newer) == trial(3)
+
+
+def test_fields_that_an_older_release_did_not_have_take_their_defaults() -> None:
+    kept = replace(trial(3), warnings=("late",), round=2, attempts=3)
+    older = {name: value for name, value in kept.as_json().items() if name not in ("warnings", "round", "attempts")}
+    assert Trial.from_json(older) == trial(3)
+
+
+def test_a_trial_without_a_kind_is_no_trial() -> None:
+    with pytest.raises(KeyError, match="kind"):
+        Trial.from_json({"record_bytes": "1000", "number": 0})
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "key"), [("1000", 7, "1000/0007"), ("100:70,1000:30", 0, "100:70,1000:30/0000")]
+)
+def test_a_key_names_size_and_number(size: str, number: int, key: str) -> None:
+    assert replace(trial(number), record_bytes=size).key == key
+
+
+def test_the_config_is_checked_anew() -> None:
+    kept = trial(0, config={"linger.ms": "7", "acks": "1"})
+    assert kept.config() == ProducerConfig.parse({"acks": 1, "linger.ms": 7})
+    assert kept.config().fingerprint == kept.fingerprint
+    assert kept.guarantee == guarantee_of(kept.config()) == "acks=1, may reorder on retry"
+
+
+@pytest.mark.parametrize(
+    ("changes", "feasible"),
+    [
+        ({}, True),
+        ({"violations": {"a": 0.0, "b": -1.0}}, True),
+        ({"violations": {"a": 0.0, "b": 0.001}}, False),
+        ({"objectives": (1.0, None)}, False),
+        ({"objectives": ()}, False),
+        ({"state": State.FAILED}, False),
+    ],
+)
+def test_only_a_complete_trial_that_keeps_everything_is_feasible(changes: dict[str, Any], feasible: bool) -> None:
+    assert replace(trial(0), **changes).feasible is feasible

@@ -1,0 +1,192 @@
+"""Studies that nobody ran: trials made by a formula, kept in a real store."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from objectives.scoring import Objective, score
+from search_spaces.producer_config import ProducerConfig
+from tuner.confirmation.history import CONFIRMING
+from tuner.confirmation.plan import Choice
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.results.study_results import StudyResults, load_results
+from tuner.storage.files import write_progress
+from tuner.storage.places import STUDY_FILE
+from tuner.storage.sqlite import SqliteStore
+
+FACTS: dict[str, Any] = {
+    "study_id": "0123",
+    "name": "overnight",
+    "target": "broker:9092",
+    "objectives": ["mb_per_s", "latency_p99_ms"],
+    "rates": {"1000": 20_000.0},
+    "record_sizes": ["1000"],
+    "method": "bayesian",
+    "seed": 0,
+    "trials_per_size": 60,
+    "started_at": "2026-03-01T20:00:00+00:00",
+    "finished_at": "2026-03-02T06:00:00+00:00",
+    "client_version": "librdkafka 2.16.0",
+    "broker_version": "4.3.1",
+    "host": {"cpu": "Xeon", "cores": "2"},
+    "cluster": {"brokers": "1"},
+    "tracking": {"uri": None, "experiment": None, "enabled": True},
+    "question": {"workload": {"partitions": 3, "key_bytes": 0}, "baseline": {}, "constraints": []},
+}
+WINNER = {"linger.ms": "2", "compression.type": "lz4", "batch.size": "262144"}
+CODECS = ("none", "lz4", "zstd", "gzip")
+
+Change = Callable[[Trial], Trial]
+
+
+def write_study(
+    folder: Path,
+    *,
+    trials: int = 40,
+    record_sizes: tuple[str, ...] = ("1000",),
+    rounds: int = 3,
+    change: Change = lambda trial: trial,
+    facts: Mapping[str, Any] | None = None,
+    progress: Mapping[str, Any] | None = None,
+    study_file: str = "study: overnight\nworkload:\n  record_sizes: [1000]\n",
+) -> Path:
+    """Write a study's folder.
+
+    Args:
+        folder: Where.
+        trials: Per record size, baselines included; confirming trials come on top.
+        record_sizes: Searched.
+        rounds: Of the confirmation; 0 does without.
+        change: Applied to each trial before it is kept.
+        facts: Replace those of `FACTS`.
+        progress: What the driver told last.
+        study_file: Its text.
+    """
+    kept = {**FACTS, "record_sizes": list(record_sizes), **(facts or {})}
+    metrics = tuple(Objective(name) for name in kept["objectives"])
+    store = SqliteStore(folder)
+    # A night's fsyncs are not what is tested.
+    store._db.execute("PRAGMA synchronous = OFF")
+    store._db.execute("BEGIN")
+    if rounds:
+        base, winner = (ProducerConfig.parse(values).fingerprint for values in ({}, WINNER))
+        choice = Choice(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
+        kept = {CONFIRMING: {size: choice.as_json() for size in record_sizes}, **kept}
+    for name, value in kept.items():
+        store.set_fact(name, value)
+    for place, size in enumerate(record_sizes):
+        for trial in (*search_trials(size, trials, metrics, place), *_confirming(size, trials, rounds, metrics)):
+            store.append(change(trial))
+    store._db.execute("COMMIT")
+    store.close()
+    (folder / STUDY_FILE).write_text(study_file, encoding="utf-8")
+    if progress is not None:
+        write_progress(folder, progress)
+    return folder
+
+
+def study(folder: Path, **options: Any) -> StudyResults:
+    """The results of a study that `write_study` wrote."""
+    return load_results(write_study(folder, **options))
+
+
+def search_trials(size: str, trials: int, objectives: tuple[Objective, ...], seed: int = 0) -> list[Trial]:
+    """A baseline, every tenth one again, and trials of a search in between."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(trials):
+        if number % 10 == 0:
+            made.append(trial_of(size, number, {}, objectives, kind=Kind.BASELINE, noise=float(rng.normal(0, 0.02))))
+            continue
+        noise = float(rng.normal(0, 0.05))
+        if number == 7:
+            values, noise = WINNER, 0.25  # a lucky trial, as winners are
+        else:
+            values = {
+                "linger.ms": f"{10 ** rng.uniform(-1, 2):.1f}",
+                "compression.type": str(rng.choice(CODECS)),
+                "batch.size": str(int(10 ** rng.uniform(4, 6))),
+            }
+            if rng.random() < 0.3:
+                values["acks"] = "1"
+        made.append(trial_of(size, number, values, objectives, noise=noise))
+    return made
+
+
+def trial_of(
+    size: str,
+    number: int,
+    values: Mapping[str, str],
+    objectives: tuple[Objective, ...],
+    *,
+    kind: Kind = Kind.SEARCH,
+    noise: float = 0.0,
+    round_: int | None = None,
+) -> Trial:
+    """One trial, measured by a formula: batches and codecs help, waiting costs, small batches fall behind."""
+    config = ProducerConfig.parse(values)
+    linger_ms, batch = config.linger_ms, config.max_batch_bytes
+    codec = {"none": 1.0, "lz4": 1.5, "zstd": 1.35, "gzip": 0.7}[config.compression]
+    acks = 1.05 if config.acks == 1 else 1.0
+    mb_per_s = (
+        60 * codec * acks * (0.4 + 0.6 * min(1.0, np.log10(max(batch, 10)) / 6)) * (1 + 0.15 * np.log1p(linger_ms))
+    )
+    mb_per_s *= 1 + noise
+    p99_ms = (2 + linger_ms * 1.2 + 4 * 1e4 / batch) / acks * (1 - noise) / (1.3 if codec > 1 else 1.0)
+    held = 0.8 if batch < 20_000 and config.compression == "gzip" else 1.0
+    metrics = {
+        "mb_per_s": float(mb_per_s),
+        "records_per_s": float(mb_per_s) * 1e6 / 1000,
+        "wire_bytes_per_value_byte": 1.05 / codec,
+        "latency_p50_ms": float(p99_ms) / 3,
+        "latency_p99_ms": float(p99_ms) if held == 1.0 else 800.0,
+        "latency_p999_ms": float(p99_ms) * 1.6,
+        "delivered_ratio": 1.0,
+        "held_rate_ratio": held,
+    }
+    judged = score(metrics, objectives, ())
+    params: dict[str, int | float | str] = {}
+    if kind is Kind.SEARCH:
+        params = {"linger.ms": linger_ms, "compression.type": config.compression, "batch.size": batch}
+    return Trial(
+        record_bytes=size,
+        number=number,
+        kind=kind,
+        state=State.COMPLETE,
+        values=config.values,
+        fingerprint=config.fingerprint,
+        guarantee=guarantee_of(config),
+        params=params,
+        metrics=metrics,
+        objectives=judged.values,
+        violations=judged.violations,
+        verdict="broker",
+        because="a thread of the broker wanted a core 97% of the time",
+        worker="local",
+        started_at="2026-03-01T20:00:00+00:00",
+        duration_s=30.0,
+        load_s=25.0,
+        value_bytes=mb_per_s * 1e6 * 13,
+        round=round_,
+    )
+
+
+def failed(trial: Trial, error: str = "the broker did not answer") -> Trial:
+    """The trial, had nothing been measured."""
+    return replace(
+        trial, state=State.FAILED, metrics={}, objectives=(), violations={}, verdict="", because="", error=error
+    )
+
+
+def _confirming(size: str, after: int, rounds: int, objectives: tuple[Objective, ...]) -> list[Trial]:
+    """The baseline and the winner in turn."""
+    made: list[Trial] = []
+    for turn in range(rounds):
+        for values in ({}, WINNER):
+            number, noise = after + len(made), 0.02 * (turn - 1) * (1 if values else -1)
+            made.append(trial_of(size, number, values, objectives, kind=Kind.CONFIRM, noise=noise, round_=turn))
+    return made

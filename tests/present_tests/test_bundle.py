@@ -1,0 +1,85 @@
+"""The folder of artifacts, and the tables in it."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.present_tests.studies import WINNER, study
+from tuner.model.trial import Trial
+from tuner.present.export import SUFFIXES, Format
+from tuner.present.report.bundle import write_artifacts, write_study
+from tuner.present.report.front_table import front_csv, front_markdown, front_record, front_rows
+
+
+def test_everything_is_in_the_folder(tmp_path: Path) -> None:
+    results, out = study(tmp_path / "study", trials=30), tmp_path / "out"
+    write_artifacts(results, results.sizes[0], out)
+    names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    goals = {f"recommended/{goal}{SUFFIXES[form]}" for goal in ("throughput", "latency", "balanced") for form in Format}
+    fronts = {f"front.{ending}" for ending in ("json", "csv", "md", "png", "html")}
+    assert names == fronts | goals | {"hypervolume.png", "importance.png", "importance.json", "why.md"}
+    record = json.loads((out / "importance.json").read_text())
+    assert (record["schema_version"], record["kind"]) == (1, "knob_importance")
+
+
+def test_an_empty_study_leaves_no_recommendation_and_no_importance(tmp_path: Path) -> None:
+    results, out = study(tmp_path / "study", trials=0, rounds=0), tmp_path / "out"
+    (out / "recommended").mkdir(parents=True)
+    (out / "recommended" / "latency.properties").write_text("linger.ms=1\n")
+    write_artifacts(results, results.sizes[0], out)
+    assert not (out / "recommended").exists()
+    assert not (out / "importance.png").exists()
+    assert json.loads((out / "front.json").read_text())["front"] == []
+
+
+def test_a_study_without_a_paced_phase_recommends_no_latency(tmp_path: Path) -> None:
+    def saturated(trial: Trial) -> Trial:
+        known = {name: value for name, value in trial.metrics.items() if not name.startswith("latency_")}
+        return replace(trial, metrics=known)
+
+    mix = ("100:0.7,1000:0.3",)
+    results = study(tmp_path, trials=30, record_sizes=mix, facts={"objectives": ["mb_per_s"]}, change=saturated)
+    assert write_study(results) == tmp_path / "report.html"
+    folder = tmp_path / "recommended" / "100-0.7_1000-0.3"
+    assert {path.stem for path in folder.glob("*.txt")} == {"throughput", "balanced"}
+
+
+def test_the_front_starts_with_the_baseline(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    size = results.sizes[0]
+    rows = front_rows(size)
+    assert rows[0].is_baseline
+    assert rows[0].versus("mb_per_s") == "1.00"
+    values = [row.metrics["mb_per_s"] for row in rows[1:]]
+    assert values == sorted(values, reverse=True)
+    assert {row.trial.number for row in rows[1:]} | {0} == set(size.front) | {0}
+
+
+def test_a_gain_is_told_from_the_luck_of_one_trial(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    rows = {row.trial.number: row for row in front_rows(results.sizes[0])}
+    record = {each["trial"]: each for each in front_record(results, results.sizes[0])["front"]}
+    assert "to" in rows[7].versus("mb_per_s")
+    assert record[7]["gains"]["mb_per_s"]["level"] == pytest.approx(1 - 0.1 / 3)
+    others = [number for number in rows if number not in (0, 7)]
+    assert others
+    for number in others:
+        assert "to" not in rows[number].versus("mb_per_s")
+        assert record[number]["gains"] == {}
+        assert record[number]["times_baseline_in_one_trial"]["mb_per_s"] > 0
+
+
+def test_csv_and_markdown_have_a_line_per_config(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    size = results.sizes[0]
+    lines = list(csv.DictReader(io.StringIO(front_csv(size))))
+    assert [line["is_baseline"] for line in lines].count("True") == 1
+    winner = next(line for line in lines if line["trial"] == "7")
+    assert {name: winner[name] for name in WINNER} == WINNER
+    table = [line for line in front_markdown(results, size).splitlines() if line.startswith("|")]
+    assert len(table) == len(lines) + 2
+    assert len({line.count("|") for line in table}) == 1

@@ -1,0 +1,254 @@
+"""Every form of a recommendation is loaded by what it is for."""
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.kafka_tools import producer_performance
+from search_spaces.java import translate_to_java
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.properties_file import parse_properties, read_properties
+from tests.conftest import TopicMaker
+from tests.present_tests.studies import WINNER, study
+from tests.search_spaces_tests.real_client import values_in_force
+from tuner.model.errors import RecordDamaged
+from tuner.model.spec import Goal
+from tuner.present.changes import Change, changes
+from tuner.present.export import Format, export, export_all, recommendation_of, recommendation_record
+from tuner.present.wording import KEEP, NO_GAIN, shown_metrics
+from tuner.results.recommendation import Recommendation, recommend
+
+
+@pytest.fixture(scope="module")
+def confirmed(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
+    """The winner, measured again in turn with the baseline."""
+    return recommend(study(tmp_path_factory.mktemp("confirmed")), "1000", Goal.BALANCED)
+
+
+@pytest.fixture(scope="module")
+def unconfirmed(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
+    """The best of the front, of one trial."""
+    return recommend(study(tmp_path_factory.mktemp("unconfirmed"), rounds=0), "1000", Goal.THROUGHPUT)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
+    """A study that found nothing better than the baseline."""
+    found = recommend(study(tmp_path_factory.mktemp("kept"), trials=1, rounds=0), "1000", Goal.BALANCED)
+    assert found.is_baseline
+    return found
+
+
+def in_words(found: Recommendation, form: Format = Format.PROPERTIES) -> str:
+    return " ".join(export(found, form).split())
+
+
+def test_properties_are_read_back_and_taken_by_the_real_client(confirmed: Recommendation, tmp_path: Path) -> None:
+    file = tmp_path / "producer.properties"
+    file.write_text(export(confirmed, Format.PROPERTIES), encoding="utf-8")
+    read = read_properties(file)
+    assert read == WINNER
+    assert ProducerConfig.parse(read).fingerprint == confirmed.trial.fingerprint
+    assert values_in_force(read, WINNER)["compression.type"] == "lz4"
+
+
+def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:
+    text = in_words(confirmed)
+    for words in (
+        "study overnight, trial 7",
+        "records: 1000 B",
+        "goal: balanced",
+        "throughput, MB/s: 1.",
+        "times better than the baseline (96.7 % interval",
+        "3 rounds in turn)",
+        "measured again in turn with the baseline",
+        "guarantee: acks=all",
+    ):
+        assert words in text
+
+
+def test_librdkafka_json_is_what_a_confluent_client_takes(confirmed: Recommendation) -> None:
+    config = json.loads(export(confirmed, Format.LIBRDKAFKA))
+    assert config == WINNER
+    Producer({**config, "bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+
+
+@pytest.mark.parametrize("shell", ["sh"])
+def test_env_is_read_by_a_shell(confirmed: Recommendation, tmp_path: Path, shell: str) -> None:
+    file = tmp_path / "producer.env"
+    file.write_text(export(confirmed, Format.ENV), encoding="utf-8")
+    script = f"set -a; . {file}; env"
+    ran = subprocess.run([shell, "-euc", script], capture_output=True, text=True, check=True, env={"PATH": os.defpath})
+    seen = dict(line.split("=", 1) for line in ran.stdout.splitlines() if line.startswith("KAFKA_"))
+    assert seen == {"KAFKA_" + name.replace(".", "_").upper(): value for name, value in WINNER.items()}
+
+
+def test_java_and_spring_hold_the_translation_and_say_that_it_was_not_measured(confirmed: Recommendation) -> None:
+    translation = translate_to_java(confirmed.config)
+    java, spring = export(confirmed, Format.JAVA), export(confirmed, Format.SPRING)
+    assert parse_properties(java) == translation.properties == spring_properties(spring)
+    for text in (java, spring):
+        assert text.startswith("# translated, not measured")
+        assert "without a twin in Java, left out: none" in text
+
+
+def test_what_java_has_no_twin_for_is_named(confirmed: Recommendation) -> None:
+    odd = replace(confirmed.trial, values={**WINNER, "batch.num.messages": "5000"})
+    text = export(replace(confirmed, trial=odd), Format.SPRING)
+    assert "left out: batch.num.messages=5000" in text
+    assert "[batch.num.messages]" not in spring_properties(text)
+
+
+@pytest.mark.broker
+def test_kafkas_own_producer_takes_the_translation(
+    confirmed: Recommendation, broker: RunningCluster, new_topic: TopicMaker
+) -> None:
+    report = producer_performance(
+        broker.bootstrap,
+        new_topic(1).name,
+        records=1000,
+        record_bytes=100,
+        properties=spring_properties(export(confirmed, Format.SPRING)),
+        timeout_s=60.0,
+    )
+    assert report.whole.records == 1000
+    assert report.complaints == ()
+
+
+def spring_properties(text: str) -> dict[str, str]:
+    """As Spring binds them: a key in brackets is one key, dots and all."""
+    bound = yaml.safe_load(text)["spring"]["kafka"]["producer"]["properties"]
+    assert all(isinstance(value, str) for value in bound.values())
+    return {name.removeprefix("[").removesuffix("]"): value for name, value in bound.items()}
+
+
+def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
+    record = json.loads(export(confirmed, Format.JSON))
+    assert (record["schema_version"], record["kind"]) == (1, "recommendation")
+    assert record["config"]["values"] == WINNER
+    assert record["gains"]["mb_per_s"]["low"] > 1.0
+    assert record["gains"]["mb_per_s"]["rounds"] == 3
+    assert record["baseline"]["guarantee"] == record["guarantee"] == confirmed.trial.guarantee
+    assert record["java"]["label"] == "translated, not measured"
+    back = recommendation_of(record)
+    for form in Format:
+        assert export(back, form) == export(confirmed, form)
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, {"kind": "measurement"}, {"schema_version": 2}, {"config": {}}, {"gains": None}, {"goal": "best"}]
+)
+def test_a_record_that_is_none_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
+    record = {**recommendation_record(confirmed), **broken} if broken else {}
+    with pytest.raises(RecordDamaged, match="recommendation must"):
+        recommendation_of(record)
+
+
+def test_without_confirmation_no_form_claims_a_gain(unconfirmed: Recommendation) -> None:
+    for form in (Format.TABLE, Format.PROPERTIES, Format.ENV, Format.JAVA, Format.SPRING):
+        assert NO_GAIN in in_words(unconfirmed, form)
+        assert "times better" not in in_words(unconfirmed, form)
+    assert json.loads(export(unconfirmed, Format.JSON))["gains"] == {}
+
+
+def test_what_is_no_better_is_kept(kept: Recommendation) -> None:
+    assert KEEP in in_words(kept)
+    assert KEEP in in_words(kept, Format.TABLE)
+    assert "(nothing: the client's own defaults)" in export(kept, Format.TABLE)
+    assert json.loads(export(kept, Format.LIBRDKAFKA)) == {}
+    assert json.loads(export(kept, Format.JSON))["is_baseline"] is True
+
+
+def test_the_table_shows_both_sides(confirmed: Recommendation) -> None:
+    text = export(confirmed, Format.TABLE)
+    assert "  linger.ms=2\n" in text
+    words = " ".join(text.split())
+    assert "baseline recommended gain (96.7 % interval) one more round (95 %)" in words
+    assert "guarantee: acks=all, may reorder on retry (the baseline's too)" in words
+    assert "changed property recommended baseline client's default" in words
+    assert "linger.ms 2 5 5" in words
+
+
+def test_a_weaker_promise_is_said(confirmed: Recommendation) -> None:
+    weaker = replace(confirmed, trial=replace(confirmed.trial, guarantee="acks=1, ordered"))
+    for form in (Format.TABLE, Format.PROPERTIES):
+        assert "the baseline's is another: acks=all" in in_words(weaker, form)
+
+
+def test_a_gain_that_one_round_may_not_show_is_told_with_a_warning(confirmed: Recommendation) -> None:
+    ratio = replace(confirmed.gains["mb_per_s"], value=1.4, low=1.1, high=1.7)
+    clear, unsure = replace(ratio, repeat_low=1.01), replace(ratio, repeat_low=0.7)
+    told = in_words(replace(confirmed, gains={"mb_per_s": clear, "latency_p99_ms": unsure}), Format.TABLE)
+    assert "beware: rounds scatter by more than the gain in latency p99: one may show none" in told
+    assert "single stalls decide a p99" in told
+    throughput = in_words(replace(confirmed, gains={"mb_per_s": unsure, "latency_p99_ms": clear}), Format.TABLE)
+    assert "the gain in throughput: one may show none" in throughput
+    assert "single stalls" not in throughput
+    assert "beware" not in in_words(replace(confirmed, gains={"mb_per_s": clear}), Format.TABLE)
+    twice = {"mb_per_s": unsure, "latency_p99_ms": unsure, "records_per_s": unsure}
+    both = in_words(replace(confirmed, gains=twice), Format.TABLE)
+    assert "the gain in throughput and latency p99: one may show none" in both
+
+
+def test_what_got_worse_is_no_gain(confirmed: Recommendation) -> None:
+    ratio = confirmed.gains["mb_per_s"]
+    worse = replace(ratio, value=0.5, low=0.4, high=0.8)
+    same = replace(ratio, value=1.01, low=0.9, high=1.1)
+    text = in_words(replace(confirmed, gains={"mb_per_s": worse, "latency_p99_ms": same}))
+    assert "throughput, MB/s: 2.00 times worse than the baseline (96.7 % interval 1.25 to 2.50" in text
+    assert "latency p99, ms: no difference from the baseline shown" in text
+
+
+def test_a_line_feed_from_outside_starts_no_property(confirmed: Recommendation) -> None:
+    nasty = replace(confirmed, study="a\nacks=0", warnings=("b\r\nlinger.ms=9999",))
+    assert parse_properties(export(nasty, Format.PROPERTIES)) == WINNER
+    assert "\nacks=0" not in export(nasty, Format.SPRING)
+    assert "\nlinger.ms=9999" not in export(nasty, Format.ENV)
+
+
+def test_several_sizes_stand_in_one_text(confirmed: Recommendation) -> None:
+    both = [confirmed, replace(confirmed, record_bytes="100")]
+    assert json.loads(export_all(both, Format.LIBRDKAFKA)) == {"1000": WINNER, "100": WINNER}
+    record = json.loads(export_all(both, Format.JSON))
+    assert [each["record_bytes"] for each in record["recommendations"]] == ["1000", "100"]
+    assert len(list(yaml.safe_load_all(export_all(both, Format.SPRING)))) == 2
+    assert "records: 100 B" in export_all(both, Format.PROPERTIES)
+
+
+def test_changes_are_of_values_in_force() -> None:
+    assert changes({"linger.ms": "5"}, {}) == ()
+    assert changes({}, {"acks": "1"}) == (Change("acks", "-1", "1", "-1"),)
+
+
+def test_a_table_has_the_latency_that_the_study_went_by(confirmed: Recommendation) -> None:
+    gains = {"mb_per_s": confirmed.gains["mb_per_s"], "latency_p95_ms": confirmed.gains["latency_p99_ms"]}
+    numbers = {"latency_p95_ms": 4.0}
+    by_p95 = replace(
+        confirmed,
+        gains=gains,
+        metrics={**confirmed.metrics, **numbers},
+        baseline_metrics={**confirmed.baseline_metrics, **numbers},
+    )
+    lines = export(by_p95, Format.TABLE).splitlines()
+    (row,) = [line for line in lines if line.startswith("latency p95, ms")]
+    assert str(gains["latency_p95_ms"]) in row
+    assert lines.index(row) + 1 == next(place for place, line in enumerate(lines) if line.startswith("latency p99, ms"))
+    assert not any(line.startswith("latency p95") for line in export(confirmed, Format.TABLE).splitlines())
+
+
+def test_metrics_are_shown_in_one_order_whatever_is_asked_for() -> None:
+    names = ("latency_p999_ms", "latency_p99_ms", "latency_p95_ms", "mb_per_s", "broker_cpu_ms_per_mb")
+    known = dict.fromkeys(names, 1.0)
+    usual = ["mb_per_s", "latency_p99_ms", "latency_p999_ms", "broker_cpu_ms_per_mb"]
+    assert shown_metrics(known) == usual
+    assert shown_metrics(known, first=["latency_p999_ms"]) == ["latency_p999_ms", *usual[:2], usual[3]]
+    assert shown_metrics(known, also=["latency_p95_ms"]) == [usual[0], "latency_p95_ms", *usual[1:]]
+    assert shown_metrics({"mb_per_s": 1.0}, also=["latency_p95_ms"]) == ["mb_per_s"]

@@ -1,0 +1,133 @@
+"""The pages: complete, self-contained, and nothing from outside runs in them."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.present_tests.studies import failed, study
+from tuner.model.trial import Trial
+from tuner.present.report.interactive import front_html, inlined_plotly
+from tuner.present.report.page import report_page
+
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Collects what a browser would load or run, and checks that every element is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.loads: list[str] = []
+        self.handlers: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.loads += [value or "" for name, value in attrs if name in ("src", "href")]
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "script" not in self.open and "style" not in self.open:
+            self.text += data
+
+
+def read(page: str) -> Reader:
+    """The page, with plotly.js left out: it is large, and not ours."""
+    reader = Reader()
+    reader.feed(page.replace(inlined_plotly(), ""))
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def test_the_report_has_everything_and_loads_nothing(tmp_path: Path) -> None:
+    page = report_page(study(tmp_path, record_sizes=("100", "1000"), trials=30))
+    assert page.count(inlined_plotly()) == 1
+    seen = read(page)
+    assert seen.loads == []
+    assert seen.handlers == []
+    words = " ".join(seen.text.split())
+    for expected in (
+        "overnight",
+        "100 B records",
+        "1000 B records",
+        "Best for throughput",
+        "x baseline",
+        "Promises acks=all",
+        "All 36 trials",
+        "How much each knob matters",
+        "librdkafka 2.16.0",
+        "host: cores2",
+        "workload: partitions3",
+        "record_sizes: [1000]",
+        "of their median apart",
+    ):
+        assert expected in words
+    assert page.count('id="front-0"') == 1
+
+
+def test_only_confirmed_ratios_are_gains(tmp_path: Path) -> None:
+    words = read(report_page(study(tmp_path, rounds=0))).text
+    assert "no gain is claimed" in words
+    assert "gain (95 % interval)" not in words
+
+
+def test_a_simulated_study_says_so(tmp_path: Path) -> None:
+    page = report_page(study(tmp_path, trials=12, facts={"client_version": "simulated"}))
+    assert "simulated: nothing of this study was measured on Kafka" in read(page).text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"trials": 0, "rounds": 0},
+        {"trials": 0, "record_sizes": ()},
+        {"trials": 1, "rounds": 0, "facts": {"finished_at": None}},
+        {"trials": 3, "rounds": 0, "change": failed},
+        {"trials": 12, "facts": {"objectives": ["mb_per_s"]}},
+        {"trials": 12, "facts": {"objectives": ["mb_per_s", "latency_p99_ms", "wire_bytes_per_value_byte"]}},
+        {"trials": 12, "study_file": "", "facts": {"host": None, "cluster": None}},
+    ],
+)
+def test_young_and_odd_studies_have_a_report(tmp_path: Path, options: dict[str, Any]) -> None:
+    assert "overnight" in read(report_page(study(tmp_path, **options))).text
+
+
+def test_what_comes_from_outside_does_not_run(tmp_path: Path) -> None:
+    def nasty(trial: Trial) -> Trial:
+        told = {"verdict": NASTY, "because": NASTY, "guarantee": NASTY, "warnings": (NASTY,), "worker": NASTY}
+        violations = {NASTY: 1.0} if trial.number == 5 else trial.violations
+        params = {NASTY: trial.number, **trial.params} if trial.params else {}
+        changed = replace(trial, violations=violations, params=params, **told)  # type: ignore[arg-type]
+        return failed(changed, NASTY) if trial.number == 3 else changed
+
+    outside = dict.fromkeys(("name", "target", "client_version", "broker_version", "started_at"), NASTY)
+    facts = {**outside, "host": {NASTY: NASTY}, "cluster": {NASTY: NASTY}, "question": {"workload": {NASTY: NASTY}}}
+    results = study(tmp_path, change=nasty, facts=facts, study_file=f"study: {NASTY}\n")
+    for page in (report_page(results), front_html(results, results.sizes)):
+        seen = read(page)
+        assert "img" not in seen.tags
+        assert seen.handlers == []
+        ours = page.replace(inlined_plotly(), "")
+        assert "<script>alert" not in ours
+        assert not re.search(r"<img\b", ours)
+    assert NASTY in read(report_page(results)).text
+
+
+def test_a_page_may_share_plotly_with_others(tmp_path: Path) -> None:
+    results = study(tmp_path, trials=12)
+    page = front_html(results, results.sizes, inline_js=False)
+    assert read(page).loads == ["plotly.min.js"]
+    assert len(page) < 200_000

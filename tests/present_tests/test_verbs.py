@@ -1,0 +1,220 @@
+"""The verbs that show what a study found: results on standard output, all else on standard error."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from search_spaces.properties_file import parse_properties, read_properties
+from tests.cli_tests.command import tuner
+from tests.present_tests.studies import WINNER, write_study
+from tuner.cli.compare import compare
+from tuner.cli.front import front
+from tuner.cli.recommend import recommend
+from tuner.cli.report import report
+from tuner.cli.status import status
+from tuner.model.errors import NoFeasibleConfig, StudyNotFound
+from tuner.storage.home import ROOT_VARIABLE
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a verb on studies below `tmp_path`."""
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    app = typer.Typer()
+    for verb in (front, recommend, compare, report, status):
+        app.command(verb.__name__)(verb)
+
+    def invoke(*words: str) -> Result:
+        return CliRunner().invoke(app, list(words))
+
+    return invoke
+
+
+def test_recommend_gives_what_to_paste_and_nothing_else(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    ended = run("recommend", "overnight", "--record-bytes", "1000", "--goal", "throughput", "--format", "properties")
+    assert ended.exit_code == 0
+    assert parse_properties(ended.stdout) == WINNER
+
+
+def test_recommend_without_a_size_answers_for_all(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
+    ended = run("recommend", "overnight", "--format", "json")
+    assert [each["record_bytes"] for each in json.loads(ended.stdout)["recommendations"]] == ["100", "1000"]
+    both = run("recommend", "overnight", "--format", "properties")
+    assert "2 configs follow each other" in " ".join(both.stderr.split())
+    file = tmp_path / "producer.properties"
+    assert run("recommend", "overnight", "--format", "properties", "--output", str(file)).exit_code == 0
+    for size in ("100", "1000"):
+        assert read_properties(tmp_path / f"producer-{size}.properties")
+
+
+def test_a_size_that_was_not_measured_is_answered_with_a_warning(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    ended = run("recommend", "overnight", "--record-bytes", "700", "--format", "librdkafka")
+    assert json.loads(ended.stdout) == WINNER
+    assert "records of 700 B were not measured" in " ".join(ended.stderr.split())
+
+
+def test_conditions_that_nothing_keeps(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    ended = run("recommend", "overnight", "--record-bytes", "1000", "--max-p99-ms", "0.01")
+    assert isinstance(ended.exception, NoFeasibleConfig)
+    assert ended.stdout == ""
+
+
+def test_conditions_choose(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", rounds=0)
+    words = ("recommend", "overnight", "--goal", "throughput", "--format", "json")
+    free, bound = (json.loads(run(*words, *more).stdout) for more in ((), ("--max-p99-ms", "5")))
+    assert bound["metrics"]["latency_p99_ms"] <= 5 < free["metrics"]["latency_p99_ms"]
+    assert bound["metrics"]["mb_per_s"] < free["metrics"]["mb_per_s"]
+
+
+def test_what_exists_for_some_sizes_is_given_all_the_same(run: Run, tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "overnight")
+    write_study(folder, trials=0, rounds=0, record_sizes=("1000", "100"))
+    ended = run("recommend", "overnight", "--format", "librdkafka")
+    assert json.loads(ended.stdout) == WINNER
+    assert isinstance(ended.exception, NoFeasibleConfig)
+    assert "none yet for 100 B" in str(ended.exception)
+
+
+def test_the_translated_forms_are_labelled(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    ended = run("recommend", "overnight", "--format", "java")
+    assert "translated, not measured" in ended.stderr
+    assert "translated, not measured" in ended.stdout
+
+
+def test_recommend_from_tracking(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_study(tmp_path / "overnight")
+    record = json.loads(run("recommend", "overnight", "--format", "json").stdout)
+    tracking = type(
+        "Tracking",
+        (),
+        {
+            "recommend_from_tracking": staticmethod(lambda *_: record),
+            "recommendations_from_tracking": staticmethod(lambda *_: [record]),
+        },
+    )
+    monkeypatch.setitem(sys.modules, "tuner.tracking", tracking)
+    words = ("recommend", "overnight", "--record-bytes", "1000", "--tracking-uri", "http://x")
+    assert parse_properties(run(*words, "--format", "properties").stdout) == WINNER
+    assert isinstance(run(*words, "--max-p99-ms", "0.01").exception, NoFeasibleConfig)
+    assert run("recommend", "overnight", "--tracking-uri", "http://x").exit_code == 2
+
+
+def test_front_as_text_and_json(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
+    text = run("front", "overnight", "--record-bytes", "1000").stdout
+    assert "1000 B records" in text
+    assert "100 B records" not in text
+    assert "batch.size=262144 compression.type=lz4 linger.ms=2" in text
+    record = json.loads(run("front", "overnight", "--json").stdout)
+    assert (record["schema_version"], record["kind"]) == (1, "fronts")
+    assert [each["record_bytes"] for each in record["fronts"]] == ["100", "1000"]
+    assert run("front", "overnight", "--record-bytes", "7").exit_code == 2
+
+
+def test_front_of_a_study_that_has_just_begun(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", trials=0, rounds=0, facts={"finished_at": None})
+    ended = run("front", "overnight")
+    assert "nothing on the front yet" in ended.stdout
+    assert "may still change" in ended.stderr
+
+
+def test_front_says_why_no_config_keeps_every_constraint(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "easy")
+    write_study(
+        tmp_path / "tight",
+        rounds=0,
+        change=lambda trial: replace(trial, violations={**trial.violations, "latency_p99_ms <= 0.1": 1.0}),
+    )
+    told = run("front", "tight").stdout
+    assert "no config keeps every constraint:\n  latency_p99_ms <= 0.1: missed by 40 of 40 trials; the best" in told
+    (missed, *_) = json.loads(run("front", "tight", "--json").stdout)["fronts"][0]["missed_constraints"]
+    assert (missed["constraint"], missed["missed"]) == ("latency_p99_ms <= 0.1", 40)
+    assert f"{missed['best']:.4g}, trial {missed['trial']}" in told
+    assert "constraint" not in run("front", "easy").stdout
+    assert json.loads(run("front", "easy", "--json").stdout)["fronts"][0]["missed_constraints"] == []
+
+
+def test_compare_writes_both_pictures_and_warns(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "before")
+    write_study(tmp_path / "after", facts={"name": "after", "host": {"cpu": "Xeon", "cores": "8"}})
+    files = ("--html", str(tmp_path / "fronts.html"), "--png", str(tmp_path / "fronts.png"))
+    ended = run("compare", "before", "after", "--json", *files)
+    assert json.loads(ended.stdout)["kind"] == "comparison"
+    assert "host differs in cores: 2 and 8" in " ".join(ended.stderr.split())
+    assert (tmp_path / "fronts.png").read_bytes().startswith(b"\x89PNG")
+    assert "after: front" in (tmp_path / "fronts.html").read_text()
+    assert "no difference" in run("compare", "before", "after").stdout
+
+
+def test_report_is_written_where_asked(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", trials=12)
+    assert run("report", "overnight").stdout == f"{tmp_path / 'overnight' / 'report.html'}\n"
+    assert run("report", "overnight", "--output", str(tmp_path / "x.html")).exit_code == 0
+    assert "overnight" in (tmp_path / "x.html").read_text()
+    assert run("report", "overnight", "--output", str(tmp_path / "not" / "there.html")).exit_code == 2
+
+
+def test_status_as_text_and_json(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", trials=12)
+    assert "overnight: finished" in run("status", "overnight").stdout
+    assert json.loads(run("status", "overnight", "--json").stdout)["state"] == "finished"
+
+
+def test_status_says_what_is_recommended_in_place_of_lucky_trials(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", trials=12)
+    confirmed = run("status", "overnight").stdout
+    assert "recommended, 1000 B, balanced: trial 7, gain (96.7 % interval): throughput 1." in " ".join(
+        confirmed.split()
+    )
+    assert "best so far" not in confirmed
+    write_study(tmp_path / "begun", trials=12, rounds=0, facts={"finished_at": None})
+    begun = " ".join(run("status", "begun").stdout.split())
+    assert "best so far, 1000 B: throughput, MB/s " in begun
+    best = json.loads(run("status", "begun", "--json").stdout)["sizes"][0]["best"]
+    assert begun.count("(trial ") == 2
+    for each in best:
+        assert f"(trial {each['trial']}; baseline " in begun
+
+
+def test_status_goes_on_until_the_study_ends(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = {"pid": os.getpid(), "state": "running", "updated_at": datetime.now(UTC).isoformat()}
+    folder = write_study(tmp_path / "overnight", trials=3, rounds=0, progress=progress, facts={"finished_at": None})
+
+    def another_trial(_: float) -> None:
+        (folder / "progress.json").unlink()
+        write_study(folder, trials=0, rounds=0, facts={"record_sizes": ["1000"]})
+
+    monkeypatch.setattr(time, "sleep", another_trial)
+    lines = [json.loads(line) for line in run("status", "overnight", "--watch", "--json").stdout.splitlines()]
+    assert [line["state"] for line in lines] == ["running", "interrupted"]
+
+
+def test_exit_codes_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    write_study(tmp_path / "overnight", trials=12, rounds=0)
+    ended = tuner("recommend", "overnight", "--max-p99-ms", "0.01")
+    assert (ended.code, ended.out) == (5, "")
+    assert "p99 <= 0.01 ms" in ended.err
+    assert tuner("front", "elsewhere").code == 2
+
+
+def test_a_study_that_is_not_there(run: Run) -> None:
+    for words in (("front", "x"), ("recommend", "x"), ("report", "x"), ("status", "x"), ("compare", "x", "y")):
+        assert isinstance(run(*words).exception, StudyNotFound)

@@ -1,1 +1,0 @@
-"""Reports, exports and the verbs that show what a study found."""

@@ -1,0 +1,90 @@
+"""Two studies side by side."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from objectives.scoring import Objective, score
+from tests.present_tests.studies import study
+from tuner.model.spec import Goal
+from tuner.model.trial import Trial
+from tuner.results.comparison import compare
+
+
+def faster(trial: Trial) -> Trial:
+    metrics = {**trial.metrics, "mb_per_s": trial.metrics["mb_per_s"] * 1.5}
+    return replace(trial, metrics=metrics, objectives=(metrics["mb_per_s"], trial.objectives[1]))
+
+
+def test_the_better_one_wins_by_goal(tmp_path: Path) -> None:
+    found = compare(study(tmp_path / "a"), study(tmp_path / "b", change=faster, facts={"name": "faster"}))
+    (size,) = found.sizes
+    goals = {each.goal: each for each in size.goals}
+    assert goals[Goal.THROUGHPUT].times == pytest.approx(1.5)
+    assert goals[Goal.THROUGHPUT].winner == 1
+    assert goals[Goal.LATENCY].winner is None
+    assert size.hypervolumes[0] is not None
+    assert size.hypervolumes[1] == pytest.approx(size.hypervolumes[0] * 1.5)
+    record = found.as_json()
+    assert (record["schema_version"], record["kind"]) == (1, "comparison")
+    assert record["sizes"][0]["goals"]["throughput"]["winner"] == "faster"
+    assert found.differences == ()
+
+
+def test_one_name_in_two_places(tmp_path: Path) -> None:
+    found = compare(study(tmp_path / "a"), study(tmp_path / "b"))
+    assert found.names == (str(tmp_path / "a"), str(tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"client_version": "librdkafka 2.17.0"}, "client version differs: librdkafka 2.16.0 and librdkafka 2.17.0"),
+        ({"broker_version": "4.0"}, "broker version differs"),
+        ({"host": {"cpu": "Xeon", "cores": "8"}}, "host differs in cores: 2 and 8"),
+        ({"cluster": {}}, "cluster differs in brokers: 1 and not known"),
+        ({"rates": {"1000": 5.0}}, "fixed rates differs"),
+        ({"objectives": ["mb_per_s"]}, "objectives differs"),
+    ],
+)
+def test_what_differs_is_named(tmp_path: Path, facts: dict[str, object], expected: str) -> None:
+    found = compare(study(tmp_path / "a"), study(tmp_path / "b", facts=facts))
+    assert any(expected in difference for difference in found.differences)
+
+
+def test_questions_and_sizes_that_differ_are_named(tmp_path: Path) -> None:
+    asked = {"workload": {"partitions": 3, "key_bytes": 8}, "baseline": {"acks": "1"}, "constraints": []}
+    one = study(tmp_path / "a", record_sizes=("100", "1000"), facts={"question": asked})
+    differences = compare(one, study(tmp_path / "b")).differences
+    assert "the workload differs in key_bytes: 8 and 0" in differences
+    assert "the question differs in baseline: {'acks': '1'} and {}" in differences
+    assert "only one of them searched 100 B records" in differences
+
+
+def test_an_unfinished_study_is_compared_as_far_as_it_is(tmp_path: Path) -> None:
+    found = compare(study(tmp_path / "a"), study(tmp_path / "b", trials=0, rounds=0))
+    assert [each.times for each in found.sizes[0].goals] == [None, None, None]
+
+
+BY_P95 = ["mb_per_s", "latency_p95_ms"]
+
+
+def with_p95(p95_ms: float) -> Callable[[Trial], Trial]:
+    def change(trial: Trial) -> Trial:
+        metrics = {**trial.metrics, "latency_p95_ms": p95_ms}
+        judged = score(metrics, [Objective(name) for name in BY_P95], ())
+        return replace(trial, metrics=metrics, objectives=judged.values, violations=judged.violations)
+
+    return change
+
+
+def test_a_goal_is_compared_by_the_latency_that_the_study_went_by(tmp_path: Path) -> None:
+    by_p95 = {"objectives": BY_P95}
+    ours = study(tmp_path / "a", change=with_p95(8.0), facts=by_p95)
+    theirs = study(tmp_path / "b", change=with_p95(4.0), facts={**by_p95, "name": "quicker"})
+    (size,) = compare(ours, theirs).sizes
+    (latency,) = [each for each in size.goals if each.goal is Goal.LATENCY]
+    assert latency.metrics == ("latency_p95_ms",)
+    assert latency.times == pytest.approx(2.0), "their p99 are the same"

@@ -1,0 +1,119 @@
+"""Repeats of a config are averaged, and compared with the baseline of their own time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, results, trial
+from tuner.model.trial import Kind, Trial
+from tuner.results.estimates import Estimates
+from tuner.results.size_record import SizeRecord
+
+METRICS = ["mb_per_s", "latency_p99_ms"]
+FAST = {"linger.ms": "20"}
+
+
+def estimates(trials: Sequence[Trial]) -> Estimates:
+    return Estimates.of(trials, METRICS, baseline().fingerprint)
+
+
+def test_a_single_measurement_is_what_was_measured_give_or_take_the_noise() -> None:
+    found = estimates([baseline(0), trial(1, 123.4, 5.6, config=FAST)])
+    mine = found.by_config[trial(1, config=FAST).fingerprint]["mb_per_s"]
+    assert (mine.value, mine.repeats) == (123.4, 1)
+    assert mine.low < 123.4 < mine.high
+
+
+def test_repeats_of_whatever_kind_are_averaged_and_surer() -> None:
+    trials = [baseline(0), trial(1, 200, 5, config=FAST)]
+    trials += [trial(2 + n, 180, 5, kind=kind, config=FAST, round=0) for n, kind in enumerate([Kind.SECOND_LOOK] * 3)]
+    found = results(trials)
+    mine = found.estimates.by_config[trials[1].fingerprint]["mb_per_s"]
+    single = found.estimates.by_config[trials[0].fingerprint]["mb_per_s"]
+    assert mine.value == pytest.approx((200 * 180**3) ** 0.25)
+    assert mine.high / mine.low < single.high / single.low
+    assert found.metrics_of(trials[1])["mb_per_s"] == mine.value
+    assert found.gain(trials[1], "mb_per_s") == pytest.approx(mine.value / 100)
+
+
+def test_what_was_stopped_early_or_burns_in_does_not_count() -> None:
+    trials = [
+        trial(0, 10, 50, kind=Kind.BURN_IN),
+        baseline(1),
+        trial(2, 200, 5, config=FAST),
+        trial(3, 20, 5, config=FAST, stopped_early="hopeless"),
+    ]
+    found = estimates(trials)
+    assert found.by_config[trials[2].fingerprint]["mb_per_s"].value == 200
+    assert found.by_config[trials[1].fingerprint]["mb_per_s"].value == 100
+
+
+def test_values_are_compared_with_the_baseline_of_their_own_time() -> None:
+    """The target loses a third of its speed over the study: an equal config must not look worse for being late."""
+    rng = np.random.default_rng(5)
+    trials = []
+    for number in range(101):
+        speed = 100 * np.exp(-0.4 * number / 100) * rng.lognormal(0, 0.01)
+        if number % 10 == 0:
+            trials.append(baseline(number, speed, 10))
+        elif number in (1, 99):
+            trials.append(trial(number, 1.3 * speed, 10))
+    found = results(trials)
+    early, late = found.trial(1), found.trial(99)
+    assert late.metrics["mb_per_s"] / early.metrics["mb_per_s"] < 0.75
+    gains = [found.gain(each, "mb_per_s") or 0.0 for each in (early, late)]
+    assert gains[1] / gains[0] == pytest.approx(1.0, abs=0.1)
+    assert found.estimates.wandered == {"mb_per_s": pytest.approx(np.exp(0.4) - 1, rel=0.2)}
+
+
+def test_what_noise_alone_may_keep_off_the_front_is_near_it() -> None:
+    trials = [baseline(0), trial(1, 200, 5), trial(2, 198, 5.1), trial(3, 120, 9)]
+    found = results(trials)
+    assert found.front == (1,)
+    assert found.near_front == (2,)
+
+
+def test_a_config_stands_on_the_front_by_the_mean_of_its_measurements_not_by_its_lucky_one() -> None:
+    trials = [baseline(0), trial(1, 200, 10, config=FAST), trial(2, 150, 10)]
+    assert results(trials).front == (1,)
+    looks = [trial(3 + n, 120, 10, kind=Kind.SECOND_LOOK, config=FAST, round=n) for n in range(4)]
+    assert results([*trials, *looks]).front == (2,)
+
+
+def test_a_sampler_is_told_values_as_of_one_time_and_the_same_ones_when_a_study_goes_on() -> None:
+    rng = np.random.default_rng(6)
+    trials = []
+    for number in range(100):
+        speed = 100 * np.exp(-0.5 * number / 100) * rng.lognormal(0, 0.01)
+        make = baseline if number % 5 == 0 else trial
+        trials.append(make(number, speed, 10 * rng.lognormal(0, 0.01)))
+    live, told = SizeRecord(SIZE, OBJECTIVES), []
+    for each in trials:
+        live.add(each)
+        told.append(live.of_its_time(each).objectives)
+    whole = SizeRecord(SIZE, OBJECTIVES, trials)
+    assert [whole.of_its_time(each).objectives for each in trials] == told
+    assert trials[98].objectives[0] / trials[21].objectives[0] < 0.75  # type: ignore[operator]
+    assert told[98][0] / told[21][0] == pytest.approx(1.0, abs=0.12)  # type: ignore[operator]
+
+
+def test_a_latency_of_a_phase_that_was_cut_short_gives_way_to_one_of_a_whole_phase() -> None:
+    short = trial(1, 110, 3, config=FAST, saved_s=8.0)
+    mine = trial(1, config=FAST).fingerprint
+    alone = estimates([baseline(0), short]).by_config[mine]
+    assert (alone["mb_per_s"].value, alone["latency_p99_ms"].value) == (110, 3)
+    both = estimates([baseline(0), short, trial(2, 110, 5, config=FAST, kind=Kind.SECOND_LOOK)]).by_config[mine]
+    assert (both["latency_p99_ms"].value, both["latency_p99_ms"].repeats) == (5, 1)
+    assert both["mb_per_s"].repeats == 2
+
+
+def test_a_config_has_its_own_scatter_as_far_as_it_is_known() -> None:
+    wild = [trial(10 + n, 100, p99, config=FAST) for n, p99 in enumerate([5, 20, 8, 14, 6, 18])]
+    calm = [trial(20 + n, 100, p99, config={"linger.ms": "1"}) for n, p99 in enumerate([5, 5.1, 4.9, 5, 5.1, 4.9])]
+    found = estimates([*(baseline(n, p99_ms=10 + n / 10) for n in range(3)), *wild, *calm])
+    widths = [
+        (each.high - each.low) / each.value
+        for each in (found.by_config[measured[0].fingerprint]["latency_p99_ms"] for measured in (wild, calm))
+    ]
+    assert widths[0] > 1.5 * widths[1]

@@ -1,0 +1,255 @@
+"""Why a config is recommended: in words with numbers, and no more than was measured."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.workload import RecordSizes
+from search_spaces.knob_change import KnobChange
+from tests.builders.known_runner import LZ4_GAIN, KnownRunner
+from tests.builders.trials import baseline, choice_of, confirming, results, trial
+from tests.campaign_tests.quiet import Quiet
+from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
+from tuner.confirmation.history import CONFIRMING
+from tuner.confirmation.plan import Choice
+from tuner.course.run import run_study
+from tuner.model.spec import (
+    ConfirmSpec,
+    Executor,
+    Goal,
+    Method,
+    PhaseSpec,
+    SearchSpec,
+    StudySpec,
+    WorkloadSpec,
+)
+from tuner.model.trial import Kind, Trial
+from tuner.present.why import effect_words, why_markdown, why_sections
+from tuner.results.explanation import FRONT, Explanation, explain
+from tuner.results.recommendation import recommend
+from tuner.results.study_results import StudyResults
+
+IMPORTANCE = {
+    "mb_per_s": {"compression.type": 0.8, "linger.ms": 0.19, "batch.size": 0.01},
+    "latency_p99_ms": {"linger.ms": 1.0},
+    FRONT: {"linger.ms": 0.6, "compression.type": 0.4},
+}
+WON = [(150.0, 2.0), (155.0, 2.05), (146.0, 1.95), (151.0, 2.02)]
+LEVEL = [(100.0, 10.0), (98.0, 9.7), (101.5, 10.3), (100.5, 9.9)]
+
+
+def why(
+    trials: Sequence[Trial],
+    goal: Goal = Goal.BALANCED,
+    choice: Choice | None = None,
+    importance: Mapping[str, Mapping[str, float]] = IMPORTANCE,
+) -> Explanation:
+    """The explanation of what these trials of one record size recommend."""
+    asked = choice or choice_of(trials)
+    size = results(trials, choice=asked)
+    facts = {CONFIRMING: {size.record_bytes: asked.as_json()}}
+    study = StudyResults("overnight", Path(), "", facts, size.objectives, (size,), {})
+    return explain(study, recommend(study, size.record_bytes, goal), importance)
+
+
+def proven(config: Mapping[str, str], taken: Sequence[Trial] = (), **changes: Any) -> list[Trial]:
+    """A search that found a config, the rounds that proved it, and its ablation."""
+    search = [
+        baseline(0, verdict="broker", because="a thread of the broker is busy"),
+        trial(1, 150, 2, config=config, verdict="client thread", because="it compresses", **changes),
+    ]
+    return [*search, *confirming(2, WON, LEVEL, config), *taken]
+
+
+def text(explanation: Explanation) -> str:
+    """All that is said."""
+    return "\n".join(line for section in why_sections(explanation) for line in (section.heading, *section.lines))
+
+
+def test_each_change_is_told_with_its_value_what_it_was_and_what_it_brings() -> None:
+    found = why(proven(CONFIG, ablation(rounds=3)))
+    said = text(found)
+    assert "linger.ms=1 instead of 5: latency p99 " in said
+    assert "compression.type=lz4 instead of none: throughput " in said
+    assert said.index("linger.ms=1 instead of 5") < said.index("compression.type=lz4"), "the strongest first"
+    line = next(line for line in said.splitlines() if line.startswith("linger.ms=1"))
+    assert str(next(each for each in found.telling if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]) in line
+    assert "throughput the same within" in line
+    assert "3 rounds; 95 % intervals, each for itself" in said
+
+
+def test_what_brings_nothing_is_named_apart() -> None:
+    one = text(why(proven(CONFIG, ablation())))
+    assert "this change brings nothing that could be measured (any difference is below" in one
+    assert "batch.size=65536 instead of 1000000; left out, the config is simpler, and was measured so" in one
+    config = {**CONFIG, "sticky.partitioning.linger.ms": "40"}
+    two = text(why(proven(config, ablation(config=config))))
+    assert "these changes bring nothing that could be measured, one at a time" in two
+    assert "leaving them all out gives a simpler config, which was not measured" in two
+
+
+@pytest.mark.parametrize(
+    ("alone", "said"),
+    [(1.22, "that fits"), (1.5, "they need each other"), (1.02, "they stand in for each other")],
+)
+def test_all_together_is_compared_with_one_by_one(alone: float, said: str) -> None:
+    config = {"linger.ms": "1", "compression.type": "lz4"}
+
+    def measure(each: Any) -> tuple[float, float]:
+        return (150.0 if len(each.values) == 2 else 150.0 / alone), 10.0
+
+    found = text(why(proven(config, ablation(config=config, noise=0.005, measure=measure)), Goal.THROUGHPUT))
+    assert "throughput: all changes together bring 1.50" in found
+    assert f": {said}" in found
+
+
+def test_without_an_ablation_it_says_what_changed_and_that_it_was_not_taken_apart() -> None:
+    said = text(why(proven(CONFIG)))
+    assert "times better than the baseline (95 % interval" in said.replace("96.7 %", "95 %")
+    assert "linger.ms=1 instead of 5" in said
+    assert "not measured one by one, as the study asked for no ablation (confirm.ablation_rounds)" in said
+    assert "for throughput: compression.type (80 %), then linger.ms (19 %)\n" in said
+
+
+def test_the_one_change_brings_the_whole_gain() -> None:
+    said = text(why(proven({"linger.ms": "1"})))
+    assert "linger.ms=1 instead of 5: the one change, so that the whole gain is its doing" in said
+
+
+def test_what_could_not_go_back_alone_is_said_to_be_so() -> None:
+    config = {"acks": "all", "enable.idempotence": "true", "linger.ms": "1"}
+    before = {"acks": "1"}
+    base = trial(0, 100, 10, kind=Kind.BASELINE, config=before)
+    rounds = [
+        trial(2 + 2 * turn + who, *numbers, kind=Kind.CONFIRM, config=values, round=turn)
+        for turn, pair in enumerate(zip(WON, LEVEL, strict=True))
+        for who, (numbers, values) in enumerate(zip(pair, (config, before), strict=True))
+    ]
+    taken = ablation(config=config, baseline=before)
+    trials = [base, trial(1, 150, 2, config=config), *rounds, *taken]
+    choice = Choice(base.fingerprint, dict.fromkeys(Goal, (trials[1].fingerprint,)), rounds=4, max_rounds=4)
+    said = text(why(trials, choice=choice))
+    assert "acks=-1 instead of 1, together with enable.idempotence=true instead of false" in said
+    without = [each for each in taken if each.values.get("acks") != "1"]
+    said = text(why([base, trials[1], *rounds, *without], choice=choice))
+    assert "not measured alone (there was no time for it)" in said
+
+
+def test_a_change_without_which_a_constraint_is_missed() -> None:
+    taken = [
+        each
+        if "linger.ms" in each.values
+        else trial(
+            each.number, 90.0, 900.0, kind=Kind.ABLATION, round=each.round, config=each.values,
+            metrics={"held_rate_ratio": 0.4},
+        )
+        for each in ablation()
+    ]  # fmt: skip
+    assert "without it, held_rate_ratio >= 0.95 is missed" in text(why(proven(CONFIG, taken)))
+
+
+def test_what_bound_both_is_told() -> None:
+    said = text(why(proven(CONFIG)))
+    assert "the baseline: broker: a thread of the broker is busy" in said
+    assert "trial 1: client thread: it compresses" in said
+
+
+def test_where_nothing_was_better_what_came_closest_is_told() -> None:
+    near = [(103.0, 9.9), (98.0, 10.2), (104.0, 10.0), (99.0, 9.8)]
+    said = text(why([baseline(0), trial(1, 120, 9, config=CONFIG), *confirming(2, near, LEVEL, CONFIG)]))
+    assert "keep what you have" in said
+    assert (
+        "trial 1 (batch.size=65536 compression.type=lz4 linger.ms=1): times better than the baseline in 4 rounds"
+        in said
+    )
+    assert ": no difference shown" in said
+    assert "what each change brings" not in said
+
+
+def test_a_winner_that_loses_too_much_elsewhere_is_said_to() -> None:
+    lopsided = [(numbers[0] * 2, numbers[1] * 6) for numbers in WON]
+    trials = [baseline(0), trial(1, 300, 9, config=CONFIG), *confirming(2, lopsided, LEVEL, CONFIG)]
+    said = text(why(trials))
+    assert "but it keeps only 0.83 of the baseline's latency_p99_ms" in said
+
+
+def test_where_nothing_was_measured_again_the_best_single_trial_came_closest() -> None:
+    trials = [baseline(0), trial(1, 70, 12), trial(2, 95, 11), trial(3, 60, 10.5)]
+    found = why(trials, Goal.THROUGHPUT)
+    assert found.closest is not None
+    assert found.closest.trial.number == 2
+    assert "0.95 times the baseline in its one trial" in text(found)
+    assert "nothing else was measured that keeps every constraint" in text(why([baseline(0)]))
+
+
+def test_without_importance_nothing_is_said_of_it() -> None:
+    assert "what mattered" not in text(why(proven(CONFIG), importance={}))
+
+
+def test_the_goal_s_own_number_comes_first() -> None:
+    taken = ablation(
+        measure=lambda each: (numbers_of(each)[0] * (1.3 if each.linger_ms == 1 else 1), numbers_of(each)[1])
+    )
+    trials = proven(CONFIG, taken)
+    first = {
+        goal: next(line for line in text(why(trials, goal)).splitlines() if line.startswith("linger.ms=1 instead"))
+        for goal in (Goal.THROUGHPUT, Goal.LATENCY)
+    }
+    assert first[Goal.THROUGHPUT].startswith("linger.ms=1 instead of 5: throughput")
+    assert first[Goal.LATENCY].startswith("linger.ms=1 instead of 5: latency p99")
+
+
+def test_goals_with_one_config_share_their_explanation() -> None:
+    trials = proven(CONFIG, ablation())
+    page = why_markdown([why(trials, goal) for goal in Goal])
+    assert page.count("## ") == 1
+    assert "## throughput, latency, balanced: why trial 1" in page
+    assert "- linger.ms=1 instead of 5" in page
+    assert why_markdown([]) == ""
+
+
+def test_a_difference_is_told_as_far_as_it_is_sure() -> None:
+    found = why(proven(CONFIG, ablation()))
+    gain = next(each for each in found.telling if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]
+    assert effect_words(gain) == f"{gain} times better"
+    worse = type(gain)(0.5, 0.4, 0.625, 2, 0.3, 0.8)
+    assert effect_words(worse) == "2.00 (1.60 to 2.50) times worse"
+    assert effect_words(type(gain)(1.01, 0.98, 1.04, 2, 0.9, 1.1)) == "the same within 4 %"
+    assert effect_words(type(gain)(1.0, 0.5, 2.0, 2, 0.3, 3.0)) == "no difference shown: 1.00 (0.50 to 2.00)"
+
+
+OFF = KnobChange(off=True)
+SPEC = StudySpec(
+    "known",
+    WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(1.0, 1.0), paced=PhaseSpec(1.0, 1.0)),
+    space={
+        "linger.ms": KnobChange(choices=("1", "20")),
+        "compression.type": KnobChange(choices=("none", "lz4")),
+        "sticky.partitioning.linger.ms": KnobChange(choices=("30", "50")),
+        **dict.fromkeys(("enable.idempotence", "max.in.flight", "queue.buffering.max.messages", "batch.size"), OFF),
+        **dict.fromkeys(("compression.level.gzip", "compression.level.lz4", "compression.level.zstd"), OFF),
+    },
+    search=SearchSpec(method=Method.GRID, trials=None, burn_in_max=1),
+    confirm=ConfirmSpec(rounds=6, max_rounds=6, looks=1, nominees=2, ablation_rounds=2),
+    executor=Executor.SIMULATED,
+)
+
+
+def test_a_whole_study_finds_which_of_its_changes_did_it(tmp_path: Path) -> None:
+    study = run_study(SPEC, "", tmp_path, Quiet(), simulated=KnownRunner(noise_ratio=0.03))
+    found = explain(study, recommend(study, "1000"), {})
+    assert not found.found.is_baseline
+    assert {each.knobs for each in found.telling} == {("linger.ms",), ("compression.type",)}
+    (nothing,) = found.silent
+    assert nothing.knobs == ("sticky.partitioning.linger.ms",)
+    gains = {each.knobs[0]: each.gains for each in found.effects.each}
+    codec, linger = gains["compression.type"]["mb_per_s"], gains["linger.ms"]["latency_p99_ms"]
+    assert codec.low <= LZ4_GAIN <= codec.high
+    assert linger.low <= 3.0 <= linger.high, "(1 + 5) / (1 + 1)"
+    for metric, product in found.effects.product.items():
+        whole = found.found.gains[metric]
+        assert product.low < whole.high, f"the effects of {metric} multiply"
+        assert whole.low < product.high
+    assert found.effects.rounds == 2

@@ -1,0 +1,74 @@
+"""What racing has saved is told wherever a study is shown."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tests.builders.trials import baseline, trial
+from tests.present_tests.studies import study
+from tuner.cli.status import status
+from tuner.model.trial import Kind, Trial
+from tuner.present.report.page import report_page
+from tuner.present.report.status import status_of
+from tuner.results.racing_savings import Raced
+from tuner.storage.home import ROOT_VARIABLE
+from tuner.tracking.layout import views
+
+SENTENCE = "racing stopped 1 of 36 trials early and saved 16 s, 2 % of the search's load"
+
+
+def with_one_stopped(each: Trial) -> Trial:
+    if each.number != 3:
+        return each
+    return replace(each, stopped_early="after 2 of 10 s it was slow", saved_s=16.0, load_s=9.0)
+
+
+def test_what_was_saved_is_told_in_a_sentence() -> None:
+    trials = [
+        baseline(0, load_s=25.0),
+        trial(1, load_s=9.0, saved_s=16.0, stopped_early="it was slow"),
+        trial(2, load_s=17.0, saved_s=8.0),
+        trial(3, load_s=25.0),
+        trial(4, load_s=25.0, kind=Kind.CONFIRM, round=0),
+    ]
+    raced = Raced.of(trials)
+    assert (raced.stopped, raced.searched, raced.saved_s, raced.load_s) == (1, 3, 24.0, 76.0)
+    assert str(raced) == "racing stopped 1 of 3 trials early and saved 24 s, 24 % of the search's load"
+    assert "saved 4 min 10 s" in str(replace(raced, saved_s=250.0))
+    assert "saved 2 h 05 min" in str(replace(raced, saved_s=7_500.0))
+
+
+def test_where_nothing_was_saved_nothing_is_said() -> None:
+    assert str(Raced.of([])) == ""
+    assert str(Raced.of([baseline(0, load_s=25.0)])) == ""
+
+
+def test_the_status_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = status_of(study(tmp_path / "overnight", change=with_one_stopped), {}, datetime.now(UTC))
+    assert str(found.sizes[0].raced) == SENTENCE
+    assert json.loads(json.dumps(found.as_json()))["sizes"][0]["raced"]["saved_s"] == 16.0
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+    app = typer.Typer()
+    app.command()(status)
+    assert f"1000 B: {SENTENCE}" in " ".join(CliRunner().invoke(app, ["overnight"]).stdout.split())
+
+
+def test_the_report_tells_it(tmp_path: Path) -> None:
+    page = report_page(study(tmp_path / "raced", change=with_one_stopped))
+    assert SENTENCE.replace("'", "&#x27;") in page
+    assert "<td>stopped early</td>" in page
+    assert "racing stopped" not in report_page(study(tmp_path / "plain"))
+
+
+def test_mlflow_is_told_why(tmp_path: Path) -> None:
+    (view,) = views(study(tmp_path / "again", change=with_one_stopped))
+    stopped, other = (view.child(view.size.trial(number), "parent") for number in (3, 4))
+    assert stopped.tags["tuner.stopped_early"] == "after 2 of 10 s it was slow"
+    assert {point.name: point.value for point in stopped.points}["saved_s"] == 16.0
+    assert "tuner.stopped_early" not in other.tags
+    assert "saved_s" not in {point.name for point in other.points}

@@ -1,0 +1,206 @@
+"""What a study has found is read from its record: front, hypervolume, medians, and nothing that is a second look."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from objectives.front import hypervolume
+from objectives.scoring import Constraint, Objective
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, choice_of, confirming, failed, results, trial
+from tuner.model.errors import RecordDamaged
+from tuner.model.trial import Kind, Trial
+from tuner.results.size_record import SizeRecord
+from tuner.results.study_results import SizeResults, StudyResults, load_results
+from tuner.storage.files import write_progress
+from tuner.storage.places import STUDY_FILE
+from tuner.storage.sqlite import SqliteStore
+
+FAST = {"linger.ms": "20"}
+SEARCH = [
+    trial(0, 900, 1, kind=Kind.BURN_IN),
+    baseline(1, 100, 10),
+    trial(2, 200, 10),
+    failed(3),
+    trial(4, 150, 20),
+    trial(5, 50, 5),
+    baseline(6, 102, 10),
+    trial(7, 200, 10, config={"linger.ms": "2"}),
+    trial(8, None, 2),
+    trial(9, 500, 1, metrics={"held_rate_ratio": 0.5}),
+    *confirming(10, [(800, 1), (800, 1)], [(100, 10), (100, 10)], FAST),
+]
+
+
+def steps(found: SizeResults) -> dict[int, float]:
+    numbers = [number for number, _ in found.hypervolume]
+    assert numbers == sorted(set(numbers))
+    return dict(found.hypervolume)
+
+
+def test_only_feasible_trials_of_the_search_and_the_first_baseline_stand_on_the_front() -> None:
+    found = results(SEARCH)
+    assert found.front == (2, 5), "the seventh is the second's config again"
+    assert [each.number for each in found.front_trials] == [2, 5]
+
+
+def test_the_first_complete_baseline_stands_on_the_front_until_it_is_dominated() -> None:
+    assert results([baseline(1), trial(2, 90, 5)]).front == (1, 2)
+    assert results([failed(0, kind=Kind.BASELINE, config={}), baseline(1)]).front == (1,)
+    assert results([failed(0, kind=Kind.BASELINE, config={}), baseline(1)]).baseline == baseline(1)
+
+
+def test_a_baseline_that_breaks_a_constraint_is_compared_with_but_not_on_the_front() -> None:
+    constraints = (Constraint("latency_p99_ms", at_most=True, limit=8),)
+    found = results([baseline(0, constraints=constraints), trial(1, 90, 5, constraints=constraints)])
+    assert found.baseline is not None
+    assert found.front == (1,)
+
+
+def test_the_hypervolume_steps_at_each_change_of_the_front_in_gains_over_the_baseline() -> None:
+    trials = [baseline(0, 100, 10), trial(1, 90, 20), trial(2, 200, 10), failed(3), trial(4, 100, 5)]
+    assert steps(results(trials)) == {0: 1.0, 2: 2.0, 4: pytest.approx(3.0)}
+
+
+def test_repeated_baselines_move_what_gains_are_measured_by_but_are_not_on_the_front() -> None:
+    trials = [baseline(0, 100, 10), baseline(1, 120, 10), baseline(2, 110, 12)]
+    found = results(trials)
+    assert found.baseline_metrics["mb_per_s"] == 110
+    assert found.baseline_metrics["latency_p99_ms"] == 10
+    assert found.front == (0,)
+    assert steps(found) == {0: pytest.approx(100 / 110)}
+    assert found.gain(trial(3, 220, 5), "mb_per_s") == pytest.approx(2.0)
+    assert found.gain(trial(3, 220, 5), "latency_p99_ms") == pytest.approx(2.0)
+
+
+def test_a_median_is_of_the_complete_baselines_that_have_the_number() -> None:
+    trials = [
+        baseline(0, 100, 10),
+        baseline(1, 110, None),
+        baseline(2, 140, 14),
+        failed(3, kind=Kind.BASELINE, config={}),
+    ]
+    assert results(trials).baseline_metrics == {
+        "delivered_ratio": 1.0,
+        "held_rate_ratio": 1.0,
+        "latency_p99_ms": 12.0,
+        "mb_per_s": 110.0,
+    }
+
+
+def test_burn_ins_and_confirmations_are_no_baselines() -> None:
+    found = results([trial(0, 900, 1, kind=Kind.BURN_IN), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
+    assert found.baseline is None
+    assert found.baseline_metrics == {}
+    assert found.front == ()
+    assert found.hypervolume == ()
+
+
+def test_before_there_is_a_baseline_a_front_has_no_volume() -> None:
+    assert results([trial(0, 90, 5)]).front == (0,)
+    assert results([trial(0, 90, 5)]).hypervolume == ((0, 0.0),)
+
+
+def test_a_gain_of_or_over_what_was_not_measured_is_none() -> None:
+    found = results([baseline(0, 100, None)])
+    assert found.gain(trial(1, 200, 5), "mb_per_s") == 2.0
+    assert found.gain(trial(1, 200, 5), "latency_p99_ms") is None
+    assert found.gain(trial(1, None, 5), "mb_per_s") is None
+
+
+def test_a_single_objective_has_a_front_of_its_best() -> None:
+    one = (Objective("mb_per_s"),)
+    trials = [baseline(0, objectives=one), trial(1, 120, objectives=one), trial(2, 110, objectives=one)]
+    found = results(trials, one)
+    assert found.front == (1,)
+    assert steps(found) == {0: 1.0, 1: pytest.approx(1.2)}
+
+
+def test_confirmations_are_found_by_their_config() -> None:
+    found = results(SEARCH)
+    (confirmation,) = found.confirmations
+    assert found.confirmation(confirmation.fingerprint) is confirmation
+    assert found.confirmation("another") is None
+
+
+def test_a_trial_is_found_by_its_number() -> None:
+    found = results([trial(4), baseline(0)])
+    assert found.trial(4) == trial(4)
+    assert [each.number for each in found.trials] == [0, 4], "by number, whatever the order of their ends"
+    with pytest.raises(KeyError):
+        found.trial(3)
+
+
+def test_the_record_kept_trial_by_trial_says_the_same_as_results_computed_anew() -> None:
+    record = SizeRecord(SIZE, OBJECTIVES)
+    for place, each in enumerate(SEARCH):
+        record.add(each)
+        anew = results(SEARCH[: place + 1])
+        assert set(record.front.numbers) >= set(anew.front)
+        assert record.baseline_metrics == anew.baseline_metrics
+    assert record.results(20_000.0) == replace(results(SEARCH), confirmations=())
+    assert record.next_number == SEARCH[-1].number + 1
+    assert record.counted == 9
+    assert (record.best("mb_per_s"), record.best("latency_p99_ms")) == (200, 5)
+    assert SizeRecord(SIZE, OBJECTIVES).best("mb_per_s") is None
+
+
+def keep(folder: Path, trials: list[Trial], **facts: object) -> None:
+    store = SqliteStore(folder)
+    for name, value in facts.items():
+        store.set_fact(name, value)
+    for each in trials:
+        store.append(each)
+    store.close()
+
+
+def test_results_are_read_from_the_folder_of_a_study(tmp_path: Path) -> None:
+    keep(
+        tmp_path,
+        SEARCH,
+        name="overnight",
+        objectives=["mb_per_s", "latency_p99_ms"],
+        record_sizes=["100", SIZE],
+        rates={SIZE: 20_000.0},
+        client_version="simulated",
+        finished_at=None,
+        confirming={SIZE: choice_of(SEARCH).as_json()},
+    )
+    (tmp_path / STUDY_FILE).write_text("study: größe\n", encoding="utf-8")
+    write_progress(tmp_path, {"trial": 13})
+    found = load_results(tmp_path)
+    assert (found.name, found.study_file, found.progress) == ("overnight", "study: größe\n", {"trial": 13})
+    assert [each.record_bytes for each in found.sizes] == ["100", SIZE]
+    assert found.size(SIZE) == results(SEARCH)
+    assert found.size("100") == found.sizes[0]
+    assert found.sizes[0].trials == ()
+    assert found.size("42") is None
+    assert found.simulated
+    assert not found.finished
+
+
+def test_a_study_says_when_it_was_measured_and_is_finished(tmp_path: Path) -> None:
+    keep(tmp_path, [], objectives=["mb_per_s"], client_version="2.16.0", finished_at="2026-03-02T06:00:00+00:00")
+    found: StudyResults = load_results(tmp_path)
+    assert not found.simulated
+    assert found.finished
+    assert (found.name, found.sizes, found.study_file, found.progress) == (tmp_path.name, (), "", {})
+
+
+def test_reading_results_changes_nothing_that_was_kept(tmp_path: Path) -> None:
+    keep(tmp_path, SEARCH, objectives=["mb_per_s", "latency_p99_ms"], record_sizes=[SIZE])
+    before = (tmp_path / "results.db").read_bytes()
+    load_results(tmp_path)
+    assert (tmp_path / "results.db").read_bytes() == before
+
+
+def test_a_record_that_ended_before_it_began_is_said_to_be_so(tmp_path: Path) -> None:
+    keep(tmp_path, [])
+    with pytest.raises(RecordDamaged, match="its first run ended too early"):
+        load_results(tmp_path)
+
+
+def test_the_volume_of_the_last_step_is_that_of_the_front() -> None:
+    found = results(SEARCH)
+    gains = [[found.gain(each, objective.metric) or 0.0 for objective in OBJECTIVES] for each in found.front_trials]
+    assert found.hypervolume[-1][1] == pytest.approx(hypervolume(gains))

@@ -1,0 +1,98 @@
+"""What is measured next follows from the record alone."""
+
+import pytest
+
+from search_spaces.knob_change import KnobChange
+from search_spaces.knobs import KNOBS
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from tests.builders.trials import trial
+from tuner.model.spec import Method, SearchSpec
+from tuner.model.trial import Kind
+from tuner.search.schedule import burnt_in, next_kind, trials_in_all
+from tuner.search.strategy import GridStrategy
+
+
+def test_the_baseline_is_first_and_returns_every_few_trials() -> None:
+    search = SearchSpec(trials=9, baseline_every=4)
+    kinds = [next_kind(counted, search) for counted in range(9)]
+    assert [place for place, kind in enumerate(kinds) if kind is Kind.BASELINE] == [0, 4, 8]
+    assert kinds.count(Kind.SEARCH) == 6
+
+
+def test_nothing_is_measured_beyond_the_trials_asked_for() -> None:
+    search = SearchSpec(trials=9, baseline_every=3)
+    assert next_kind(8, search) is Kind.SEARCH
+    assert next_kind(9, search) is next_kind(10, search) is None
+    assert next_kind(0, SearchSpec(trials=0)) is None
+
+
+def test_without_a_number_of_trials_there_is_always_a_next_one() -> None:
+    search = SearchSpec(trials=None, baseline_every=10)
+    assert next_kind(10**6, search) is Kind.BASELINE
+    assert next_kind(10**6 + 1, search) is Kind.SEARCH
+
+
+def test_a_baseline_every_trial_leaves_no_search() -> None:
+    assert {next_kind(n, SearchSpec(trials=5, baseline_every=1)) for n in range(5)} == {Kind.BASELINE}
+
+
+def space_of(baseline: ProducerConfig) -> SearchSpace:
+    """Nine configs."""
+    changes = {knob.name: KnobChange(off=True) for knob in KNOBS}
+    changes["linger.ms"] = KnobChange(choices=("1", "5", "20"))
+    changes["compression.type"] = KnobChange(choices=("none", "lz4", "zstd"))
+    return SearchSpace.of(1_000, baseline, key_bytes=0, partitions=3, changes=changes)
+
+
+def walked(search: SearchSpec, baseline: ProducerConfig) -> int:
+    """Trials until there is none left to measure, as the driver goes on."""
+    strategy, counted = GridStrategy(space_of(baseline), search.grid_steps), 0
+    while kind := next_kind(counted, search):
+        proposal = None if kind is Kind.BASELINE else strategy.ask(counted)
+        if kind is Kind.SEARCH and proposal is None:
+            break
+        strategy.tell(trial(counted, config=(proposal.config if proposal else baseline).values))
+        counted += 1
+    return counted
+
+
+@pytest.mark.parametrize("values", [{}, {"linger.ms": "5", "compression.type": "lz4"}])
+@pytest.mark.parametrize("baseline_every", [2, 3, 4, 5, 9, 10, 30])
+@pytest.mark.parametrize("asked", [5, 10, 13, 60, None])
+def test_a_grid_ends_when_it_is_walked_through(asked: int | None, baseline_every: int, values: dict[str, str]) -> None:
+    search = SearchSpec(method=Method.GRID, trials=asked, baseline_every=baseline_every)
+    baseline = ProducerConfig.parse(values)
+    assert trials_in_all(search, space_of(baseline), baseline) == walked(search, baseline)
+
+
+def test_other_methods_take_as_many_trials_as_they_are_given() -> None:
+    baseline = ProducerConfig.parse({})
+    for search in (SearchSpec(trials=60), SearchSpec(trials=None), SearchSpec(method=Method.RANDOM, trials=500)):
+        assert trials_in_all(search, space_of(baseline), baseline) == search.trials
+    without_search = SearchSpec(method=Method.GRID, trials=7, baseline_every=1)
+    assert trials_in_all(without_search, space_of(baseline), baseline) == 7
+
+
+@pytest.mark.parametrize(
+    ("capacities", "over"),
+    [
+        ([], False),
+        ([100.0], False),
+        ([100.0, 95.0], True),
+        ([95.0, 100.0], True),
+        ([94.9, 100.0], False),
+        ([100.0, 94.9], False),
+        ([100.0, 100.0, 50.0], False),
+        ([50.0, 100.0, 101.0], True),
+        ([10.0, 20.0, 30.0, 40.0], True),
+    ],
+)
+def test_the_burn_in_ends_when_two_in_a_row_agree_or_enough_were_measured(capacities: list[float], over: bool) -> None:
+    assert burnt_in(capacities, 4) is over
+
+
+@pytest.mark.parametrize("at_most", [0, 1])
+def test_a_burn_in_that_does_without_still_takes_one(at_most: int) -> None:
+    assert not burnt_in([], at_most)
+    assert burnt_in([100.0], at_most)

@@ -1,0 +1,408 @@
+"""Proposals follow from seed, index and trials told: a study that was killed goes on as if it had not been."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+from statistics import fmean
+
+import pytest
+
+from objectives.outcome import metrics_of
+from objectives.scoring import score
+from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes
+from search_spaces.choosers import Replay
+from search_spaces.knob_change import KnobChange
+from search_spaces.knobs import FIRST, LAST, SECOND
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from tests.builders.trials import OBJECTIVES, baseline, results, trial
+from tuner.model.spec import Method, PhaseSpec, SearchSpec, WorkloadSpec
+from tuner.model.trial import Kind, State, Trial
+from tuner.search import optuna_strategy
+from tuner.search.bayesian import known
+from tuner.search.optuna_strategy import MissingExtra
+from tuner.search.schedule import TURNS, searched_from
+from tuner.search.strategies import strategy_of
+from tuner.search.strategy import Proposal, Strategy
+
+DEFAULTS = ProducerConfig.parse({})
+SPACE = SearchSpace.of(1_000, DEFAULTS)
+"""With knobs that hang on others, as the level on the codec."""
+GRID_SPACE = SearchSpace.of(
+    1_000,
+    DEFAULTS,
+    changes={
+        **{parameter.name: KnobChange(off=True) for parameter in SPACE.parameters if "level" not in parameter.name},
+        "linger.ms": KnobChange(choices=("0", "5", "20")),
+        "compression.type": KnobChange(choices=("none", "lz4")),
+        "compression.level": KnobChange(off=True),
+    },
+)
+STARTUP = 5
+TRIALS = 36
+"""Enough for models to be used and for NSGA-II to have a second generation."""
+LEARNING = (Method.BAYESIAN, Method.TPE, Method.NSGA2)
+METHODS = [method for method in Method if method is not Method.GP]
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+
+def strategy(method: Method, seed: int = 0, space: SearchSpace | None = None) -> Strategy:
+    search = SearchSpec(method=method, startup_trials=STARTUP)
+    return strategy_of(search, OBJECTIVES, space or (GRID_SPACE if method is Method.GRID else SPACE), seed)
+
+
+def outcome(number: int, proposal: Proposal) -> Trial:
+    """Formulas in place of a measurement; every fifth trial fails, every seventh gives records up."""
+    config = proposal.config
+    kept = {
+        "config": config.values,
+        "params": dict(proposal.params),
+        "sampler_state": dict(proposal.sampler_state),
+    }
+    if number % 5 == 4:
+        return trial(number, **kept, state=State.FAILED, metrics={}, objectives=(), violations={})  # type: ignore[arg-type]
+    linger_ms = config.linger_ms
+    codec = 1.5 if config.compression == "lz4" else 1.0
+    p99_ms = None if number % 7 == 3 else 2 + 1.5 * linger_ms
+    lost = {"delivered_ratio": 0.0} if p99_ms is None else {"held_rate_ratio": 0.9 if linger_ms > 60 else 1.0}
+    return trial(number, codec * (50 + linger_ms), p99_ms, metrics=lost, **kept)  # type: ignore[arg-type]
+
+
+def through_text(kept: Trial) -> Trial:
+    return Trial.from_json(json.loads(json.dumps(kept.as_json())))
+
+
+def go_on(asked: Strategy, trials: list[Trial], first: int, count: int) -> list[Proposal]:
+    """Ask and tell as the driver does; every sixth trial is a config of somebody else's, ahead of the sampler's own."""
+    proposals = []
+    for index in range(first, count):
+        own = index % 6 != 5
+        if own:
+            proposal = asked.ask(index)
+            if proposal is None:
+                break
+            proposals.append(proposal)
+        else:
+            proposal = Proposal(index, DEFAULTS.updated({"linger.ms": str(index), "compression.type": "lz4"}), {})
+        ended = outcome(len(trials), proposal)
+        trials.append(ended)
+        asked.tell(ended, index if own else None)
+    return proposals
+
+
+@cache
+def run(method: Method, seed: int = 0, count: int = TRIALS) -> tuple[list[Proposal], list[Trial]]:
+    """A whole search, beginning with a baseline."""
+    asked, trials = strategy(method, seed), [baseline(0)]
+    asked.tell(trials[0])
+    return go_on(asked, trials, 0, count), trials
+
+
+def values(proposals: list[Proposal]) -> list[dict[str, str]]:
+    return [proposal.config.values for proposal in proposals]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_proposals(method: Method) -> None:
+    first, _ = run(method)
+    second, _ = run.__wrapped__(method)
+    assert first == second
+    assert len(first) > 3
+    if method is not Method.GRID:
+        assert values(run(method, seed=1, count=4)[0]) != values(first[:4])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("killed_after", [2, 9, 31])
+def test_a_strategy_rebuilt_from_the_record_goes_on_as_the_one_that_was_killed_would_have(
+    method: Method, killed_after: int
+) -> None:
+    whole, trials = run(method)
+    told = [through_text(each) for each in trials[: 1 + killed_after]]
+    rebuilt = strategy(method)
+    for each in told:
+        rebuilt.tell(each)
+    rest = go_on(rebuilt, told, killed_after, TRIALS)
+    assert values(rest) == values(whole)[len(whole) - len(rest) :]
+    assert rest == whole[len(whole) - len(rest) :]
+    assert [each.values for each in told] == [each.values for each in trials]
+
+
+@pytest.mark.parametrize("method", [Method.BAYESIAN, Method.TPE])
+@pytest.mark.parametrize("killed_after", [9, 31])
+def test_what_a_sampler_forgets_of_a_long_study_follows_from_the_record_too(
+    monkeypatch: pytest.MonkeyPatch, method: Method, killed_after: int
+) -> None:
+    for name, count in (("_MOST_TRIALS", 10), ("_KEPT_TRIALS", 7), ("_BEST_TRIALS", 3)):
+        monkeypatch.setattr(optuna_strategy, name, count)
+    for name, count in (("MOST_CONFIGS", 10), ("_KEPT_CONFIGS", 7), ("_BEST_CONFIGS", 3)):
+        monkeypatch.setattr(known, name, count)
+    live, trials = strategy(method), [baseline(0)]
+    live.tell(trials[0])
+    whole = go_on(live, trials, 0, TRIALS)
+    assert values(whole) != values(run(method)[0])
+    rebuilt, told = strategy(method), [through_text(each) for each in trials[: 1 + killed_after]]
+    for each in told:
+        rebuilt.tell(each)
+    rest = go_on(rebuilt, told, killed_after, TRIALS)
+    assert rest == whole[len(whole) - len(rest) :]
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_what_a_sampler_learns_changes_what_it_proposes(method: Method) -> None:
+    whole, _ = run(method)
+    ignorant = strategy(method)
+    first = [ignorant.ask(proposal.index) for proposal in whole]
+    assert [proposal and proposal.config for proposal in first] != [proposal.config for proposal in whole]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_proposal_lies_in_the_space_and_says_by_which_answers(method: Method) -> None:
+    space = GRID_SPACE if method is Method.GRID else SPACE
+    proposals, _ = run(method)
+    for proposal in proposals:
+        assert space.draw(Replay(proposal.params)) == proposal.config
+        assert json.loads(json.dumps(dict(proposal.params))) == proposal.params
+        assert json.loads(json.dumps(dict(proposal.sampler_state))) == proposal.sampler_state
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_trial_outside_the_space_is_passed_over(method: Method) -> None:
+    asked = strategy(method)
+    asked.tell(trial(0, config={"linger.ms": "899000", "delivery.timeout.ms": "900000"}))
+    assert asked.ask(0) == strategy(method).ask(0)
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_several_proposals_may_be_under_way_and_end_in_any_order(method: Method) -> None:
+    asked = strategy(method)
+    under_way = [asked.ask(index) for index in range(6)]
+    assert len({proposal.config for proposal in under_way if proposal}) > 1
+    for proposal in reversed(under_way):
+        assert proposal is not None
+        asked.tell(outcome(proposal.index, proposal), proposal.index)
+    assert asked.ask(6) is not None
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_a_search_whose_every_trial_failed_or_gave_nothing_goes_on(method: Method) -> None:
+    asked = strategy(method)
+    for index in range(2 * STARTUP):
+        proposal = asked.ask(index)
+        assert proposal is not None
+        nothing = trial(index, None, None, config=proposal.config.values, params=dict(proposal.params))
+        gone = trial(index, config=proposal.config.values, state=State.FAILED, objectives=())
+        asked.tell(nothing if index % 2 else gone, index)
+    assert asked.ask(2 * STARTUP) is not None
+
+
+@pytest.mark.parametrize("method", [Method.BAYESIAN, Method.TPE])
+def test_a_model_comes_to_avoid_what_breaks_a_constraint(method: Method) -> None:
+    """Long lingers are faster here; that they can't hold the rate is all that speaks against them."""
+
+    def short_lingers(held_by_long: float) -> float:
+        asked, short = strategy(method), []
+        for index in range(30):
+            proposal = asked.ask(index)
+            assert proposal is not None
+            linger_ms = proposal.config.linger_ms
+            short.append(linger_ms <= 2)
+            config, params = proposal.config.values, dict(proposal.params)
+            held = {"held_rate_ratio": 1.0 if short[-1] else held_by_long}
+            asked.tell(trial(index, 50 + linger_ms, 5.0, config=config, params=params, metrics=held), index)
+        return fmean(short[-15:])
+
+    assert short_lingers(held_by_long=0.5) > short_lingers(held_by_long=1.0) + 0.3
+
+
+def test_a_grid_gives_every_config_once_and_then_none() -> None:
+    asked = strategy(Method.GRID)
+    proposals = [asked.ask(index) for index in range(6)]
+    assert Counter(proposal.config for proposal in proposals if proposal) == Counter(GRID_SPACE.grid(3))
+    assert asked.ask(6) is None
+    assert asked.ask(7) is None
+
+
+def test_a_grid_goes_on_with_what_was_not_measured_whoever_measured_the_rest() -> None:
+    points = list(GRID_SPACE.grid(3))
+    asked = strategy(Method.GRID)
+    for number in (0, 2, 5):
+        asked.tell(trial(number, config=points[number].values))
+    rest = [asked.ask(index) for index in range(4)]
+    assert [proposal and proposal.config for proposal in rest] == [points[1], points[3], points[4], None]
+
+
+def test_random_draws_are_those_of_their_index_whatever_was_drawn_before() -> None:
+    asked = strategy(Method.RANDOM)
+    ahead = asked.ask(9)
+    for index in range(5):
+        asked.ask(index)
+    assert asked.ask(9) == ahead
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_quasi_random_points_are_those_of_their_index_whichever_were_asked_for_before(seed: int) -> None:
+    whole = strategy(Method.QUASI_RANDOM, seed)
+    proposals = [whole.ask(index) for index in range(12)]
+    for first in (1, 3, 7):
+        rebuilt = strategy(Method.QUASI_RANDOM, seed)
+        assert [rebuilt.ask(index) for index in range(first, 12)] == proposals[first:]
+
+
+def test_quasi_random_points_are_spread_more_evenly_than_random_ones() -> None:
+    """Of 16 points of a Sobol sequence, one lies in each sixteenth of a parameter."""
+    linear = SearchSpace.of(1_000, DEFAULTS, changes={"linger.ms": KnobChange(low=0, high=16, log=False)})
+
+    def sixteenths(asked: Strategy) -> set[int]:
+        proposals = [asked.ask(index) for index in range(16)]
+        return {min(int(proposal.config.linger_ms), 15) for proposal in proposals if proposal}
+
+    assert len(sixteenths(strategy(Method.QUASI_RANDOM, space=linear))) == 16
+    assert len(sixteenths(strategy(Method.RANDOM, space=linear))) < 16
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
+def test_gaussian_processes_without_torch_say_what_to_install() -> None:
+    with pytest.raises(MissingExtra, match=r"needs the package torch.*kafka-tuner\[gp\].*or take method bayesian"):
+        strategy(Method.GP)
+
+
+@needs_torch
+def test_gaussian_processes_propose_configs_of_the_space() -> None:
+    proposals, _ = run(Method.GP, count=8)
+    assert all(SPACE.params_of(proposal.config) is not None for proposal in proposals)
+
+
+def searched(make: Callable[[int], Strategy], seed: int) -> float:
+    """Hypervolume after 40 trials on the simulated cluster."""
+    sizes = RecordSizes.fixed(1_000)
+    load = WorkloadSpec((sizes,), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0))
+    runner, asked, trials = SimulatedRunner(0.03), make(seed), []
+    for number in range(40):
+        proposal = asked.ask(number - 1) if number else Proposal(0, DEFAULTS, {})
+        assert proposal is not None
+        config = proposal.config
+        metrics = metrics_of(
+            runner.run(config, replace(load.saturating(sizes), seed=number)),
+            runner.run(config, replace(load.paced_at(sizes, 20_000), seed=number)),
+        )
+        judged = score(metrics, OBJECTIVES, ())
+        trials.append(
+            trial(
+                number,
+                kind=Kind.SEARCH if number else Kind.BASELINE,
+                config=config.values,
+                params=dict(proposal.params),
+                metrics=metrics,
+                objectives=OBJECTIVES,
+            )
+        )
+        assert trials[-1].objectives == judged.values
+        asked.tell(trials[-1], number - 1 if number else None)
+    return results(trials).hypervolume[-1][1]
+
+
+def test_a_model_finds_no_less_than_chance_in_as_many_trials() -> None:
+    """On the mean of five seeds; single searches differ by a fifth."""
+    by_model = [searched(lambda seed: strategy(Method.BAYESIAN, seed), seed) for seed in range(5)]
+    by_chance = [searched(lambda seed: strategy(Method.RANDOM, seed), seed) for seed in range(5)]
+    assert fmean(by_model) >= fmean(by_chance) > 1.0
+
+
+SECOND_TURN = ("queue.buffering.max.messages",)
+LAST_TURN = ("enable.idempotence", "max.in.flight.requests.per.connection")
+
+
+def varied(proposals: list[Proposal], names: Sequence[str]) -> bool:
+    usual = [DEFAULTS.in_force.text(name) for name in names]
+    return any([proposal.config.in_force.text(name) for name in names] != usual for proposal in proposals)
+
+
+def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
+    """As many proposals, each of a config that nobody knew, after a baseline and two configs of somebody else's."""
+    asked, proposals = strategy(Method.BAYESIAN, space=space), []
+    asked.tell(baseline(0))
+    for number in (1, 2):
+        asked.tell(trial(number, 110.0, 9.0))
+    for index in range(count):
+        proposal = asked.ask(index)
+        assert proposal is not None
+        proposals.append(proposal)
+        config, linger_ms = proposal.config.values, proposal.config.linger_ms
+        told = trial(index + 3, 100 + linger_ms / 10, 2 + linger_ms / 4, config=config, params=dict(proposal.params))
+        asked.tell(told, index)
+    return proposals
+
+
+def test_few_knobs_are_searched_first_and_the_others_in_their_turn() -> None:
+    proposals = searched_in_turn(SPACE, 60)
+    # The baseline and two more are known before.
+    first, then = TURNS[SECOND] - 3, TURNS[LAST] - 3
+    assert not varied(proposals[:first], SECOND_TURN + LAST_TURN)
+    assert varied(proposals[:first], ["linger.ms"])
+    assert varied(proposals[:first], ["compression.type"])
+    assert varied(proposals[first:then], SECOND_TURN)
+    assert not varied(proposals[:then], LAST_TURN)
+    assert varied(proposals[then:], LAST_TURN)
+    # Every other proposal stays with the few.
+    assert not varied(proposals[::2], SECOND_TURN + LAST_TURN)
+
+
+def test_what_waits_stays_as_the_baseline_has_it_whatever_the_best_has() -> None:
+    asked = strategy(Method.BAYESIAN, space=SPACE)
+    asked.tell(baseline(0))
+    best = {"linger.ms": "1", "queue.buffering.max.messages": "500000", "enable.idempotence": "true"}
+    for number, values in enumerate((best, {"linger.ms": "2"}), start=1):
+        asked.tell(trial(number, 200.0 / number, 2.0 * number, config=values))
+    proposals = [asked.ask(index) for index in range(8)]
+    assert not varied([each for each in proposals if each is not None], SECOND_TURN + LAST_TURN)
+
+
+def test_what_waits_stays_there_when_the_baseline_itself_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, count in (("MOST_CONFIGS", 6), ("_KEPT_CONFIGS", 4), ("_BEST_CONFIGS", 2)):
+        monkeypatch.setattr(known, name, count)
+    asked = strategy(Method.BAYESIAN, space=SPACE)
+    asked.tell(baseline(0))
+    for number in range(1, 9):
+        values = {"linger.ms": str(number), "queue.buffering.max.messages": "500000", "enable.idempotence": "true"}
+        asked.tell(trial(number, 200.0 + number, 2.0, config=values))
+    proposals = [asked.ask(index) for index in range(4)]
+    assert not varied([each for each in proposals if each is not None], SECOND_TURN + LAST_TURN)
+
+
+def test_a_knob_that_the_study_names_is_among_the_first() -> None:
+    named = {"queue.buffering.max.messages": KnobChange(low=10_000), "compression.level": KnobChange(steps=3)}
+    space = SearchSpace.of(1_000, DEFAULTS, changes=named)
+    turns = {parameter.name: parameter.turn for parameter in space.parameters}
+    assert turns["queue.buffering.max.messages"] == turns["compression.level.zstd"] == turns["linger.ms"] == FIRST
+    assert turns["enable.idempotence"] == LAST
+    assert varied(searched_in_turn(space, 12), SECOND_TURN)
+
+
+def test_when_the_first_knobs_are_used_up_the_others_are_searched() -> None:
+    few = {name: KnobChange(off=True) for name in ("batch.size", "linger.ms", "sticky.partitioning.linger.ms")}
+    few["compression.type"] = KnobChange(choices=("none", "lz4"))
+    proposals = searched_in_turn(SearchSpace.of(1_000, DEFAULTS, changes=few), 12)
+    assert len({proposal.config.fingerprint for proposal in proposals}) == 12
+    assert varied(proposals, SECOND_TURN)
+
+
+def test_a_space_without_knobs_of_the_first_turn_begins_with_those_of_the_next() -> None:
+    others = ("batch.size", "linger.ms", "sticky.partitioning.linger.ms", "compression.type")
+    space = SearchSpace.of(1_000, DEFAULTS, changes={name: KnobChange(off=True) for name in others})
+    assert set(searched_from(space).values()) == {0, TURNS[LAST]}
+    proposals = searched_in_turn(space, 8)
+    assert varied(proposals, SECOND_TURN)
+    assert not varied(proposals, LAST_TURN)
+
+
+def test_what_leaves_no_choice_waits_for_no_turn() -> None:
+    pinned = {"compression.level.lz4": KnobChange(value="3")}
+    space = SearchSpace.of(1_000, DEFAULTS, changes=pinned)
+    names = {parameter.name for parameter in space.parameters}
+    assert names - searched_from(space).keys() == {"compression.level.lz4"}

@@ -1,0 +1,96 @@
+"""A study is found by its name, its folder or its study file, and an unknown one names those that there are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tuner.model.errors import StudyNotFound
+from tuner.storage.home import RESULTS_FILE, ROOT_VARIABLE, all_studies, find_study, studies_root, study_folder
+from tuner.storage.sqlite import SqliteStore
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "studies"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "studies"
+
+
+def make(folder: Path, written_s: int = 0) -> Path:
+    SqliteStore(folder).close()
+    os.utime(folder / RESULTS_FILE, (written_s, written_s))
+    return folder
+
+
+def test_studies_lie_where_the_variable_says(root: Path) -> None:
+    assert studies_root() == root
+    assert study_folder("overnight") == root / "overnight"
+    assert study_folder("overnight", Path("elsewhere")) == Path("elsewhere/overnight")
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_without_a_variable_they_lie_below_the_working_directory(
+    root: Path, monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    monkeypatch.delenv(ROOT_VARIABLE)
+    if value is not None:
+        monkeypatch.setenv(ROOT_VARIABLE, value)
+    assert studies_root() == Path.cwd() / "studies"
+
+
+def test_the_root_is_absolute_and_knows_the_home_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ROOT_VARIABLE, "some/where")
+    assert studies_root() == Path.cwd() / "some/where"
+    monkeypatch.setenv("HOME", str(root))
+    monkeypatch.setenv(ROOT_VARIABLE, "~/studies")
+    assert studies_root() == root / "studies"
+
+
+@pytest.mark.parametrize("given", ["overnight", "studies/overnight", "files/overnight.yaml", "overnight.yaml"])
+def test_a_study_is_found_by_name_by_folder_and_by_study_file(root: Path, given: str) -> None:
+    make(root / "overnight")
+    assert find_study(given) == root / "overnight"
+
+
+def test_a_folder_anywhere_is_found_by_its_path(root: Path, tmp_path: Path) -> None:
+    make(tmp_path / "copied" / "overnight")
+    assert find_study("copied/overnight") == tmp_path / "copied" / "overnight"
+    assert find_study(str(tmp_path / "copied" / "overnight")) == tmp_path / "copied" / "overnight"
+    assert find_study("overnight", tmp_path / "copied") == tmp_path / "copied" / "overnight"
+
+
+def test_a_name_with_a_dot_is_no_study_file(root: Path) -> None:
+    make(root / "v1.2")
+    assert find_study("v1.2") == root / "v1.2"
+    with pytest.raises(StudyNotFound):
+        find_study("v1")
+
+
+def test_an_unknown_study_names_those_that_there_are(root: Path) -> None:
+    make(root / "first", 1_000)
+    make(root / "second", 2_000)
+    with pytest.raises(StudyNotFound, match=f"below {root} .*'third' does not; there are: second, first"):
+        find_study("third")
+
+
+def test_of_many_studies_an_error_names_the_newest(root: Path) -> None:
+    for number in range(15):
+        make(root / f"verify-{number}", 1_000 + number)
+    with pytest.raises(StudyNotFound, match=r"there are: verify-14, verify-13, .*, verify-3 and 3 older ones$"):
+        find_study("third")
+
+
+def test_an_unknown_study_where_there_is_none_says_how_to_make_one(root: Path) -> None:
+    with pytest.raises(StudyNotFound, match="there is none yet; `tuner run` makes one"):
+        find_study("overnight")
+    assert not root.exists(), "looking makes nothing"
+
+
+def test_studies_are_listed_newest_first_and_other_folders_are_none(root: Path) -> None:
+    assert all_studies() == []
+    for name, written_s in (("a", 3_000), ("b", 1_000), ("c", 2_000)):
+        make(root / name, written_s)
+    (root / "notes").mkdir()
+    assert all_studies() == ["a", "c", "b"]
+    assert all_studies(root / "notes") == []

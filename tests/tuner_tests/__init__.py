@@ -1,1 +1,0 @@
-"""Tests of the command line and the Python API."""

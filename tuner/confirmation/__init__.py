@@ -1,0 +1,1 @@
+"""How winners are measured again, and what is proven by it."""

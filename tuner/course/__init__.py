@@ -1,0 +1,1 @@
+"""How a study is run: opened, measured, recorded, ended."""

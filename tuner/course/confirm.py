@@ -1,0 +1,108 @@
+"""The end of a record size: its best configs again, in turn with the baseline, so that no claim is a lucky trial."""
+
+from collections.abc import Mapping
+
+from runners.workload import RecordSizes
+from search_spaces.producer_config import ProducerConfig
+from tuner.confirmation.history import add_choice, choice_of
+from tuner.confirmation.plan import Choice, Step, least_steps, next_step, winners_of
+from tuner.course.stabilise import BurnIn
+from tuner.course.trial_loop import TrialLoop
+from tuner.model.trial import Kind
+from tuner.results.recommendation import nominees
+from tuner.results.size_record import SizeRecord
+from tuner.results.study_results import SizeResults
+from tuner.search.strategy import Proposal
+
+
+def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: BurnIn) -> None:
+    """Measure what the plan asks for, as far as that is not on record yet (`tuner.confirmation.plan`).
+
+    Args:
+        loop: Of the study.
+        size: The record size.
+        session: Which confirmation it is; see `tuner.confirmation.history`.
+        burn_in: Makes the target ready, and gives the fixed rate of the paced phase.
+    """
+    record, asked = loop.records[size], loop.spec.confirm
+    results = record.results(None)
+    if not asked.rounds or results.baseline is None:
+        return
+    choice = _choice(loop, results, session)
+    if not any(choice.nominees.values()):
+        goals = ", ".join(asked.goals)
+        loop.show.say(
+            f"{size} B: nothing measured was better than the baseline for {goals}, so there is nothing to confirm"
+        )
+        return
+    configs = _configs(loop, results, choice)
+    told: set[Kind] = set()
+    measured = 0
+    while step := next_step(
+        choice, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
+    ):
+        if step.kind not in told:
+            if not told & {Kind.CONFIRM, Kind.ABLATION}:
+                for config in _to_burn_in(step.kind, choice, configs, results, record):
+                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
+            loop.show.say(f"{size} B: {_what(step, choice)}")
+            told.add(step.kind)
+        if not loop.may_start(None):
+            loop.show.say(f"{size} B: no bytes are left to confirm")
+            return
+        beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
+        if beyond_plan and not loop.may_start(loop.ends_s()):
+            loop.show.say(f"{size} B: no time is left to narrow the intervals further")
+            return
+        rate_records_per_s = burn_in.of_baseline(size)
+        loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
+        measured += 1
+
+
+def _to_burn_in(
+    kind: Kind, choice: Choice, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
+) -> list[ProducerConfig]:
+    """What is to be compared in trials of that kind, but for the baseline and ablations."""
+    if kind is Kind.SECOND_LOOK:
+        asked = [each for nominees in choice.nominees.values() if len(nominees) > 1 for each in nominees]
+    else:
+        asked = [*winners_of(choice, record.trials, results.baseline_metrics, results.objectives).values()]
+    return [configs[each] for each in dict.fromkeys(asked)]
+
+
+def _what(step: Step, choice: Choice) -> str:
+    match step.kind:
+        case Kind.SECOND_LOOK:
+            return "a second look at the best configs, as the luckiest of them stands first"
+        case Kind.CONFIRM:
+            most = f" to {choice.max_rounds}" if choice.max_rounds > choice.rounds else ""
+            what = "this config" if choice.both_ways else "the winners again"
+            return f"measuring the baseline and {what}, in turn, {choice.rounds}{most} rounds"
+        case _:
+            return "measuring what each change brings: the winners with one knob at a time back at the baseline's value"
+
+
+def _choice(loop: TrialLoop, results: SizeResults, session: str) -> Choice:
+    """What is confirmed; kept, so that a resumed confirmation has the same."""
+    assert results.baseline is not None
+    kept, asked = choice_of(loop.store, results.record_bytes, session), loop.spec.confirm
+    if kept is not None:
+        return kept
+    if asked.configs:
+        chosen = dict.fromkeys(asked.goals, tuple(config.fingerprint for config in asked.configs))
+    else:
+        chosen = {
+            goal: tuple(trial.fingerprint for trial in nominees(results, goal, max(1, asked.nominees)))
+            for goal in asked.goals
+        }
+    fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
+    choice = Choice.of(asked, fingerprint, chosen, results.trials, constraints, session)
+    add_choice(loop.store, results.record_bytes, choice)
+    return choice
+
+
+def _configs(loop: TrialLoop, results: SizeResults, choice: Choice) -> dict[str, ProducerConfig]:
+    given = {config.fingerprint: config for config in loop.spec.confirm.configs}
+    by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
+    asked = [choice.baseline, *(each for fingerprints in choice.nominees.values() for each in fingerprints)]
+    return {each: given[each] if each in given else by_fingerprint[each].config() for each in asked}

@@ -1,0 +1,174 @@
+"""The study's own course: burn in, search and confirm, record size by record size, until the budget ends."""
+
+import itertools
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from runners.workload import RecordSizes
+from search_spaces.errors import NothingToSearch
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from tuner.confirmation.history import has_begun
+from tuner.course.confirm import confirm
+from tuner.course.scoring import Ask
+from tuner.course.stabilise import BurnIn
+from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.spec import StudySpec
+from tuner.model.trial import Kind, Trial
+from tuner.results.size_record import SizeRecord
+from tuner.results.study_results import TOTALS
+from tuner.search.schedule import next_kind, trials_in_all
+from tuner.search.seeds import seeds_of
+from tuner.search.strategy import Proposal, Strategy
+
+MakeStrategy = Callable[[SearchSpace, int], Strategy]
+"""Makes the strategy of one record size, given its space and its seed."""
+
+
+@dataclass(slots=True)
+class Driver:
+    """Takes one study to its end, from wherever its record stands.
+
+    Attributes:
+        loop: What every trial goes through.
+        make_strategy: Of each record size.
+        topic_max_message_bytes: What topics of the target take.
+        session: Of the confirmation that it comes to; see `tuner.confirmation.history`.
+        searching: Whether to search; else only what was found is confirmed.
+    """
+
+    loop: TrialLoop
+    make_strategy: MakeStrategy
+    topic_max_message_bytes: int
+    session: str
+    searching: bool = True
+    _spec: StudySpec = field(init=False)
+    _burn_in: BurnIn = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The study is the loop's."""
+        self._spec, self._burn_in = self.loop.spec, BurnIn(self.loop)
+
+    def run(self) -> None:
+        """Search and confirm every record size; returns when the study is finished.
+
+        Raises:
+            RunnerError: The target can't be used, or we stopped to protect it.
+            TooManyFailures: Trial after trial gave no measurement.
+        """
+        sizes = self._spec.workload.record_sizes
+        if self.searching:
+            self._count(sizes)
+        for place, size in enumerate(sizes):
+            if self.searching and not has_begun(self.loop.store, str(size), self.session):
+                self._search(size, sizes_left=len(sizes) - place)
+            confirm(self.loop, size, self.session, self._burn_in)
+        if self.searching:
+            self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
+        self.loop.tell_progress(None, "", "finished")
+        self.loop.poke()
+
+    def _count(self, sizes: Sequence[RecordSizes]) -> None:
+        """Say how many trials there are to be."""
+        loop, search, baseline = self.loop, self._spec.search, self._spec.baseline
+        loop.totals = {size: trials_in_all(search, self.space_of(size), baseline) for size in sizes}
+        known = loop.store.facts().get(TOTALS, {})
+        loop.store.set_fact(TOTALS, {**known, **{str(size): total for size, total in loop.totals.items()}})
+
+    def space_of(self, size: RecordSizes) -> SearchSpace:
+        """The search space of one record size."""
+        return space_of(self._spec, size, self.topic_max_message_bytes)
+
+    def _search(self, size: RecordSizes, sizes_left: int) -> None:
+        loop, record = self.loop, self.loop.records[size]
+        if next_kind(record.counted, self._spec.search) is None:
+            return
+        left_s = loop.budget.left_s()
+        ends_s = None if left_s is None else time.monotonic() + left_s / sizes_left - loop.confirm_s()
+        left_bytes = loop.budget.left_bytes() or 0.0
+        of_others = left_bytes - left_bytes / sizes_left
+        if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=self._spec.burn_ins):
+            loop.show.say(f"{size} B: no time or bytes are left to search")
+            return
+        space = self.space_of(size)
+        rate = self._burn_in.of_baseline(size)
+        strategy = self.make_strategy(space, zlib.crc32(str(size).encode()) ^ self._spec.search.seed)
+        for trial in record.trials:
+            _tell(strategy, record, trial)
+        seeds = seeds_of(self._spec, size, space, loop.records)
+        under_way: list[Ask] = []
+        while True:
+            while loop.bench.free and loop.may_start(ends_s, of_others + loop.confirm_bytes(), len(under_way)):
+                ask = self._next(size, strategy, seeds, under_way)
+                if ask is None:
+                    break
+                loop.start(ask, rate)
+                under_way.append(ask)
+            if not under_way:
+                return
+            ask, trial = loop.finish()
+            under_way.remove(ask)
+            _tell(strategy, record, trial, ask.proposal.index if ask.asked else None)
+
+    def _next(
+        self, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[Ask]
+    ) -> Ask | None:
+        """The next trial to start; None when there is none, or none before those under way have ended."""
+        loop, record, since_s = self.loop, self.loop.records[size], time.monotonic()
+        kind = next_kind(record.counted + len(under_way), self._spec.search)
+        if kind is Kind.SEARCH and not record.baselines:
+            # Nothing can be judged without a baseline: it goes first, alone, and again if it failed.
+            kind = None if under_way else Kind.BASELINE
+        if kind is None:
+            return None
+        asked = False
+        index = _next_index(record, under_way)
+        proposal: Proposal | None
+        if kind is Kind.BASELINE:
+            proposal = Proposal(index, self._spec.baseline, {})
+        elif seeds:
+            proposal = Proposal(index, seeds.pop(0), {})
+        else:
+            proposal, asked = strategy.ask(index), True
+        if proposal is None:
+            return None
+        return loop.ask(size, kind, proposal, under_way=under_way, asked=asked, since_s=since_s)
+
+
+def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
+    """The search space that a study has for one record size.
+
+    Raises:
+        ConfigError: What the study file says of knobs can't be, or leaves a study that searches nothing to search.
+    """
+    space = SearchSpace.of(
+        size.largest_bytes,
+        spec.baseline,
+        key_bytes=spec.workload.key_bytes,
+        partitions=spec.workload.partitions,
+        changes=spec.space,
+        floor=spec.floor,
+        topic_max_message_bytes=topic_max_message_bytes,
+    )
+    if not space.has_choice and not spec.confirm.configs:
+        raise NothingToSearch
+    return space
+
+
+def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | None = None) -> None:
+    """Tell of a trial of the search; with the first baseline, of the burn-ins that count as such."""
+    if trial.kind not in (Kind.SEARCH, Kind.BASELINE):
+        return
+    if record.baselines and trial.number == record.baselines[0].number:
+        for warm in record.settled:
+            strategy.tell(warm)
+    strategy.tell(record.of_its_time(trial), index)
+
+
+def _next_index(record: SizeRecord, under_way: list[Ask]) -> int:
+    """The first proposal that was not made, or that was lost under way with an earlier run."""
+    made = {trial.proposal for trial in record.trials}
+    made |= {ask.proposal.index for ask in under_way if ask.kind is Kind.SEARCH}
+    return next(index for index in itertools.count() if index not in made)

@@ -1,0 +1,171 @@
+"""From what a trial's phases gave to the trial that is kept."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from objectives.evidence import Evidence
+from objectives.outcome import metrics_of
+from objectives.racing import Stop
+from objectives.scoring import ALWAYS, Score, score
+from objectives.verdict import judge
+from runners.errors import DeliveryFailed
+from runners.measurement import Measurement
+from search_spaces.guarantee import Guarantee
+from tuner.course.bench import PACED, SATURATED, TrialDone
+from tuner.model.measurement_record import measurement_record
+from tuner.model.spec import StudySpec
+from tuner.model.trial import Kind, State, Trial
+from tuner.search.strategy import Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A trial that was started.
+
+    Attributes:
+        record_bytes: Its record size or mix.
+        number: Its number.
+        kind: Why it is run.
+        proposal: What is measured.
+        started_at: UTC.
+        started_s: On the driver's clock.
+        round: Of the confirmation; None elsewhere.
+        asked: Whether the strategy of this process proposed it.
+    """
+
+    record_bytes: str
+    number: int
+    kind: Kind
+    proposal: Proposal
+    started_at: datetime.datetime
+    started_s: float
+    round: int | None = None
+    asked: bool = False
+
+
+def trial_of(
+    ask: Ask, done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
+) -> tuple[Trial, dict[str, Any]]:
+    """The trial to keep, and its measurements as attachments.
+
+    A config whose records the client gave up is complete and breaks a constraint: samplers pass over failed trials and
+    would come back to it.
+
+    Args:
+        ask: What was started.
+        done: What came of it.
+        spec: The study's.
+        baseline: The baseline's numbers so far.
+        ended_s: On the driver's clock.
+    """
+    saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
+    config = ask.proposal.config
+    overloaded = isinstance(done.error, DeliveryFailed)
+    metrics = metrics_of(saturated, paced)
+    if overloaded:
+        metrics["delivered_ratio"] = 0.0
+    judged = score(metrics, spec.objectives, spec.constraints, baseline)
+    burn_in = ask.kind is Kind.BURN_IN
+    raced = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
+    lost = next((stop for stop in raced.values() if stop.ends_trial), None) if done.error is None else None
+    main = saturated or paced
+    verdict = judge(Evidence.of(main)) if main is not None else None
+    seen = [measured for measured in (paced, saturated) if measured is not None]
+    trial = Trial(
+        record_bytes=ask.record_bytes,
+        number=ask.number,
+        kind=ask.kind,
+        state=State.COMPLETE if done.error is None or overloaded else State.FAILED,
+        values=config.values,
+        fingerprint=config.fingerprint,
+        guarantee=str(Guarantee.of(config)),
+        params=dict(ask.proposal.params),
+        metrics=metrics,
+        objectives=() if burn_in else judged.values,
+        violations={} if burn_in else _violations(judged, metrics, spec) if lost else dict(judged.violations),
+        verdict=str(verdict.bound) if verdict else "",
+        because=verdict.because if verdict else "",
+        flagged=bool(verdict and verdict.says_nothing_of_config),
+        error=str(done.error) if done.error is not None else "",
+        warnings=_warnings(seen, {} if lost else raced),
+        worker=done.worker,
+        attempts=done.attempts,
+        started_at=ask.started_at.isoformat(timespec="milliseconds"),
+        duration_s=ended_s - ask.started_s,
+        load_s=sum(_load_s(measured) for measured in (*seen, *done.replaced)),
+        value_bytes=sum(_all_bytes(measured) for measured in (*seen, *done.replaced)),
+        round=ask.round,
+        proposal=ask.proposal.index if ask.kind is Kind.SEARCH else None,
+        sampler_state=dict(ask.proposal.sampler_state),
+        stopped_early=lost.because if lost else "",
+        saved_s=_saved_s(done, raced, skipping=lost is not None) if done.error is None else 0.0,
+        course=_whole_courses(done),
+    )
+    return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
+
+
+def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
+    """Of what was measured alone: what a race that was lost had no time for is not known to be broken."""
+    measured = {str(each) for each in (*ALWAYS, *spec.constraints) if each.metric in metrics}
+    return {name: violation for name, violation in judged.violations.items() if name in measured}
+
+
+def _saved_s(done: TrialDone, raced: Mapping[str, Stop], *, skipping: bool) -> float:
+    """Seconds of load that were planned and not run, less those that were run twice.
+
+    Args:
+        done: What came of the trial.
+        raced: Phases that were ended before their time.
+        skipping: Whether phases that were not begun are spared by that.
+    """
+    saved_s = 0.0
+    for name, workload in done.job.phases:
+        planned_s, measured = workload.warmup_s + workload.measured_s, done.measurements.get(name)
+        if measured is None:
+            saved_s += planned_s if skipping else 0.0
+        elif name in raced and measured.series:
+            saved_s += max(0.0, planned_s - measured.series[-1].at_s)
+    return saved_s - sum(_load_s(measured) for measured in done.replaced)
+
+
+def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
+    """What is followed window by window, of phases that ran to their end."""
+    return {
+        name: tuple(values)
+        for phase, course in done.courses.items()
+        if phase in done.measurements and phase not in done.stops
+        for name, values in course.values.items()
+        if len(values) == course.windows
+    }
+
+
+def _warnings(seen: Sequence[Measurement], cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
+    doubts = [sentence for measured in seen for sentence in _doubts(measured)]
+    cuts = [f"the {name} phase was cut short: {stop.because}" for name, stop in cut_short.items()]
+    return tuple(dict.fromkeys((*doubts, *cuts)))
+
+
+def _doubts(measured: Measurement) -> tuple[str, ...]:
+    """What weakens a measurement: its own warnings, counts that differ, latencies that disagree."""
+    check = measured.latency_check
+    disagree = check is not None and check.agrees is False
+    return (
+        *measured.warnings,
+        *measured.counts.differences(),
+        *(
+            (f"latency seen and the client's own differ by {check.difference_ratio:+.1%}",)
+            if check and disagree
+            else ()
+        ),
+    )
+
+
+def _load_s(measured: Measurement) -> float:
+    return measured.series[-1].at_s + measured.flush_s if measured.series else 0.0
+
+
+def _all_bytes(measured: Measurement) -> float:
+    """Bytes of values acknowledged over the whole phase, warm-up and flush included."""
+    return measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes

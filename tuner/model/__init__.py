@@ -1,0 +1,1 @@
+"""What everything else here reads: what a study asks, what a trial is, errors."""

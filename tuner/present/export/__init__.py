@@ -1,0 +1,16 @@
+"""A recommended config in every form that somebody may want to paste."""
+
+from tuner.present.export.forms import SUFFIXES, TRANSLATED, Format, export, export_all
+from tuner.present.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record
+
+__all__ = [
+    "RECORD_KIND",
+    "SCHEMA_VERSION",
+    "SUFFIXES",
+    "TRANSLATED",
+    "Format",
+    "export",
+    "export_all",
+    "recommendation_of",
+    "recommendation_record",
+]

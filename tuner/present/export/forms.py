@@ -1,0 +1,145 @@
+"""The forms of a recommended config. Each is a pure function of the recommendation."""
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from search_spaces.java import Translation, translate_to_java
+from search_spaces.properties_file import format_properties
+from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
+from tuner.present.export.table import recommendation_table
+from tuner.present.wording import gain_sentences
+from tuner.results.recommendation import Recommendation
+
+
+class Format(StrEnum):
+    """What a recommendation can be written as."""
+
+    TABLE = "table"
+    PROPERTIES = "properties"
+    LIBRDKAFKA = "librdkafka"
+    JSON = "json"
+    ENV = "env"
+    JAVA = "java"
+    SPRING = "spring"
+
+
+TRANSLATED: Final = frozenset({Format.JAVA, Format.SPRING})
+"""What was not measured in this form: it is for another client."""
+
+SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
+    {
+        Format.TABLE: ".txt",
+        Format.PROPERTIES: ".properties",
+        Format.LIBRDKAFKA: ".librdkafka.json",
+        Format.JSON: ".json",
+        Format.ENV: ".env",
+        Format.JAVA: ".java.properties",
+        Format.SPRING: ".spring.yaml",
+    }
+)
+"""How a file of each form is called, behind the goal's name."""
+
+
+def export(found: Recommendation, form: Format) -> str:
+    """The recommendation in one form; ends with a line feed."""
+    return _FORMS[form](found)
+
+
+def export_all(found: Sequence[Recommendation], form: Format) -> str:
+    """Recommendations for several record sizes in one text; one alone is as `export` writes it.
+
+    JSON forms hold them by record size, others one below the other, each headed by what it is for.
+    """
+    if len(found) == 1:
+        return export(found[0], form)
+    match form:
+        case Format.JSON:
+            records = [recommendation_record(each) for each in found]
+            return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
+        case Format.LIBRDKAFKA:
+            return _dumped({each.record_bytes: each.config.values for each in found})
+        case Format.SPRING:
+            return "---\n".join(export(each, form) for each in found)
+        case _:
+            return "\n".join(export(each, form) for each in found)
+
+
+def _properties(found: Recommendation) -> str:
+    return format_properties(found.config.values, comment="\n".join(_origin(found)))
+
+
+def _librdkafka(found: Recommendation) -> str:
+    return _dumped(found.config.values)
+
+
+def _json(found: Recommendation) -> str:
+    return _dumped(recommendation_record(found))
+
+
+def _env(found: Recommendation) -> str:
+    lines = [f"{_variable(name)}={shlex.quote(value)}" for name, value in found.config.values.items()]
+    comment = [*_origin(found), "for sh: set -a; . ./this-file"]
+    return format_properties({}, comment="\n".join(comment)) + "".join(f"{line}\n" for line in lines)
+
+
+def _variable(name: str) -> str:
+    """Source: the convention of Kafka's and Confluent's images: a dot becomes `_`, a `_` of the name `__`."""
+    return "KAFKA_" + name.replace("_", "__").replace(".", "_").upper()
+
+
+def _java(found: Recommendation) -> str:
+    translation = translate_to_java(found.config)
+    return format_properties(translation.properties, comment="\n".join(_translated(found, translation)))
+
+
+def _spring(found: Recommendation) -> str:
+    """Source: Spring Boot, "Apache Kafka Support"; names in brackets keep their dots, JSON's strings are YAML's."""
+    translation = translate_to_java(found.config)
+    head = format_properties({}, comment="\n".join(_translated(found, translation)))
+    entries = [f"        {json.dumps(f'[{name}]')}: {json.dumps(v)}\n" for name, v in translation.properties.items()]
+    return head + "spring:\n  kafka:\n    producer:\n      properties:\n" + "".join(entries)
+
+
+def _origin(found: Recommendation) -> list[str]:
+    """What stands above a config, so that nobody has to ask later where it comes from."""
+    promised, before = found.trial.guarantee, found.baseline.guarantee
+    return [
+        f"kafka-tuner: study {found.study}, trial {found.trial.number}, for {found.config.client}",
+        f"records: {found.record_bytes} B",
+        f"goal: {found.goal}",
+        *(f"gain: {sentence}" for sentence in gain_sentences(found)),
+        f"measured: {found.how}",
+        f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is another: {before}"),
+        *(f"warning: {warning}" for warning in found.warnings),
+    ]
+
+
+def _translated(found: Recommendation, translation: Translation) -> list[str]:
+    without = ", ".join(f"{name}={found.config.values[name]}" for name in translation.without_twin)
+    return [
+        f"{translation.label}: written for Kafka's Java producer, found and measured with {found.config.client}",
+        *_origin(found),
+        f"without a twin in Java, left out: {without or 'none'}",
+        *(f"note: {note}" for note in translation.notes),
+    ]
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+_FORMS: Final[Mapping[Format, Callable[[Recommendation], str]]] = MappingProxyType(
+    {
+        Format.TABLE: recommendation_table,
+        Format.PROPERTIES: _properties,
+        Format.LIBRDKAFKA: _librdkafka,
+        Format.JSON: _json,
+        Format.ENV: _env,
+        Format.JAVA: _java,
+        Format.SPRING: _spring,
+    }
+)

@@ -1,0 +1,97 @@
+"""Folders of artifacts: what MLflow shows of a study, and what `tuner run` leaves in the study's folder."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tuner.model.spec import Goal
+from tuner.present.export import SUFFIXES, Format, export
+from tuner.present.report.front_table import front_csv, front_markdown, front_record
+from tuner.present.report.interactive import front_html
+from tuner.present.report.page import report_page
+from tuner.present.report.pictures import draw_front, draw_hypervolume, draw_importance
+from tuner.present.why import why_markdown
+from tuner.results.by_goal import labels, recommendations
+from tuner.results.explanation import explain
+from tuner.results.importance import METHOD, knob_importance
+from tuner.results.recommendation import Recommendation
+from tuner.results.study_results import SizeResults, StudyResults
+from tuner.storage.files import write_atomically
+from tuner.storage.home import size_name
+
+REPORT_FILE = "report.html"
+RECOMMENDED = "recommended"
+
+
+def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None:
+    """Write everything about one record size into a folder, over what was there.
+
+    The front as JSON, CSV, Markdown, PNG and HTML; hypervolume and knob importance as pictures (the latter as JSON too,
+    and only where there are trials enough); why each config is recommended; `recommended/<goal>` in every form.
+
+    Args:
+        results: The study.
+        size: Which of its record sizes.
+        out: The folder; made if need be.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    found = recommendations(results, size)
+    heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
+    _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
+    _write(out / "front.csv", front_csv(size))
+    _write(out / "front.md", front_markdown(results, size))
+    _write(out / "front.html", front_html(results, [size]))
+    draw_front(size, labels(found), out / "front.png", heading=heading)
+    draw_hypervolume(size, out / "hypervolume.png")
+    importance = knob_importance(size)
+    if importance:
+        _write(out / "importance.json", json.dumps(_importance_record(results, size, importance), indent=2) + "\n")
+        draw_importance(importance, out / "importance.png", heading=f"{results.name}, {size.record_bytes} B records")
+    explanations = [explain(results, each, importance) for each in found.values()]
+    if explanations:
+        _write(out / "why.md", f"# {heading}\n\n{why_markdown(explanations)}")
+    _write_recommended(found, out / RECOMMENDED)
+
+
+def write_study(results: StudyResults) -> Path:
+    """Write `report.html` and `recommended/<size>/<goal>` in every form into the study's own folder.
+
+    Returns:
+        The report.
+    """
+    for size in results.sizes:
+        _write_recommended(recommendations(results, size), results.folder / RECOMMENDED / size_name(size.record_bytes))
+    return write_report(results, results.folder / REPORT_FILE)
+
+
+def write_report(results: StudyResults, path: Path) -> Path:
+    """Write the report page."""
+    _write(path, report_page(results))
+    return path
+
+
+def _write_recommended(found: Mapping[Goal, Recommendation], folder: Path) -> None:
+    # A goal that can't be answered any more must not keep its old answer.
+    shutil.rmtree(folder, ignore_errors=True)
+    for goal, each in found.items():
+        for form in Format:
+            _write(folder / f"{goal}{SUFFIXES[form]}", export(each, form))
+
+
+def _importance_record(
+    results: StudyResults, size: SizeResults, importance: Mapping[str, Mapping[str, float]]
+) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "kind": "knob_importance",
+        "study": results.name,
+        "record_bytes": size.record_bytes,
+        "evaluator": METHOD,
+        "importance": {name: dict(shares) for name, shares in importance.items()},
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, text.encode())

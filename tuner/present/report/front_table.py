@@ -1,0 +1,204 @@
+"""The front as rows: the baseline first, then every config that no other dominates, by the first objective."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from objectives.metrics import Direction
+from objectives.ratios import Ratio
+from objectives.repeats import Estimate
+from tuner.model.trial import Trial
+from tuner.present.changes import Change, changes
+from tuner.present.export.record import ratio_record
+from tuner.present.wording import gain, number, shown_metrics, title
+from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
+
+SCHEMA_VERSION: Final = 1
+GENERATOR_BOUND: Final = "bound by our load generator: its throughput is a lower bound"
+TOLD_APART: Final = (
+    "times better than the baseline: with an interval where it was measured again in turn with the baseline, "
+    "else of one trial, which luck may have helped"
+)
+HOW_SURE: Final = (
+    "95 % interval of the mean of all measurements of that config, by the scatter of repeats in the whole study"
+)
+_NEAR_SHOWN: Final = 12
+_ALWAYS: Final = ("mb_per_s", "latency_p99_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontRow:
+    """One config of the front, or the baseline.
+
+    Attributes:
+        trial: The trial that found it; the first complete baseline.
+        is_baseline: Whether it is the baseline.
+        metrics: Its numbers, means where it was measured several times; the baseline's are medians over its repeats.
+        estimates: By metric, mean and 95 % interval from all its measurements.
+        times: By metric, how many times better than the baseline it was in its one trial: no claim.
+        gains: By metric, the same from rounds measured in turn: a claim; empty where there were none.
+        flags: What speaks against it.
+        changes: In what it differs from the baseline.
+    """
+
+    trial: Trial
+    is_baseline: bool
+    metrics: Mapping[str, float]
+    estimates: Mapping[str, Estimate]
+    times: Mapping[str, float]
+    gains: Mapping[str, Ratio]
+    flags: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+    def versus(self, metric: str) -> str:
+        """How it compares, in a few characters: `1.32 (1.25 to 1.40)` for a gain, `1.30` of one trial."""
+        if self.is_baseline:
+            return "1.00"
+        if metric in self.gains:
+            return gain(self.gains[metric])
+        return f"{self.times[metric]:.2f}" if metric in self.times else "-"
+
+    def measured(self, metric: str) -> str:
+        """A number with how sure it is: `459 ±3%`."""
+        text, found = number(self.metrics.get(metric)), self.estimates.get(metric)
+        if found is None or metric not in self.metrics:
+            return text
+        return f"{text} ±{max(found.high / found.value, found.value / found.low) - 1:.0%}"
+
+    @property
+    def changed(self) -> str:
+        """`compression.type=lz4 linger.ms=20`."""
+        return " ".join(map(str, self.changes))
+
+
+def front_rows(size: SizeResults) -> list[FrontRow]:
+    """The rows for a record size; without a baseline, those of the front alone."""
+    rows = [_row(size, size.baseline)] if size.baseline else []
+    members = [trial for trial in size.front_trials if size.baseline is None or trial.number != size.baseline.number]
+    sign = 1 if size.objectives[0].direction is Direction.MINIMIZE else -1
+    members.sort(key=lambda trial: sign * size.metrics_of(trial)[size.objectives[0].metric])
+    return rows + [_row(size, trial) for trial in members]
+
+
+def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
+    """The metrics that the table shows: throughput and p99 where they are known, and the objectives."""
+    wanted = dict.fromkeys((*_ALWAYS, *(objective.metric for objective in size.objectives)))
+    return [name for name in wanted if any(name in row.metrics for row in rows)]
+
+
+def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
+    """The front of one record size, of JSON types only."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "front",
+        "study": study.name,
+        "record_bytes": size.record_bytes,
+        "objectives": [objective.metric for objective in size.objectives],
+        "trials": len(size.trials),
+        "rate_records_per_s": size.rate_records_per_s,
+        "hypervolume": size.hypervolume[-1][1] if size.hypervolume else None,
+        "front": [_record(row, size) for row in front_rows(size)],
+        "near_front": list(size.near_front),
+        "baseline_drift_ratio": dict(size.estimates.wandered),
+        "missed_constraints": [asdict(each) for each in missed_constraints(size)],
+    }
+
+
+def front_csv(size: SizeResults) -> str:
+    """The front for a spreadsheet: one line per config, every number and every property in a column of its own."""
+    rows = front_rows(size)
+    metrics = sorted({name for row in rows for name in row.metrics})
+    properties = sorted({name for row in rows for name in row.trial.values})
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["trial", "is_baseline", "fingerprint", *metrics, "guarantee", "verdict", "flags", *properties])
+    for row in rows:
+        numbers = [row.metrics.get(name, "") for name in metrics]
+        given = [row.trial.values.get(name, "") for name in properties]
+        told = [row.trial.guarantee, row.trial.verdict, "; ".join(row.flags)]
+        out.writerow([row.trial.number, row.is_baseline, row.trial.fingerprint, *numbers, *told, *given])
+    return text.getvalue()
+
+
+def front_markdown(study: StudyResults, size: SizeResults) -> str:
+    """The front as a Markdown table."""
+    rows = front_rows(size)
+    metrics = front_metrics(size, rows)
+    headings = ["trial"]
+    for metric in metrics:
+        headings += [title(metric), "x baseline"]
+    lines = [_markdown([*headings, "guarantee", "bound by", "changed properties"])]
+    lines.append("|" + " --- |" * (len(headings) + 3))
+    for row in rows:
+        cells = ["baseline" if row.is_baseline else str(row.trial.number)]
+        for metric in metrics:
+            cells += [row.measured(metric), row.versus(metric)]
+        bound = row.trial.verdict + ("" if not row.flags else f" ({'; '.join(row.flags)})")
+        lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
+    head = f"# {study.name}, {size.record_bytes} B records: the front after {len(size.trials)} trials"
+    missed = [f"- {line}" for line in missed_lines(size)]
+    why = [f"{NONE_KEEPS_ALL.capitalize()}:", "", *missed, ""] if missed else []
+    return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])
+
+
+def front_notes(size: SizeResults) -> list[str]:
+    """What to know when reading the table, in sentences."""
+    notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
+    for metric, ratio in size.estimates.wandered.items():
+        notes.append(f"The baseline's {title(metric)} wandered by {ratio:.0%} during the study; numbers are corrected.")
+    if size.near_front:
+        notes.append(_near_front(size))
+    return notes
+
+
+def _near_front(size: SizeResults) -> str:
+    numbers = ", ".join(map(str, size.near_front[:_NEAR_SHOWN]))
+    more = f" and {len(size.near_front) - _NEAR_SHOWN} more" if len(size.near_front) > _NEAR_SHOWN else ""
+    return f"Noise alone may keep these trials off the front: {numbers}{more}."
+
+
+def _row(size: SizeResults, trial: Trial) -> FrontRow:
+    is_baseline = size.baseline is not None and trial.number == size.baseline.number
+    confirmation = size.confirmation(trial.fingerprint)
+    times = {name: size.gain(trial, name) for name in shown_metrics(trial.metrics, first=tuple(_objectives(size)))}
+    return FrontRow(
+        trial=trial,
+        is_baseline=is_baseline,
+        metrics=size.baseline_metrics if is_baseline else size.metrics_of(trial),
+        estimates=size.estimates.by_config.get(trial.fingerprint, {}),
+        times={name: value for name, value in times.items() if value is not None and not is_baseline},
+        gains=confirmation.gains if confirmation else {},
+        flags=(*((GENERATOR_BOUND,) if trial.flagged else ()), *trial.warnings),
+        changes=changes(trial.values, size.baseline.values if size.baseline else {}),
+    )
+
+
+def _objectives(size: SizeResults) -> list[str]:
+    return [objective.metric for objective in size.objectives]
+
+
+def _record(row: FrontRow, size: SizeResults) -> dict[str, Any]:
+    trial = row.trial
+    return {
+        "trial": trial.number,
+        "is_baseline": row.is_baseline,
+        "fingerprint": trial.fingerprint,
+        "objectives": dict(zip(_objectives(size), trial.objectives, strict=False)),
+        "metrics": dict(row.metrics),
+        "estimates": {metric: {**asdict(each), "level": 0.95} for metric, each in row.estimates.items()},
+        "times_baseline_in_one_trial": dict(row.times),
+        "gains": {metric: ratio_record(ratio) for metric, ratio in row.gains.items()},
+        "guarantee": trial.guarantee,
+        "verdict": trial.verdict,
+        "because": trial.because,
+        "flags": list(row.flags),
+        "values": dict(trial.values),
+        "changes": [asdict(change) for change in row.changes],
+    }
+
+
+def _markdown(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

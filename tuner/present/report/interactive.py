@@ -1,0 +1,263 @@
+"""Pictures of a study to point at, as HTML that needs no network."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Final
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from tuner.model.trial import Kind, State
+from tuner.present.changes import changes
+from tuner.present.report.view import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    TRIAL_AXIS,
+    Point,
+    View,
+    is_wide,
+    view_of,
+)
+from tuner.present.why import metric_name
+from tuner.present.wording import number, shown_metrics, title
+from tuner.results.by_goal import labels, recommendations
+from tuner.results.explanation import FRONT, Explanation
+from tuner.results.study_results import SizeResults, StudyResults
+
+_MANY: Final = 6
+_GRID: Final = "#E3E7EC"
+# Two and five between the powers of ten, as numbers.
+_LOG: Final = {"type": "log", "dtick": "D2", "tickformat": ",.10~g"}
+_CONFIG: Final = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
+
+
+def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: bool = True) -> str:
+    """A page with the front of each record size.
+
+    Args:
+        study: What the sizes belong to.
+        sizes: Which to show.
+        inline_js: Off leaves out plotly.js (5 MB): a file `plotly.min.js` is then expected beside the page.
+    """
+    script = inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>'
+    name = escape(study.name)
+    pictures = "".join(
+        figure_html(front_figure(size, labels(recommendations(study, size))), f"front-{place}")
+        for place, size in enumerate(sizes)
+    )
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}: front</title>{script}</head>'
+        f'<body style="font-family: sans-serif; max-width: 70rem; margin: auto">{pictures}</body></html>\n'
+    )
+
+
+def inlined_plotly() -> str:
+    """plotly.js as a script element; once per page."""
+    return f"<script>{get_plotlyjs()}</script>"
+
+
+def figure_html(figure: go.Figure, name: str) -> str:
+    """A figure as an element of a page that has plotly.js.
+
+    Args:
+        figure: Any.
+        name: Of the element; unique in the page.
+    """
+    text: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=_CONFIG)
+    return text
+
+
+def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure:
+    """All trials with the front; pointing at one shows its config, numbers and promise.
+
+    Args:
+        size: What was measured.
+        recommended: By trial number, what it is recommended for.
+    """
+    view = view_of(size)
+    figure = _figure(f"{size.record_bytes} B records", height=480)
+    members = {point.trial.number for point in view.front}
+    others = [point for point in view.feasible if point.trial.number not in members]
+    figure.add_trace(_points(size, others, "trial", {"color": GREY, "size": 7, "opacity": 0.6}))
+    missed = {"color": PURPLE, "size": 9, "symbol": "x-thin", "line": {"width": 2, "color": PURPLE}}
+    figure.add_trace(_points(size, view.infeasible, "missed a constraint", missed))
+    figure.add_trace(_line(view, BLUE))
+    front = "best so far" if view.x_metric == TRIAL_AXIS else "front"
+    figure.add_trace(_points(size, view.front, front, {"color": BLUE, "size": 10}))
+    picked = [point for point in view.feasible if point.trial.number in recommended]
+    ring = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"width": 3, "color": ORANGE}}
+    names = [escape(recommended[point.trial.number]) for point in picked]
+    figure.add_trace(_points(size, picked, "recommended for", ring, names))
+    baseline = [view.baseline] if view.baseline else []
+    diamond = {"color": BLACK, "size": 13, "symbol": "diamond"}
+    figure.add_trace(_points(size, baseline, "baseline", diamond, ["baseline"] * len(baseline)))
+    _axes(figure, view)
+    return figure
+
+
+def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
+    """The fronts of several studies on the same axes.
+
+    Args:
+        views: By the study's name; at least one.
+        heading: Above the picture.
+    """
+    figure = _figure(heading, height=480)
+    for (name, view), colour in zip(views.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
+        named = escape(name)
+        around = [point for point in view.feasible if point not in view.front]
+        figure.add_trace(_plain(around, f"{named}: trial", {"color": colour, "size": 6, "opacity": 0.3}))
+        figure.add_trace(_line(view, colour))
+        figure.add_trace(_plain(view.front, f"{named}: front", {"color": colour, "size": 10}))
+        diamond = {"color": colour, "size": 13, "symbol": "diamond", "line": {"width": 1, "color": BLACK}}
+        figure.add_trace(_plain([view.baseline] if view.baseline else [], f"{named}: baseline", diamond))
+    for view in views.values():
+        _axes(figure, view)
+    return figure
+
+
+def hypervolume_figure(size: SizeResults) -> go.Figure:
+    """The hypervolume by trial."""
+    figure = _figure("", height=320)
+    if size.hypervolume:
+        last = max(trial.number for trial in size.trials)
+        steps = [*size.hypervolume, (last, size.hypervolume[-1][1])]
+        at = {"x": [number for number, _ in steps], "y": [volume for _, volume in steps]}
+        figure.add_trace(go.Scatter(**at, mode="lines+markers", line={"shape": "hv", "color": BLUE}, showlegend=False))
+    figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text="the baseline alone")
+    figure.update_xaxes(title=TRIAL_AXIS)
+    figure.update_yaxes(title="hypervolume, gains over the baseline", rangemode="tozero")
+    return figure
+
+
+def drift_figure(size: SizeResults) -> go.Figure:
+    """How the baseline's repeats lie around their median over the study: what the machine did meanwhile."""
+    figure = _figure("", height=320)
+    repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
+    for metric, colour in (("mb_per_s", BLUE), ("latency_p99_ms", ORANGE)):
+        middle = size.baseline_metrics.get(metric)
+        known = [trial for trial in repeats if metric in trial.metrics] if middle else []
+        if middle and known:
+            at = {"x": [t.number for t in known], "y": [t.metrics[metric] / middle for t in known]}
+            figure.add_trace(go.Scatter(**at, mode="lines+markers", name=title(metric), line={"color": colour}))
+    figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
+    figure.update_xaxes(title=TRIAL_AXIS)
+    figure.update_yaxes(title="of the median of all repeats")
+    return figure
+
+
+def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figure:
+    """Bars per knob.
+
+    Args:
+        importance: From `knob_importance`; not empty.
+    """
+    knobs = list(dict.fromkeys(knob for shares in importance.values() for knob in shares))
+    figure = _figure("", height=140 + 24 * len(knobs) * len(importance))
+    for (name, shares), colour in zip(importance.items(), (BLUE, GREEN, PURPLE, ORANGE), strict=False):
+        label = "reaching the front" if name == FRONT else title(name)
+        at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
+        figure.add_trace(go.Bar(**at, name=label, orientation="h", marker={"color": colour}))
+    figure.update_xaxes(title="share of the importance")
+    figure.update_layout(margin_l=290)  # names of properties are long
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def effects_figure(why: Explanation) -> go.Figure:
+    """What each change brings, with its interval.
+
+    Args:
+        why: With a change that was measured.
+    """
+    shown = [each for each in why.effects.each if each.gains]
+    figure = _figure("", height=150 + 22 * len(shown) * len(why.metrics))
+    for metric, colour in zip(why.metrics, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
+        known = [(each, each.gains[metric]) for each in shown if metric in each.gains]
+        values = [gain.value for _, gain in known]
+        reach = {
+            "type": "data",
+            "symmetric": False,
+            "array": [gain.high - gain.value for _, gain in known],
+            "arrayminus": [gain.value - gain.low for _, gain in known],
+        }
+        names = [escape(" ".join(each.knobs)) for each, _ in known]
+        marker = {"color": colour, "size": 9}
+        told = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
+        figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **told))
+    figure.add_vline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
+    above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
+    figure.update_layout(margin_l=290, margin_t=50, scattermode="group", legend=above)  # names of properties are long
+    log = is_wide(gain.value for each in shown for gain in each.gains.values())
+    figure.update_xaxes(title="times better than without the change", **(_LOG if log else {}))
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def _figure(heading: str, height: int) -> go.Figure:
+    return go.Figure(
+        layout={
+            "title": {"text": escape(heading), "x": 0.01, "font": {"size": 15}},
+            "height": height,
+            # The usual templates take longer to check than all the rest.
+            "template": "none",
+            "xaxis": {"gridcolor": _GRID, "zeroline": False},
+            "yaxis": {"gridcolor": _GRID, "zeroline": False},
+            "margin": {"l": 70, "r": 20, "t": 50 if heading else 20, "b": 60},
+            "legend": {"orientation": "h", "y": -0.2},
+            "hoverlabel": {"align": "left"},
+        }
+    )
+
+
+def _axes(figure: go.Figure, view: View) -> None:
+    for update, log, text in (
+        (figure.update_xaxes, view.x_log, view.x_title),
+        (figure.update_yaxes, view.y_log, view.y_title),
+    ):
+        update(title=text, **(_LOG if log else {}))
+
+
+def _line(view: View, colour: str) -> go.Scatter:
+    at = {"x": [x for x, _ in view.line], "y": [y for _, y in view.line]}
+    return go.Scatter(**at, mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False)
+
+
+def _plain(points: Sequence[Point], name: str, marker: Mapping[str, object]) -> go.Scatter:
+    at = {"x": [point.x for point in points], "y": [point.y for point in points]}
+    return go.Scatter(**at, mode="markers", name=name, marker=dict(marker))
+
+
+def _points(
+    size: SizeResults,
+    points: Sequence[Point],
+    name: str,
+    marker: Mapping[str, object],
+    texts: Sequence[str] | None = None,
+) -> go.Scatter:
+    trace = _plain(points, name, marker)
+    hovers = [_hover(size, point) for point in points]
+    trace.update(hovertext=hovers, hovertemplate="%{hovertext}<extra></extra>")
+    if texts:
+        trace.update(mode="markers+text", text=list(texts), textposition="top right", textfont={"color": BLACK})
+    return trace
+
+
+def _hover(size: SizeResults, point: Point) -> str:
+    trial, baseline = point.trial, size.baseline
+    is_baseline = baseline is not None and trial.number == baseline.number
+    metrics = size.baseline_metrics if is_baseline else trial.metrics
+    asked = tuple(objective.metric for objective in size.objectives)
+    lines = [f"<b>{'baseline' if is_baseline else f'trial {trial.number}'}</b>"]
+    lines += [f"{title(name)}: {number(metrics.get(name))}" for name in shown_metrics(metrics, first=asked)[:_MANY]]
+    lines.append(escape(trial.guarantee))
+    if trial.verdict:
+        lines.append(f"bound by: {escape(trial.verdict)}")
+    lines += [f"missed: {escape(name)}" for name, violation in trial.violations.items() if violation > 0]
+    changed = changes(trial.values, baseline.values if baseline else {})
+    lines += [escape(str(change)) for change in changed] or ["nothing changed"]
+    return "<br>".join(lines)

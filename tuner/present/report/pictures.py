@@ -1,0 +1,194 @@
+"""Pictures of a study as files.
+
+Drawn without pyplot, which keeps figures in a global list: these may be drawn in a thread.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from tuner.present.report.label_places import place_labels
+from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, TRIAL_AXIS, View, view_of
+from tuner.present.wording import title
+from tuner.results.explanation import FRONT
+from tuner.results.study_results import SizeResults
+
+_DPI: Final = 120
+_LOG_STEPS: Final = (1.0, 2.0, 5.0)
+
+
+def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, heading: str = "") -> None:
+    """All trials with the front as a step line; with one objective, the best so far.
+
+    Args:
+        size: What was measured.
+        labels: By trial number, what it is recommended for.
+        path: Where to write; its ending says in which format.
+        heading: Above the picture.
+    """
+    view = view_of(size)
+    figure, axes = _figure(heading or f"{size.record_bytes} B records: {len(size.trials)} trials")
+    _axes_of(view, axes)
+    _scatter(view, axes)
+    named = [(point.x, point.y, labels[point.trial.number]) for point in view.feasible if point.trial.number in labels]
+    if named:
+        at = ([x for x, _, _ in named], [y for _, y, _ in named])
+        axes.scatter(*at, s=150, facecolors="none", edgecolors=ORANGE, lw=2, zorder=6, label="recommended for")
+    if view.baseline is not None:
+        named.append((view.baseline.x, view.baseline.y, "baseline"))
+    if view.points:
+        figure.legend(loc="outside lower center", ncols=5, frameon=False)
+    else:
+        axes.text(0.5, 0.5, "nothing was measured yet", transform=axes.transAxes, ha="center", color=GREY)
+    figure.draw_without_rendering()
+    place_labels(axes, named, line=view.line)
+    figure.savefig(path, dpi=_DPI)
+
+
+def draw_hypervolume(size: SizeResults, path: Path) -> None:
+    """The hypervolume by trial: whether a longer study is likely to find more."""
+    figure, axes = _figure(f"{size.record_bytes} B records: what the front is worth", height=3.6)
+    numbers = [number for number, _ in size.hypervolume]
+    volumes = [volume for _, volume in size.hypervolume]
+    if numbers:
+        last = max(trial.number for trial in size.trials)
+        axes.step([*numbers, last], [*volumes, volumes[-1]], where="post", color=BLUE, lw=2)
+        axes.plot(numbers, volumes, "o", color=BLUE, ms=4)
+        axes.set_ylim(bottom=0)
+    axes.axhline(1.0, color=GREY, ls="--", lw=1)
+    axes.annotate(
+        "the baseline alone", (1.0, 1.0), xycoords=("axes fraction", "data"), ha="right", va="bottom", color=GREY
+    )
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel(TRIAL_AXIS)
+    axes.set_ylabel("hypervolume, gains over the baseline")
+    figure.savefig(path, dpi=_DPI)
+
+
+def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *, heading: str = "") -> None:
+    """Bars per knob: one group per objective, and one for reaching the front.
+
+    Args:
+        importance: From `knob_importance`; not empty.
+        path: Where to write.
+        heading: Above the picture.
+    """
+    knobs = sorted({knob for shares in importance.values() for knob in shares}, key=lambda k: -_total(importance, k))
+    knobs.reverse()  # the first bar is drawn at the bottom
+    figure, axes = _figure(heading or "how much each knob matters", height=1.9 + 0.28 * len(knobs) * len(importance))
+    thickness = 0.8 / len(importance)
+    for place, (name, colour) in enumerate(zip(importance, (BLUE, GREEN, PURPLE, ORANGE), strict=False)):
+        offsets = [row + 0.4 - thickness * (place + 0.5) for row in range(len(knobs))]
+        shares = [importance[name].get(knob, 0.0) for knob in knobs]
+        label = "reaching the front" if name == FRONT else title(name)
+        axes.barh(offsets, shares, height=thickness * 0.9, color=colour, label=label)
+    axes.set_yticks(range(len(knobs)), knobs)
+    axes.set_xlabel("share of the importance")
+    axes.set_xlim(left=0)
+    axes.grid(visible=False, axis="y")
+    figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    figure.savefig(path, dpi=_DPI)
+
+
+def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
+    """Several studies on the same axes, a picture per record size.
+
+    Args:
+        views: By record size, then by the study's name.
+        path: Where to write.
+    """
+    figure = Figure(figsize=(8, 4.8 * len(views)), layout="constrained")
+    FigureCanvasAgg(figure)
+    for place, (record_bytes, studies) in enumerate(views.items()):
+        axes = figure.add_subplot(len(views), 1, place + 1)
+        axes.set_title(f"{record_bytes} B records", loc="left", fontsize=11, fontweight="bold")
+        _plain_style(axes)
+        points = [point for view in studies.values() for point in view.points]
+        for (name, view), colour in zip(studies.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
+            _axes_of(view, axes)
+            axes.scatter(
+                [p.x for p in view.feasible], [p.y for p in view.feasible], s=14, color=colour, alpha=0.25, lw=0
+            )
+            _step(view, axes, colour, f"{name}: front")
+            if view.baseline is not None:
+                at = ([view.baseline.x], [view.baseline.y])
+                axes.scatter(*at, s=90, marker="D", color=colour, edgecolors=BLACK, label=f"{name}: baseline", zorder=6)
+        if points:
+            axes.legend(loc="best", fontsize=8)
+    figure.savefig(path, dpi=_DPI)
+
+
+def _figure(heading: str, height: float = 5.2) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(8, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_title(heading, loc="left", fontsize=11, fontweight="bold")
+    _plain_style(axes)
+    return figure, axes
+
+
+def _plain_style(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, alpha=0.25)
+    axes.set_axisbelow(True)
+
+
+def _axes_of(view: View, axes: Axes) -> None:
+    axes.set_xlabel(view.x_title)
+    axes.set_ylabel(view.y_title)
+    if view.x_log:
+        axes.set_xscale("log")
+        _log_ticks(axes.xaxis)
+    if view.y_log:
+        axes.set_yscale("log")
+        _log_ticks(axes.yaxis)
+    if view.x_metric == TRIAL_AXIS:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _log_ticks(axis: Axis) -> None:
+    """Numbers as people write them instead of powers of ten."""
+    axis.set_major_locator(LogLocator(subs=_LOG_STEPS))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _scatter(view: View, axes: Axes) -> None:
+    if view.feasible:
+        points = ([p.x for p in view.feasible], [p.y for p in view.feasible])
+        axes.scatter(*points, s=22, color=GREY, alpha=0.55, lw=0, label="trial")
+    if view.infeasible:
+        points = ([p.x for p in view.infeasible], [p.y for p in view.infeasible])
+        axes.scatter(*points, s=34, marker="x", color=PURPLE, lw=1.4, label="missed a constraint")
+    _step(view, axes, BLUE, "best so far" if view.x_metric == TRIAL_AXIS else "front")
+    if view.baseline is not None:
+        axes.scatter([view.baseline.x], [view.baseline.y], s=90, marker="D", color=BLACK, zorder=7, label="baseline")
+
+
+def _step(view: View, axes: Axes, colour: str, label: str) -> None:
+    if not view.front:
+        return
+    at = ([p.x for p in view.front], [p.y for p in view.front])
+    if view.line:
+        axes.plot([x for x, _ in view.line], [y for _, y in view.line], color=colour, lw=1.8, zorder=4)
+    axes.scatter(*at, s=42, color=colour, zorder=5, label=label)
+    axes.errorbar(
+        *at,
+        xerr=[[p.x_reach[0] for p in view.front], [p.x_reach[1] for p in view.front]],
+        yerr=[[p.y_reach[0] for p in view.front], [p.y_reach[1] for p in view.front]],
+        fmt="none",
+        ecolor=colour,
+        alpha=0.5,
+        lw=1.2,
+        zorder=4,
+    )
+
+
+def _total(importance: Mapping[str, Mapping[str, float]], knob: str) -> float:
+    return sum(shares.get(knob, 0.0) for shares in importance.values())

@@ -1,0 +1,268 @@
+"""How far a study is: read from its record and from what its driver told last, by whoever asks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from statistics import median
+from typing import Any, Final
+
+import psutil
+
+from objectives.ratios import Ratio
+from tuner.model.errors import NoFeasibleConfig
+from tuner.model.goals import goal_metrics, goals_of
+from tuner.model.spec import Goal
+from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, title
+from tuner.results.racing_savings import Raced
+from tuner.results.recommendation import recommend
+from tuner.results.study_results import TOTALS, SizeResults, StudyResults
+
+SCHEMA_VERSION: Final = 1
+_SHOWN_FAILURES: Final = 3
+_RECENT: Final = 20
+_CLOCK_SLACK_S: Final = 5.0
+_COUNTED: Final = (Kind.BASELINE, Kind.SEARCH)
+
+
+class StudyState(StrEnum):
+    """What a study is doing."""
+
+    RUNNING = "running"
+    CONFIRMING = "confirming"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class BestSoFar:
+    """The best value of one objective.
+
+    Attributes:
+        metric: The objective.
+        value: The best of the configs on the front, by the mean of all its measurements.
+        baseline: The baseline's, median of its repeats.
+        times: How many times better it is: not measured in turn, so no claim; None without a baseline.
+        trial: The trial that found that config.
+    """
+
+    metric: str
+    value: float
+    baseline: float | None
+    times: float | None
+    trial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What is recommended for one goal, once a record size is confirmed.
+
+    Attributes:
+        goal: What it is best at.
+        trial: The trial that found it.
+        is_baseline: Whether nothing better than the baseline was found.
+        gains: By metric that the goal is about, how many times better than the baseline; empty where none is claimed.
+    """
+
+    goal: Goal
+    trial: int
+    is_baseline: bool
+    gains: Mapping[str, Ratio]
+
+    def __str__(self) -> str:
+        """`balanced: trial 7, gain (96.7 % interval): throughput 1.32 (1.25 to 1.40)`."""
+        if self.is_baseline:
+            return f"{self.goal}: {KEEP}"
+        if not self.gains:
+            return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
+        told = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
+        return f"{self.goal}: trial {self.trial}, {gain_headings(self.gains)[0]}: {'; '.join(told)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SizeStatus:
+    """How far one record size is.
+
+    Attributes:
+        record_bytes: The size or mix.
+        done: Trials of baseline and search that have ended.
+        total: How many there are to be; None where time or bytes end the search.
+        confirming: Trials of the confirming rounds that have ended.
+        failed: Trials without a measurement, of `done` and `confirming`.
+        front: Configs on the front.
+        best: By objective.
+        raced: What racing has saved.
+        recommended: By goal, once the confirmation of this record size is over; empty before that, and without one.
+    """
+
+    record_bytes: str
+    done: int
+    total: int | None
+    confirming: int
+    failed: int
+    front: int
+    best: tuple[BestSoFar, ...]
+    raced: Raced
+    recommended: tuple[Recommended, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How far a study is.
+
+    Attributes:
+        study: Its name.
+        state: What it is doing.
+        doing: The current trial and phase, in words; empty unless it runs.
+        sizes: By record size.
+        left_s: Seconds left, roughly; None where that can't be told, or nothing runs.
+        failures: The last trials without a measurement: name and error.
+        behind_mlflow: Trials that MLflow does not have yet.
+        updated_at: When its driver told anything last, ISO 8601; empty if never.
+    """
+
+    study: str
+    state: StudyState
+    doing: str
+    sizes: tuple[SizeStatus, ...]
+    left_s: float | None
+    failures: tuple[tuple[str, str], ...]
+    behind_mlflow: int
+    updated_at: str
+
+    @property
+    def running(self) -> bool:
+        """Whether a process works on it."""
+        return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
+
+    def as_json(self) -> dict[str, Any]:
+        """Of JSON types only."""
+        failures = [{"trial": trial, "error": error} for trial, error in self.failures]
+        return {"schema_version": SCHEMA_VERSION, "kind": "status", **asdict(self), "failures": failures}
+
+
+def status_of(study: StudyResults, progress: Mapping[str, Any], now: datetime) -> Status:
+    """How far the study is.
+
+    Args:
+        study: Its results.
+        progress: What its driver told last, which may be newer than what `study` was read with.
+        now: The time, with its zone.
+    """
+    state = _state(study, progress)
+    running = state in (StudyState.RUNNING, StudyState.CONFIRMING)
+    asked, totals = study.facts.get("trials_per_size"), study.facts.get(TOTALS, {})
+    sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
+    failed = [trial for size in study.sizes for trial in size.trials if trial.state is State.FAILED]
+    failed.sort(key=lambda trial: trial.started_at)
+    return Status(
+        study=study.name,
+        state=state,
+        doing=_doing(progress) if running else "",
+        sizes=sizes,
+        left_s=_left_s(study, sizes, progress, now) if running else None,
+        failures=tuple((f"{trial.key}", trial.error) for trial in failed[-_SHOWN_FAILURES:]),
+        behind_mlflow=int(progress.get("behind_mlflow") or 0),
+        updated_at=str(progress.get("updated_at") or ""),
+    )
+
+
+def _state(study: StudyResults, progress: Mapping[str, Any]) -> StudyState:
+    told = progress.get("state")
+    if told in (StudyState.RUNNING, StudyState.CONFIRMING):
+        return StudyState(told) if _is_alive(progress) else StudyState.INTERRUPTED
+    if study.finished:
+        return StudyState.FINISHED
+    return StudyState.FAILED if told == StudyState.FAILED else StudyState.INTERRUPTED
+
+
+def _is_alive(progress: Mapping[str, Any]) -> bool:
+    """Whether the driver still runs: as the storage says, else its process here; one with its number may be another."""
+    if "alive" in progress:
+        return bool(progress["alive"])
+    try:
+        born = psutil.Process(int(progress["pid"])).create_time()
+        told = datetime.fromisoformat(str(progress["updated_at"])).timestamp()
+    except (KeyError, TypeError, ValueError, psutil.NoSuchProcess):
+        return False
+    return born <= told + _CLOCK_SLACK_S
+
+
+def _doing(progress: Mapping[str, Any]) -> str:
+    at = f"{progress.get('record_bytes')} B, trial {progress['trial']}" if progress.get("trial") is not None else ""
+    told = (at, *(str(progress.get(name) or "") for name in ("kind", "phase", "message")))
+    return ", ".join(text for text in told if text)
+
+
+def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:
+    return SizeStatus(
+        record_bytes=size.record_bytes,
+        done=_done(size),
+        total=total,
+        confirming=sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
+        failed=sum(trial.state is State.FAILED for trial in size.trials),
+        front=len(size.front),
+        best=tuple(_best(size)),
+        raced=Raced.of(size.trials),
+        recommended=tuple(_recommended(study, size)) if _is_confirmed(study, size) else (),
+    )
+
+
+def _done(size: SizeResults) -> int:
+    return sum(trial.kind in _COUNTED for trial in size.trials)
+
+
+def _best(size: SizeResults) -> Sequence[BestSoFar]:
+    found = []
+    for objective in size.objectives:
+        metric = objective.metric
+        values = {
+            trial.number: measured[metric]
+            for trial in size.front_trials
+            if metric in (measured := size.metrics_of(trial))
+        }
+        if not values:
+            continue
+        best = max(values, key=lambda number: objective.gain(values[number], 1.0))
+        baseline = size.baseline_metrics.get(metric)
+        times = objective.gain(values[best], baseline) if baseline else None
+        found.append(BestSoFar(metric, values[best], baseline, times, best))
+    return found
+
+
+def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
+    """Whether its confirmation is over: rounds halfway through prove nothing."""
+    if not size.confirmations:
+        return False
+    others = [trial.started_at for other in study.sizes if other is not size for trial in other.trials]
+    return study.finished or max(others, default="") > max(trial.started_at for trial in size.trials)
+
+
+def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:
+    for goal in goals_of(study.objectives):
+        try:
+            found = recommend(study, size.record_bytes, goal)
+        except NoFeasibleConfig:
+            continue
+        gains = {name: found.gains[name] for name in goal_metrics(goal, study.objectives) if name in found.gains}
+        yield Recommended(goal, found.trial.number, found.is_baseline, gains)
+
+
+def _left_s(
+    study: StudyResults, sizes: Sequence[SizeStatus], progress: Mapping[str, Any], now: datetime
+) -> float | None:
+    """What the driver told, else what the trials that are still to come take; the confirming rounds come on top."""
+    ends_at = progress.get("ends_at")
+    if ends_at:
+        return max(0.0, (datetime.fromisoformat(str(ends_at)) - now).total_seconds())
+    durations = [trial.duration_s for trial in _by_time(study)[-_RECENT:] if trial.duration_s > 0]
+    if not durations or any(size.total is None for size in sizes):
+        return None
+    missing = sum(max(0, (size.total or 0) - size.done) for size in sizes)
+    return missing * median(durations)
+
+
+def _by_time(study: StudyResults) -> list[Trial]:
+    return sorted((trial for size in study.sizes for trial in size.trials), key=lambda trial: trial.started_at)

@@ -1,0 +1,176 @@
+"""What a picture of a study shows, whoever draws it: points on two axes, the front's line, labels."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from objectives.metrics import Direction
+from objectives.outcome import OUTCOME_METRICS
+from tuner.model.trial import Kind, State, Trial
+from tuner.present.wording import title
+from tuner.results.study_results import SizeResults
+
+TRIAL_AXIS: Final = "trial"
+_LOG_FROM: Final = 8.0
+"""An axis whose largest value is so many times its smallest is logarithmic."""
+
+# Okabe and Ito (2008): told apart with any colour vision.
+BLUE: Final = "#0072B2"
+ORANGE: Final = "#D55E00"
+GREEN: Final = "#009E73"
+PURPLE: Final = "#CC79A7"
+GREY: Final = "#8A8F98"
+BLACK: Final = "#1B1F24"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A trial on the axes.
+
+    Attributes:
+        trial: The trial.
+        x: To the right.
+        y: Upwards.
+        x_reach: How far the 95 % interval reaches to the left and to the right; nowhere where it is not known.
+        y_reach: How far it reaches down and up.
+    """
+
+    trial: Trial
+    x: float
+    y: float
+    x_reach: tuple[float, float] = (0.0, 0.0)
+    y_reach: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Points to draw.
+
+    Attributes:
+        x_metric: Of the axis to the right, or `TRIAL_AXIS` where the study has one objective only.
+        y_metric: Of the axis upwards.
+        feasible: Trials that kept every constraint, those of the front included.
+        infeasible: Trials that did not.
+        front: The front's points, or with one objective the best so far, from left to right.
+        is_curve: Whether the front is a line on these axes; with three objectives it is not.
+        baseline: The baseline at the median of its repeats; None before there is one.
+    """
+
+    x_metric: str
+    y_metric: str
+    feasible: tuple[Point, ...]
+    infeasible: tuple[Point, ...]
+    front: tuple[Point, ...]
+    is_curve: bool
+    baseline: Point | None
+
+    @property
+    def x_title(self) -> str:
+        """Of the axis to the right."""
+        return TRIAL_AXIS if self.x_metric == TRIAL_AXIS else f"{title(self.x_metric)}{_better(self.x_metric)}"
+
+    @property
+    def y_title(self) -> str:
+        """Of the axis upwards."""
+        return f"{title(self.y_metric)}{_better(self.y_metric)}"
+
+    @property
+    def line(self) -> tuple[tuple[float, float], ...]:
+        """Corners of the front's line; with one objective it goes on to the last trial, with three there is none."""
+        if not self.is_curve or not self.front:
+            return ()
+        corners = [(self.front[0].x, self.front[0].y)]
+        for before, point in pairwise(self.front):
+            # What is not worse at a place is what the better neighbour reached.
+            corner = (point.x, before.y) if self._step_after else (before.x, point.y)
+            corners += [corner, (point.x, point.y)]
+        if self.x_metric == TRIAL_AXIS:
+            corners.append((max(point.x for point in self.points), corners[-1][1]))
+        return tuple(corners)
+
+    @property
+    def _step_after(self) -> bool:
+        return self.x_metric == TRIAL_AXIS or OUTCOME_METRICS[self.x_metric].direction is Direction.MINIMIZE
+
+    @property
+    def x_log(self) -> bool:
+        """Whether the axis to the right is logarithmic."""
+        return self.x_metric != TRIAL_AXIS and is_wide(point.x for point in self.points)
+
+    @property
+    def y_log(self) -> bool:
+        """Whether the axis upwards is logarithmic."""
+        return is_wide(point.y for point in self.points)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """All of them."""
+        return (*self.feasible, *self.infeasible, *((self.baseline,) if self.baseline else ()))
+
+
+def is_wide(values: Iterable[float]) -> bool:
+    """Whether values call for a logarithmic axis, and may have one."""
+    known = list(values)
+    return bool(known) and min(known) > 0 and max(known) / min(known) >= _LOG_FROM
+
+
+def view_of(size: SizeResults) -> View:
+    """The picture of a record size. Burn-ins, repeats of the baseline and confirming rounds are not in it."""
+    x_metric, y_metric = _axes(size)
+    shown = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE]
+    points = [point for trial in shown if (point := _point(size, trial, size.metrics_of(trial), x_metric, y_metric))]
+    baseline = _point(size, size.baseline, size.baseline_metrics, x_metric, y_metric) if size.baseline else None
+    feasible = tuple(point for point in points if point.trial.feasible)
+    return View(
+        x_metric=x_metric,
+        y_metric=y_metric,
+        feasible=feasible,
+        infeasible=tuple(point for point in points if not point.trial.feasible),
+        front=_front(size, feasible, baseline, x_metric, y_metric),
+        is_curve=len(size.objectives) <= 2,
+        baseline=baseline,
+    )
+
+
+def _axes(size: SizeResults) -> tuple[str, str]:
+    """Capacity upwards and latency to the right, where there are two objectives like that."""
+    metrics = [objective.metric for objective in size.objectives]
+    if len(metrics) == 1:
+        return TRIAL_AXIS, metrics[0]
+    upwards = [name for name in metrics if OUTCOME_METRICS[name].direction is Direction.MAXIMIZE]
+    y_metric = upwards[0] if upwards else metrics[0]
+    return next(name for name in metrics if name != y_metric), y_metric
+
+
+def _point(size: SizeResults, trial: Trial, metrics: Mapping[str, float], x_metric: str, y_metric: str) -> Point | None:
+    x = float(trial.number) if x_metric == TRIAL_AXIS else metrics.get(x_metric)
+    y = metrics.get(y_metric)
+    if x is None or y is None:
+        return None
+    return Point(trial, x, y, _reach(size, trial, x_metric, x), _reach(size, trial, y_metric, y))
+
+
+def _reach(size: SizeResults, trial: Trial, metric: str, value: float) -> tuple[float, float]:
+    found = size.estimates.by_config.get(trial.fingerprint, {}).get(metric)
+    return (0.0, 0.0) if found is None else (max(0.0, value - found.low), max(0.0, found.high - value))
+
+
+def _front(
+    size: SizeResults, feasible: tuple[Point, ...], baseline: Point | None, x_metric: str, y_metric: str
+) -> tuple[Point, ...]:
+    # The baseline stands on the front by its first trial, and in the picture at its median.
+    points = [*feasible, *([baseline] if baseline else [])]
+    if x_metric != TRIAL_AXIS:
+        members = set(size.front)
+        return tuple(sorted((p for p in points if p.trial.number in members), key=lambda p: (p.x, p.y)))
+    objective = size.objectives[0]
+    best: list[Point] = []
+    for point in sorted(points, key=lambda point: point.x):
+        if not best or objective.gain(point.y, best[-1].y) > 1.0:
+            best.append(point)
+    return tuple(best)
+
+
+def _better(metric: str) -> str:
+    return " (more is better)" if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE else " (less is better)"

@@ -1,0 +1,111 @@
+"""How numbers and gains are put in words, the same in every form, table and page."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from objectives.ratios import LEVEL, Ratio, short
+from tuner.results.recommendation import Recommendation
+
+NO_GAIN: Final = "not measured again: no gain is claimed"
+KEEP: Final = "keep what you have: nothing better than the baseline was found"
+SIMULATED: Final = "simulated: nothing of this study was measured on Kafka"
+
+_TITLES: Final[Mapping[str, str]] = {
+    "mb_per_s": "throughput, MB/s",
+    "records_per_s": "throughput, records/s",
+    "wire_bytes_per_value_byte": "bytes on the wire per value byte",
+    "broker_cpu_ms_per_mb": "broker CPU, ms per MB",
+    "delivered_ratio": "share delivered",
+    "held_rate_ratio": "share of the fixed rate held",
+}
+_SPEEDS: Final = ("mb_per_s", "records_per_s")
+SHOWN: Final = (
+    *_SPEEDS,
+    "latency_p50_ms",
+    "latency_p99_ms",
+    "latency_p999_ms",
+    "wire_bytes_per_value_byte",
+    "broker_cpu_ms_per_mb",
+)
+"""What people read first of a config's numbers, in this order."""
+
+
+def title(metric: str) -> str:
+    """A metric's name for people, with its unit: `latency p99, ms`."""
+    if metric in _TITLES:
+        return _TITLES[metric]
+    saturated = metric.startswith("saturated_")
+    what = metric.removeprefix("saturated_").removeprefix("latency_").removesuffix("_ms").replace("p999", "p99.9")
+    return f"latency {what}, ms" + (" with a full queue" if saturated else "")
+
+
+def number(value: float | None) -> str:
+    """A value with three digits or so; a dash for one that is not known."""
+    if value is None:
+        return "-"
+    for limit, digits in ((100, 0), (10, 1), (0.1, 2)):
+        if abs(value) >= limit or (value == 0 and digits == 0):
+            return f"{value:,.{digits}f}"
+    return f"{value:.3g}"
+
+
+def gain(ratio: Ratio) -> str:
+    """`1.32 (1.25 to 1.40)`: times better than the baseline, with its interval, and what it is where it is no gain."""
+    if ratio.low > 1.0:
+        return str(ratio)
+    return f"{ratio}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
+
+
+def gain_headings(gains: Mapping[str, Ratio]) -> tuple[str, str]:
+    """Over a column of gains, and over one of what one more round would show."""
+    level = next((ratio.level for ratio in gains.values()), LEVEL)
+    return f"gain ({_percent(level)} interval)", f"one more round ({_percent(LEVEL)})"
+
+
+def one_more_round(ratio: Ratio) -> str:
+    """The prediction interval: `1.20 to 1.44`."""
+    return f"{short(ratio.repeat_low)} to {short(ratio.repeat_high)}"
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:.3g} %"
+
+
+def gain_sentences(found: Recommendation) -> list[str]:
+    """What may be said of the gain: a sentence per metric that was measured again, else that none is claimed."""
+    if found.is_baseline:
+        return [KEEP]
+    if not found.confirmed:
+        return [NO_GAIN]
+    return [f"{title(metric)}: {_sentence(ratio)}" for metric, ratio in found.gains.items()]
+
+
+def within_scatter(found: Recommendation) -> list[str]:
+    """Names of the metrics whose gain is proven on the mean, but of which a single new round may show none."""
+    unsure = [name for name, ratio in found.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
+    # MB/s and records/s are one throughput.
+    return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
+
+
+def _sentence(ratio: Ratio) -> str:
+    value, low, high, what = ratio.value, ratio.low, ratio.high, "better"
+    if high < 1.0:
+        value, low, high, what = 1 / value, 1 / high, 1 / low, "worse"
+    interval = f"{_percent(ratio.level)} interval {short(low)} to {short(high)}, {ratio.rounds} rounds in turn"
+    if low <= 1.0:
+        return f"no difference from the baseline shown ({short(value)}, {interval})"
+    return f"{short(value)} times {what} than the baseline ({interval})"
+
+
+def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
+    """The metrics to show of configs, as far as any config has them.
+
+    Args:
+        numbers: Of the configs.
+        first: Those that were asked for: they stand before the usual ones.
+        also: Others than the usual ones; latencies among them stand in line with the usual latencies.
+    """
+    usual = [name for name in SHOWN if not name.startswith("latency")]
+    latencies = {name for name in (*SHOWN, *also) if name.startswith("latency")}
+    wanted = (*first, *_SPEEDS, *sorted(latencies, key=lambda name: name.removesuffix("_ms")), *usual, *also)
+    return [name for name in dict.fromkeys(wanted) if any(name in known for known in numbers)]

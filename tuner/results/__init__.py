@@ -1,0 +1,1 @@
+"""What a study found, read from its record."""

@@ -1,0 +1,212 @@
+"""Two studies side by side: what differs between their set-ups, and which found the better configs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import exp, log
+from typing import Any, Final
+
+from objectives.front import hypervolume
+from objectives.scoring import Objective
+from tuner.model.goals import goal_metrics
+from tuner.model.spec import Goal
+from tuner.results.by_goal import recommendations
+from tuner.results.recommendation import Recommendation
+from tuner.results.study_results import SizeResults, StudyResults
+
+SCHEMA_VERSION: Final = 1
+NOISE_RATIO: Final = 0.05
+"""Short windows on a shared machine vary by so much between repeats: less is no difference."""
+_FACTS: Final = (
+    ("client_version", "client version"),
+    ("broker_version", "broker version"),
+    ("target", "target"),
+    ("objectives", "objectives"),
+    ("rates", "fixed rates"),
+)
+_FINGERPRINTS: Final = ("host", "cluster")
+_ASKED: Final = ("baseline", "constraints", "durability")
+_UNKNOWN: Final = "not known"
+
+
+@dataclass(frozen=True, slots=True)
+class GoalComparison:
+    """The two recommendations for a goal.
+
+    Attributes:
+        goal: What they are best at.
+        metrics: The numbers that the goal is about in the first study.
+        ours: The first study's.
+        theirs: The second's.
+        times: How many times better the second is than the first, in the goal's numbers; None where it can't be told.
+    """
+
+    goal: Goal
+    metrics: tuple[str, ...]
+    ours: Recommendation | None
+    theirs: Recommendation | None
+    times: float | None
+
+    @property
+    def winner(self) -> int | None:
+        """0 or 1; None where they differ by no more than repeats of one config do."""
+        if self.times is None or abs(log(self.times)) <= log(1 + NOISE_RATIO):
+            return None
+        return int(self.times > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeComparison:
+    """One record size that both studies searched.
+
+    Attributes:
+        record_bytes: The size or mix.
+        hypervolumes: Of both fronts, in gains over the first study's baseline; None where that can't be told.
+        goals: By goal.
+    """
+
+    record_bytes: str
+    hypervolumes: tuple[float | None, float | None]
+    goals: tuple[GoalComparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two studies side by side.
+
+    Attributes:
+        names: To call them by; told apart where both have one name.
+        sizes: The record sizes that both searched.
+        differences: What differs between their set-ups, one sentence each: numbers then differ for that reason too.
+    """
+
+    names: tuple[str, str]
+    sizes: tuple[SizeComparison, ...]
+    differences: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Of JSON types only."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "comparison",
+            "studies": list(self.names),
+            "differences": list(self.differences),
+            "sizes": [
+                {
+                    "record_bytes": size.record_bytes,
+                    "hypervolumes_over_first_baseline": list(size.hypervolumes),
+                    "goals": {str(each.goal): self._goal(each) for each in size.goals},
+                }
+                for size in self.sizes
+            ],
+        }
+
+    def _goal(self, each: GoalComparison) -> dict[str, Any]:
+        return {
+            "winner": None if each.winner is None else self.names[each.winner],
+            "second_times_better": each.times,
+            "recommended": [_brief(each.ours), _brief(each.theirs)],
+        }
+
+
+def compare(ours: StudyResults, theirs: StudyResults) -> Comparison:
+    """Compare two studies by their numbers, which were not measured in turn: small differences mean nothing."""
+    pairs = [(one, other) for one in ours.sizes if (other := theirs.size(one.record_bytes)) is not None]
+    return Comparison(
+        names=_names(ours, theirs),
+        sizes=tuple(_compare_size(ours, one, theirs, other) for one, other in pairs),
+        differences=tuple(_differences(ours, theirs)),
+    )
+
+
+def _names(ours: StudyResults, theirs: StudyResults) -> tuple[str, str]:
+    if ours.name != theirs.name:
+        return ours.name, theirs.name
+    return str(ours.folder), str(theirs.folder)
+
+
+def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, other: SizeResults) -> SizeComparison:
+    mine, their = recommendations(ours, one), recommendations(theirs, other)
+    goals = tuple(
+        _compare_goal(goal, goal_metrics(goal, one.objectives), mine.get(goal), their.get(goal))
+        for goal in Goal
+        if goal in mine or goal in their
+    )
+    yardstick = one.baseline_metrics
+    same = [each.metric for each in one.objectives] == [each.metric for each in other.objectives]
+    volumes = (_volume(one, yardstick), _volume(other, yardstick) if same else None)
+    return SizeComparison(one.record_bytes, volumes, goals)
+
+
+def _compare_goal(
+    goal: Goal, metrics: tuple[str, ...], ours: Recommendation | None, theirs: Recommendation | None
+) -> GoalComparison:
+    return GoalComparison(goal, metrics, ours, theirs, _times(metrics, ours, theirs))
+
+
+def _times(asked: Sequence[str], ours: Recommendation | None, theirs: Recommendation | None) -> float | None:
+    """By the geometric mean over the numbers that were asked for."""
+    if ours is None or theirs is None:
+        return None
+    gains = [
+        Objective(name).gain(theirs.metrics[name], ours.metrics[name])
+        for name in asked
+        if name in ours.metrics and name in theirs.metrics
+    ]
+    if not gains or min(gains) <= 0:
+        return None
+    return exp(sum(map(log, gains)) / len(gains))
+
+
+def _volume(size: SizeResults, yardstick: Mapping[str, float]) -> float | None:
+    if any(objective.metric not in yardstick for objective in size.objectives):
+        return None
+    points = [
+        [
+            objective.gain(value or 0.0, yardstick[objective.metric])
+            for objective, value in zip(size.objectives, trial.objectives, strict=True)
+        ]
+        for trial in size.front_trials
+    ]
+    return hypervolume(points)
+
+
+def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
+    found = [
+        f"the {label} differs: {ours.facts.get(name)!s} and {theirs.facts.get(name)!s}"
+        for name, label in _FACTS
+        if ours.facts.get(name) != theirs.facts.get(name)
+    ]
+    for name in _FINGERPRINTS:
+        found += _between(name, ours.facts.get(name), theirs.facts.get(name))
+    one, other = (study.facts.get("question") or {} for study in (ours, theirs))
+    found += _between("workload", one.get("workload"), other.get("workload"))
+    found += _between("question", *({name: asked.get(name) for name in _ASKED} for asked in (one, other)))
+    only = [size.record_bytes for size in (*ours.sizes, *theirs.sizes) if not (_both(ours, theirs, size.record_bytes))]
+    return found + ([f"only one of them searched {', '.join(only)} B records"] if only else [])
+
+
+def _between(what: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+    one, other = ours or {}, theirs or {}
+    return [
+        f"the {what} differs in {key}: {one.get(key, _UNKNOWN)} and {other.get(key, _UNKNOWN)}"
+        for key in sorted({*one, *other})
+        if one.get(key) != other.get(key)
+    ]
+
+
+def _both(ours: StudyResults, theirs: StudyResults, record_bytes: str) -> bool:
+    return ours.size(record_bytes) is not None and theirs.size(record_bytes) is not None
+
+
+def _brief(found: Recommendation | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "trial": found.trial.number,
+        "is_baseline": found.is_baseline,
+        "confirmed": found.confirmed,
+        "metrics": dict(found.metrics),
+        "gains_over_own_baseline": {metric: asdict(ratio) for metric, ratio in found.gains.items()},
+        "guarantee": found.trial.guarantee,
+        "values": dict(found.trial.values),
+    }

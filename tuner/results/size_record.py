@@ -1,0 +1,102 @@
+"""One record size's trials as they come: what the loop asks after each, at no more cost for thousands than for ten."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from objectives.drift import Drift
+from objectives.front import Front
+from objectives.metrics import Direction
+from objectives.outcome import OUTCOME_METRICS
+from objectives.scoring import Objective
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.study_results import SizeResults, baseline_metrics, on_trial, settled, size_results
+
+_FOLLOWED: Final = 50
+"""Newest trials of which each window is known."""
+_RECENT: Final = 30
+"""Newest baselines that drift is told from."""
+
+
+class SizeRecord:
+    """The trials of one record size, and the front among them."""
+
+    def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
+        self.record_bytes, self.objectives = record_bytes, objectives
+        self.trials: list[Trial] = []
+        self.front = Front(tuple(objective.direction for objective in objectives))
+        self.baselines: list[Trial] = []
+        self.settled: list[Trial] = []
+        self.baseline_metrics: dict[str, float] = {}
+        self.kinds: dict[Kind, int] = dict.fromkeys(Kind, 0)
+        self.searched: list[Trial] = []
+        self.followed: deque[Trial] = deque(maxlen=_FOLLOWED)
+        self.next_number = 0
+        self._drift: list[tuple[int, list[Drift]]] = []
+        for trial in trials:
+            self.add(trial)
+
+    def add(self, trial: Trial) -> None:
+        """Take a trial in that is on record."""
+        self.trials.append(trial)
+        self.kinds[trial.kind] += 1
+        self.next_number = max(self.next_number, trial.number + 1)
+        if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE:
+            self.settled = self.settled if self.baselines else settled(self.trials, self.objectives)
+            self.baselines.append(trial)
+            self.baseline_metrics = baseline_metrics([*self.settled, *self.baselines])
+            self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
+        if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
+            self.searched.append(trial)
+        if trial.course and trial.kind is not Kind.BURN_IN:
+            self.followed.append(trial)
+        on_trial(self.front, trial, self.baselines[0] if self.baselines else None)
+
+    def of_its_time(self, trial: Trial) -> Trial:
+        """The trial with its objectives compared with the baseline of its own time: what a sampler is told.
+
+        Only baselines before it count, so that a study that goes on tells what it told before.
+        """
+        drifts = self._drifts_before(trial.number)
+        if drifts is None or not any(drift.step_log for drift in drifts):
+            return trial
+        values = [
+            None if value is None else value * drift.factor(trial.number)
+            for value, drift in zip(trial.objectives, drifts, strict=True)
+        ]
+        return replace(trial, objectives=tuple(values))
+
+    def at_time_of(self, number: int, other: int, values: Sequence[float]) -> tuple[float, ...]:
+        """What another trial's objectives would be had it been measured when the trial of a number is."""
+        drifts = self._drifts_before(number)
+        if drifts is None or not any(drift.step_log for drift in drifts):
+            return tuple(values)
+        return tuple(
+            value * drift.factor(other) / drift.factor(number) for value, drift in zip(values, drifts, strict=True)
+        )
+
+    def _drifts_before(self, number: int) -> list[Drift] | None:
+        return next((drifts for before, drifts in reversed(self._drift) if before <= number), None)
+
+    def _drift_of(self, objective: Objective) -> Drift:
+        recent = [*self.settled, *self.baselines][-_RECENT:]
+        known = [trial for trial in recent if trial.metrics.get(objective.metric, 0.0) > 0]
+        return Drift.of([trial.number for trial in known], [trial.metrics[objective.metric] for trial in known])
+
+    @property
+    def counted(self) -> int:
+        """Trials that count against the number asked for."""
+        return self.kinds[Kind.BASELINE] + self.kinds[Kind.SEARCH]
+
+    def best(self, metric: str) -> float | None:
+        """The best value of one of the objectives on the front; None before there is one."""
+        place = [objective.metric for objective in self.objectives].index(metric)
+        values = [point[place] for point in self.front.points]
+        if not values:
+            return None
+        return max(values) if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE else min(values)
+
+    def results(self, rate_records_per_s: float | None) -> SizeResults:
+        """Everything found so far, computed anew."""
+        return size_results(self.record_bytes, self.objectives, self.trials, rate_records_per_s)

@@ -1,0 +1,82 @@
+"""What is measured next: follows from the record alone, so that a study goes on where it stopped."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from search_spaces.knobs import FIRST, LAST, SECOND
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from tuner.model.spec import Method, SearchSpec
+from tuner.model.trial import Kind
+
+AGREEMENT_RATIO: Final = 0.05
+"""Successive baselines whose capacities differ by no more end the burn-in."""
+LATENCY_AGREEMENT_RATIO: Final = 0.2
+"""The same of their latencies, which scatter more."""
+TURNS: Final[Mapping[int, int]] = MappingProxyType({FIRST: 0, SECOND: 30, LAST: 50})
+"""How many configs are known when `bayesian` begins to change the knobs of each turn, in every other proposal."""
+_WALKED: Final = 1_000
+"""Grids with no more points are looked through for the baseline."""
+
+
+def searched_from(space: SearchSpace) -> dict[str, int]:
+    """How many configs are known when `bayesian` begins to change each parameter of a space that leaves a choice.
+
+    Those of the first turn that there are begin at once.
+    """
+    turns = {parameter.name: parameter.turn for parameter in space.parameters if parameter.domain.only is None}
+    first = min(turns.values(), default=FIRST)
+    return {name: 0 if turn == first else TURNS[turn] for name, turn in turns.items()}
+
+
+def next_kind(counted: int, search: SearchSpec) -> Kind | None:
+    """Baseline first and every few trials, search else; None when as many as asked for were measured.
+
+    Args:
+        counted: Trials of the record size, baselines and searches, those under way included.
+        search: How many, and how often the baseline returns.
+    """
+    if search.trials is not None and counted >= search.trials:
+        return None
+    return Kind.BASELINE if counted % max(1, search.baseline_every) == 0 else Kind.SEARCH
+
+
+def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConfig) -> int | None:
+    """Trials of a record size, if each gives a measurement: as many as asked for, or fewer where a grid ends before.
+
+    Args:
+        search: How many are asked for, and how often the baseline returns.
+        space: Of the record size.
+        baseline: Not measured once more as a point of the grid.
+
+    Returns:
+        None where only time or bytes end the search.
+    """
+    between = search.baseline_every - 1
+    if search.method is not Method.GRID or between < 1:
+        return search.trials
+    points = space.grid_size(search.grid_steps)
+    if search.trials is not None and points >= search.trials:
+        return search.trials
+    if points <= _WALKED:
+        points -= any(config.fingerprint == baseline.fingerprint for config in space.grid(search.grid_steps))
+    # The baseline goes first, and returns after the last point if it is its turn.
+    whole = points + points // between + 1
+    return whole if search.trials is None else min(search.trials, whole)
+
+
+def burnt_in(values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO) -> bool:
+    """Whether the last two baselines of this run agree, or enough were measured.
+
+    Args:
+        values: What the burn-ins of this run gave, positive: records per second, or a latency.
+        at_most: How many are measured when they don't agree; one is always needed.
+        agreement_ratio: By how much those that agree may differ.
+    """
+    if len(values) >= max(1, at_most):
+        return True
+    if len(values) < 2:
+        return False
+    before, last = values[-2:]
+    return abs(last - before) <= agreement_ratio * max(last, before)

@@ -1,0 +1,61 @@
+"""What is measured ahead of a sampler's own proposals: known good configs, and those of other record sizes."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from runners.workload import RecordSizes
+from search_spaces.errors import ConfigError
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.space import SearchSpace
+from search_spaces.starting_points import starting_points
+from tuner.model.spec import Goal, Method, StudySpec
+from tuner.model.trial import Kind
+from tuner.results.recommendation import pick
+from tuner.results.size_record import SizeRecord
+
+_TRANSFERRED: Final = 5
+_SEEDED: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
+"""Samplers that learn from what they are told; the others stand for themselves."""
+
+
+def seeds_of(
+    spec: StudySpec, size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
+) -> list[ProducerConfig]:
+    """Configs for the first trials of a record size, those that it has measured left out.
+
+    Args:
+        spec: The study's.
+        size: Which record size.
+        space: Of that size.
+        records: Trials so far, of all record sizes.
+    """
+    if spec.search.method not in _SEEDED:
+        return []
+    known = {trial.fingerprint for trial in records[size].trials}
+    wanted = [*starting_points(space, spec.baseline)]
+    if spec.search.transfer:
+        wanted += _transferred(size, space, records)
+    return list({config.fingerprint: config for config in wanted if config.fingerprint not in known}.values())
+
+
+def _transferred(
+    size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
+) -> list[ProducerConfig]:
+    """Configs of other record sizes' fronts that this space has too, the best for each goal first."""
+    found: dict[str, ProducerConfig] = {}
+    for other, record in records.items():
+        if other == size or not record.front:
+            continue
+        results = record.results(None)
+        best = [trial for goal in Goal if (trial := pick(results, goal)) is not None]
+        for trial in (*best, *results.front_trials):
+            if trial.kind is Kind.SEARCH and _within(space, trial.config()):
+                found.setdefault(trial.fingerprint, trial.config())
+    return list(found.values())[:_TRANSFERRED]
+
+
+def _within(space: SearchSpace, config: ProducerConfig) -> bool:
+    try:
+        return space.params_of(config) is not None
+    except ConfigError:
+        return False

@@ -1,0 +1,1 @@
+"""Answers kept for those who ask again."""

@@ -1,0 +1,234 @@
+"""The whole application: resources, pages, health and metrics, behind the gate."""
+
+import asyncio
+import importlib.metadata
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import psutil
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
+
+from runners.errors import RunnerError
+from search_spaces.errors import ConfigError
+from tuner.model.errors import StudyError
+from tuner.service.cache.answer import HTML, Answer, Ask
+from tuner.service.cache.answers import Answers
+from tuner.service.cache.shortcut import Shortcut
+from tuner.service.config import ServiceConfig
+from tuner.service.http import metrics, pages
+from tuner.service.http.api import RecordBytes, Resources, Study, answered, router
+from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
+from tuner.service.http.gate import Gate
+from tuner.service.http.metrics import Requests
+from tuner.service.http.problems import Problem, problem_of
+from tuner.service.http.studies import Studies
+from tuner.service.http.tokens import TokenFile
+from tuner.service.queue.protocol import JobQueue
+from tuner.service.worker.supervisor import Supervisor
+from tuner.storage.chosen import storage_at
+
+_ALIVE_S = 15.0
+_WARM_S = 60.0
+
+
+def application(
+    config: ServiceConfig,
+    queue: JobQueue,
+    supervisor: Supervisor,
+    tokens: TokenFile,
+    stopping: Callable[[], asyncio.Event],
+) -> Gate:
+    """The application.
+
+    Args:
+        config: Of the service.
+        queue: Of studies.
+        supervisor: Works through it.
+        tokens: Who may do what.
+        stopping: Tells, once the loop runs, what is set when the service ends.
+    """
+    answers = Answers(config.root, shared=storage_at().is_shared)
+    studies = Studies(config, queue, answers, supervisor)
+    requests = Requests()
+    warmed = asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        resources.stopping = stopping()
+        warming = asyncio.create_task(_warm(studies, warmed))
+        yield
+        warming.cancel()
+        answers.close()
+
+    app = FastAPI(
+        title="kafka-tuner",
+        version=importlib.metadata.version("kafka-tuner"),
+        description="Studies of Kafka producer configs, and the configs that they recommend. See docs/service.md.",
+        docs_url=None,  # its pages load scripts from the network
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    resources = Resources(studies, asyncio.Event())
+    app.include_router(router(resources))
+    _add_pages(app, studies)
+    _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, resources, requests))
+    _add_problems(app)
+    _add_schema(app)
+    shortcut = Shortcut(app, answers)
+    resources.learn = shortcut.learn
+    return Gate(shortcut, config, tokens, requests)
+
+
+def _add_pages(app: FastAPI, studies: Studies) -> None:
+    headers = {"content-security-policy": pages.CSP}
+
+    @app.get("/", include_in_schema=False)
+    async def front_page(
+        cursor: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|~[A-Za-z0-9_.-]{0,100})$")] = None,
+    ) -> Response:
+        found, following = await studies.listed(30, cursor)
+        counts = await run_in_threadpool(studies.queue.counts)
+        named = {str(state): count for state, count in counts.items()}
+        page = pages.list_page(found, following, named, studies.config.mlflow_url)
+        return Response(page, headers=headers, media_type=HTML)
+
+    @app.get("/studies/{study}", include_in_schema=False)
+    async def study_page(study: Study) -> Response:
+        page = pages.study_page(await studies.show(study), studies.config.mlflow_url)
+        return Response(page, headers=headers, media_type=HTML)
+
+    @app.get("/studies/{study}/front.png", include_in_schema=False)
+    async def picture(request: Request, study: Study, record_bytes: RecordBytes = None) -> Response:
+        return await answered(request, studies, Ask.of(study, "picture", record_bytes=record_bytes))
+
+    @app.get("/static/style.css", include_in_schema=False)
+    async def style() -> Response:
+        return Response(pages.STYLE_SHEET, headers={"cache-control": "private, max-age=3600"}, media_type="text/css")
+
+
+async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
+    """Look at all studies once, so that nobody waits for it later; the newest first, and not for ever."""
+    try:
+        async with asyncio.timeout(_WARM_S):
+            names = await run_in_threadpool(lambda: storage_at().names(studies.config.root))
+            await studies.answers.warm(names)
+    except (TimeoutError, StudyError):
+        pass
+    finally:
+        warmed.set()
+
+
+def _add_health(
+    app: FastAPI, queue: JobQueue, supervisor: Supervisor, warmed: asyncio.Event, numbers: Callable[[], str]
+) -> None:
+    @app.get("/healthz", tags=["health"], response_class=Response, responses={200: {"description": "It runs."}})
+    async def healthz() -> Response:
+        """Tell that the service runs."""
+        return Response("ok\n", media_type="text/plain")
+
+    @app.get(
+        "/readyz",
+        tags=["health"],
+        response_class=Response,
+        responses={200: {"description": "It serves."}, 503: PROBLEMS[503]},
+    )
+    async def readyz() -> Response:
+        """Tell that the service can reach its queue and works through it."""
+        await run_in_threadpool(queue.counts)
+        if not warmed.is_set():
+            raise Problem(503, "unavailable", "the studies are being read for the first time")
+        if supervisor.seconds_since_alive > _ALIVE_S:
+            raise Problem(503, "unavailable", "the queue is not worked through")
+        return Response("ready\n", media_type="text/plain")
+
+    @app.get("/metrics", tags=["health"], response_class=Response, responses=METRICS)
+    async def prometheus() -> Response:
+        """Show the service's numbers, for Prometheus."""
+        return Response(await run_in_threadpool(numbers), media_type=metrics.MEDIA_TYPE)
+
+
+def _metrics(
+    queue: JobQueue, supervisor: Supervisor, answers: Answers, resources: Resources, requests: Requests
+) -> str:
+    def lines() -> Iterator[str]:
+        counts = queue.counts().items()
+        states: dict[metrics.Labels, float] = {(("state", str(state)),): count for state, count in counts}
+        yield from metrics.family("studies", "gauge", "Studies in the queue, by state.", states)
+        for name, kind, text, value in (
+            ("study_processes", "gauge", "Processes that work on studies.", supervisor.running),
+            ("study_starts_total", "counter", "Processes started for studies.", supervisor.started),
+            ("study_crashes_total", "counter", "Such that ended before their study did.", supervisor.crashed),
+            ("answers_kept_total", "counter", "Questions answered from what was kept.", answers.hits),
+            ("answers_made_total", "counter", "Questions for which a record was looked at.", answers.misses),
+            ("answers_bytes", "gauge", "Bytes of answers that are kept.", answers.kept_bytes),
+            ("event_streams", "gauge", "Event streams that are open.", resources.streams),
+            ("resident_bytes", "gauge", "Memory of the server's process.", psutil.Process().memory_info().rss),
+        ):
+            yield from metrics.family(name, kind, text, {(): value})
+        yield from requests.lines()
+
+    return "\n".join(lines()) + "\n"
+
+
+def _add_problems(app: FastAPI) -> None:
+    def told_of(problem: Problem) -> Response:
+        answer = Answer.of_problem(problem)
+        return Response(answer.body, answer.status, dict(problem.headers), answer.media_type)
+
+    async def of_validation(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        found = tuple(
+            {"line": None, "key": ".".join(map(str, each["loc"])), "detail": str(each["msg"])}
+            for each in error.errors()
+        )
+        told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
+        return told_of(Problem(422, "invalid", told, found))
+
+    async def of_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        kind = {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request")
+        headers = error.headers
+        if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
+            headers = {"allow": ", ".join(methods)}
+        return told_of(Problem(error.status_code, kind, str(error.detail), headers=headers))
+
+    async def of_ours(_: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        if problem.status == 500:
+            raise error
+        return told_of(problem)
+
+    app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(HTTPException, of_http)
+    for kind in (Problem, RunnerError, ConfigError, StudyError):
+        app.add_exception_handler(kind, of_ours)
+
+
+def _methods_at(app: FastAPI, path: str) -> list[str]:
+    """All methods of a resource: the framework names those of its first route alone, which is one per method."""
+    resources = app.openapi()["paths"].items()
+    return sorted(method.upper() for each, own in resources if compile_path(each)[0].match(path) for method in own)
+
+
+def _add_schema(app: FastAPI) -> None:
+    made = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = made()
+            parts = schema.setdefault("components", {})
+            parts.setdefault("schemas", {}).update(study_schema())
+            parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            schema["security"] = [{"token": []}]
+            for path in ("/healthz", "/readyz"):
+                schema["paths"][path]["get"]["security"] = []
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

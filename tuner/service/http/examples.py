@@ -1,0 +1,203 @@
+"""Examples and schemas for the OpenAPI document."""
+
+from typing import Any, Final
+
+from tuner.service.http.problems import MEDIA_TYPE
+from tuner.study_file import json_schema
+
+_STUDY_YAML: Final = """\
+study: orders
+target: lab
+workload:
+  record_bytes: [100, 1000]
+search:
+  hours: 8
+"""
+_STUDY_JSON: Final[dict[str, Any]] = {
+    "study": "orders",
+    "target": "lab",
+    "workload": {"record_bytes": [100, 1000]},
+    "search": {"hours": 8},
+}
+_VIEW: Final[dict[str, Any]] = {
+    "schema_version": 1,
+    "kind": "study",
+    "name": "orders",
+    "state": "running",
+    "targets": ["lab"],
+    "submitted_by": "ci",
+    "submitted_at": "2026-03-01T20:00:00.000+00:00",
+    "changed_at": "2026-03-01T20:00:01.000+00:00",
+    "crashes": 0,
+    "note": "",
+    "progress": {"state": "running", "doing": "1000 B, trial 12, search, saturate", "left_s": 5400.0},
+    "links": {"self": "/v1/studies/orders", "recommendation": "/v1/recommendation?study=orders"},
+}
+_TRIAL: Final[dict[str, Any]] = {
+    "sequence": 13,
+    "record_bytes": "1000",
+    "number": 12,
+    "kind": "search",
+    "state": "complete",
+    "values": {"linger.ms": "2", "compression.type": "lz4"},
+    "metrics": {"mb_per_s": 141.2, "latency_p99_ms": 6.4},
+}
+_RECOMMENDATION: Final[dict[str, Any]] = {
+    "schema_version": 1,
+    "kind": "recommendation",
+    "study": "orders",
+    "record_bytes": "1000",
+    "goal": "balanced",
+    "config": {"client": "librdkafka", "values": {"linger.ms": "2", "compression.type": "lz4"}},
+    "confirmed": True,
+    "gains": {"mb_per_s": {"value": 1.32, "low": 1.25, "high": 1.4, "rounds": 8}},
+}
+_PROBLEM: Final[dict[str, Any]] = {
+    "type": "https://kafka-tuner.invalid/problems/study-file",
+    "title": "Unprocessable Content",
+    "status": 422,
+    "detail": "the study file, line 4, search.trials: this is a whole number, but got 'many'",
+    "errors": [{"line": 4, "key": "search.trials", "detail": "this is a whole number, but got 'many'"}],
+}
+_PROBLEM_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["line", "key", "detail"],
+                "properties": {
+                    "line": {"type": ["integer", "null"]},
+                    "key": {"type": "string"},
+                    "detail": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+_SAID: Final = {
+    400: "The request can't be read.",
+    401: "A token is needed.",
+    403: "The token's role does not allow it, or a page of another site asks.",
+    404: "There is none, or nothing that keeps what is asked.",
+    408: "The request took too long to arrive.",
+    409: "The study's state does not allow it, or another study has the name.",
+    413: "The request is too large.",
+    415: "The body is neither YAML nor JSON.",
+    421: "The service is not known by that name.",
+    422: "What is asked is not valid; `errors` has line and key of each mistake in a study file.",
+    503: "The service can't answer now.",
+}
+
+
+def _answer(text: str, example: Any, media_type: str = "application/json", **schema: Any) -> dict[str, Any]:
+    kind = schema or ({"type": "object"} if isinstance(example, dict) else {"type": "string"})
+    return {"description": text, "content": {media_type: {"schema": kind, "example": example}}}
+
+
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {
+        "description": text,
+        "content": {MEDIA_TYPE: {"schema": _PROBLEM_SCHEMA, "example": {**_PROBLEM, "status": status}}},
+    }
+    for status, text in _SAID.items()
+}
+_VIEW_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["name", "state", "targets", "links"],
+    "properties": {"name": {"type": "string"}, "state": {"type": "string"}},
+}
+METRICS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "For Prometheus."},
+    401: PROBLEMS[401],
+}
+STUDY: Final = _answer("The study.", _VIEW, **_VIEW_SCHEMA)
+SAME_STUDY: Final = _answer("The same study was submitted before, and is this one.", _VIEW, **_VIEW_SCHEMA)
+TAKEN: Final = PROBLEMS[409]
+STUDIES: Final = _answer(
+    "A page of studies.",
+    {"schema_version": 1, "kind": "studies", "studies": [_VIEW], "next": None},
+    type="object",
+    required=["studies", "next"],
+)
+TRIALS: Final = _answer(
+    "A page of trials.",
+    {"schema_version": 1, "kind": "trials", "study": "orders", "trials": [_TRIAL], "next_after": None},
+    type="object",
+    required=["trials", "next_after"],
+)
+FRONT: Final[dict[str, Any]] = {
+    "description": "The fronts.",
+    "content": {
+        "application/json": {
+            "schema": {"type": "object"},
+            "example": {"schema_version": 1, "kind": "fronts", "study": "orders", "fronts": []},
+        },
+        "text/csv": {"schema": {"type": "string"}},
+        "text/plain": {"schema": {"type": "string"}},
+    },
+}
+STATUS: Final[dict[str, Any]] = {
+    "description": "How far it is.",
+    "content": {
+        "application/json": {"schema": {"type": "object"}, "example": _VIEW["progress"]},
+        "text/plain": {"schema": {"type": "string"}},
+    },
+}
+REPORT: Final = _answer("The page.", "<!doctype html>...", "text/html")
+EVENTS: Final = _answer(
+    "A stream that ends with the study.", 'id: 13\nevent: trial\ndata: {"sequence":13}\n\n', "text/event-stream"
+)
+RECOMMENDATION: Final[dict[str, Any]] = {
+    "description": "The config, or all of them where no record size was asked for.",
+    "headers": {"ETag": {"schema": {"type": "string"}, "description": "To be sent as If-None-Match next time."}},
+    "content": {
+        "application/json": {"schema": {"type": "object"}, "example": _RECOMMENDATION},
+        "text/plain": {
+            "schema": {"type": "string"},
+            "example": "# kafka-tuner: study orders, trial 12\nlinger.ms=2\ncompression.type=lz4\n",
+        },
+        "application/yaml": {"schema": {"type": "string"}},
+    },
+}
+
+
+def study_schema() -> dict[str, Any]:
+    """The JSON Schema of a study file as it is submitted, its parts named as in an OpenAPI document."""
+    schema = _renamed(json_schema())
+    parts = schema.pop("$defs")
+    schema.pop("$schema", None)
+    name = {"type": "string", "description": "Name of a target of this service."}
+    named = {"type": "object", "required": ["name"], "properties": {"name": name}, "additionalProperties": False}
+    schema["properties"]["target"] = {"anyOf": [name, named]}
+    schema["properties"]["targets"] = {"type": "array", "minItems": 1, "items": {"anyOf": [name, named]}}
+    schema["required"] = ["study", *schema.get("required", ())]
+    parts.pop("TargetSection", None)
+    return {**parts, "StudyFile": schema}
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: inner.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _renamed(inner)
+            for key, inner in value.items()
+        }
+    return [_renamed(each) for each in value] if isinstance(value, list) else value
+
+
+STUDY_FILE: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "The study file.",
+        "content": {
+            "application/yaml": {"schema": {"type": "string"}, "example": _STUDY_YAML},
+            "application/json": {"schema": {"$ref": "#/components/schemas/StudyFile"}, "example": _STUDY_JSON},
+        },
+    }
+}

@@ -1,0 +1,254 @@
+"""What every request passes before anything is done for it: who asks, from where, and how much is sent.
+
+Plain ASGI, so that nothing of the framework has touched a request that is turned away.
+"""
+
+import asyncio
+import base64
+import binascii
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from tuner.service.cache.answer import Answer
+from tuner.service.config import ServiceConfig
+from tuner.service.config_file import is_loopback
+from tuner.service.http.metrics import Requests
+from tuner.service.http.problems import Problem, problem_of
+from tuner.service.http.tokens import Role, Token, TokenFile
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+"""What is answered without a token: it tells that the service runs, and nothing else."""
+BODY_S: Final = 20.0
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_REALM: Final = 'realm="kafka-tuner"'
+_HEADERS: Final[Mapping[bytes, bytes]] = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"cache-control": b"no-store",
+}
+"""Sent with every answer that does not say otherwise."""
+_ACCESS: Final = logging.getLogger("tuner.service.access")
+_ERRORS: Final = logging.getLogger("tuner.service")
+
+
+class Gate:
+    """Lets requests through to an application, or answers in its place.
+
+    Args:
+        app: What they are for.
+        config: Of the service.
+        tokens: Who may do what.
+        requests: Counts them.
+        body_s: Seconds that a body may take to arrive.
+    """
+
+    def __init__(
+        self, app: App, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = BODY_S
+    ) -> None:
+        self._app = app
+        self._config = config
+        self._tokens = tokens
+        self._requests = requests
+        self._body_s = body_s
+        # Once needed, always needed: a file of tokens that is lost must not open the door.
+        self._guarded = not is_loopback(config.host) or tokens.exists
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started_s, told = time.perf_counter(), _Told()
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                told.status = message["status"]
+                message["headers"] = _with_defaults(message.get("headers", []))
+            elif message["type"] == "http.response.body":
+                told.sent_bytes += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            headers = _headers_of(scope)
+            token = self._checked(scope, headers)
+            told.who = token.name if token is not None else "-"
+            scope.setdefault("state", {})["token"] = token
+            await self._app(scope, self._limited(receive), sending)
+        except Exception as error:  # noqa: BLE001 - the last one who can answer
+            problem = problem_of(error)
+            if problem.status == 500:
+                _ERRORS.exception("a request failed")
+            if not told.status:
+                await send_answer(sending, Answer.of_problem(problem), problem.headers)
+        finally:
+            took_s = time.perf_counter() - started_s
+            route = getattr(scope.get("route"), "path", "") or (
+                scope["path"] if scope["path"] in OPEN_PATHS else "other"
+            )
+            self._requests.note(route, _method(scope), told.status, took_s)
+            # Never the query, which may hold what somebody took for a parameter; the path as it cannot end the line.
+            _ACCESS.info(
+                "%s %s %s %s %d %d %.1fms",
+                (scope.get("client") or ("-",))[0], told.who, _method(scope),
+                scope["path"].encode("unicode_escape").decode()[:300], told.status, told.sent_bytes, took_s * 1e3,
+            )  # fmt: skip
+
+    def _checked(self, scope: Scope, headers: Mapping[str, str]) -> Token | None:
+        """Whose token it is; None where none is needed.
+
+        Raises:
+            Problem: The request is turned away.
+        """
+        method, host = scope["method"], _host_in(headers.get("host", ""))
+        guarded = self._guarded = self._guarded or self._tokens.exists
+        if self._config.allowed_hosts:
+            if host not in self._config.allowed_hosts and scope["path"] not in OPEN_PATHS:
+                raise Problem(421, "wrong-host", "the service is not known under the name that the request has as Host")
+        elif not guarded and not is_loopback(host):
+            # A page of any site could resolve its own name to 127.0.0.1 and read what is here.
+            raise Problem(421, "wrong-host", "without tokens, the service answers to localhost and 127.0.0.1 only")
+        if method not in _SAFE:
+            _check_origin(headers)
+        length = headers.get("content-length", "0")
+        if length.isascii() and length.isdigit() and int(length) > self._config.max_body_bytes:
+            raise self._too_large()
+        if not guarded or scope["path"] in OPEN_PATHS:
+            return None
+        token = self._tokens.who(_presented(headers, method))
+        if token is None:
+            ways = f"Bearer {_REALM}, Basic {_REALM}" if method in _SAFE else f"Bearer {_REALM}"
+            raise Problem(
+                401,
+                "no-token",
+                "the service needs a token: send `Authorization: Bearer TOKEN`; its operator makes them with "
+                "`tuner serve token add`",
+                headers={"www-authenticate": ways},
+            )
+        role = Role.READ if method in _SAFE else Role.SUBMIT
+        if not token.allows(role):
+            raise Problem(403, "not-allowed", f"this needs a token of role {role}, but {token.name} has {token.role}")
+        return token
+
+    def _limited(self, receive: Receive) -> Receive:
+        """Takes no more bytes than allowed, and waits no longer for them."""
+        seen, complete = 0, False
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._body_s
+
+        async def limited() -> Message:
+            nonlocal seen, complete
+            if complete:
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise Problem(
+                    408, "too-slow", f"a request arrives within {self._body_s:.0f} s, but its body did not",
+                    headers={"connection": "close"},
+                ) from None  # fmt: skip
+            seen += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if seen > self._config.max_body_bytes:
+                raise self._too_large()
+            return message
+
+        return limited
+
+    def _too_large(self) -> Problem:
+        return Problem(
+            413,
+            "too-large",
+            f"a request's body has at most {self._config.max_body_bytes} bytes; this one has more",
+            headers={"connection": "close"},
+        )
+
+
+class _Told:
+    """What was answered so far."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.sent_bytes = 0
+        self.who = "-"
+
+
+async def send_answer(send: Send, answer: Answer, headers: Mapping[str, str] | None = None) -> None:
+    """Send a whole answer by ASGI itself."""
+    sent = [(b"content-type", answer.media_type.encode()), (b"content-length", str(len(answer.body)).encode())]
+    sent += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": sent})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def _method(scope: Scope) -> str:
+    method: str = scope["method"]
+    return method if method in ("GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS") else "other"
+
+
+def _headers_of(scope: Scope) -> dict[str, str]:
+    """By name in lower case; one that stands twice counts as it stood first, and twice is refused where it matters."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        text = name.decode("latin-1").lower()
+        if text in found and text in ("authorization", "host", "content-length"):
+            raise Problem(400, "bad-request", f"the header {text} stands once")
+        found.setdefault(text, value.decode("latin-1"))
+    return found
+
+
+def _host_in(header: str) -> str:
+    """`localhost` of `localhost:8080`; of an IPv6 address what is in the brackets."""
+    try:
+        return (urlsplit(f"//{header}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _check_origin(headers: Mapping[str, str]) -> None:
+    """Pages of other sites have no business here: a browser tells where what it sends comes from."""
+    origin = headers.get("origin")
+    site = headers.get("sec-fetch-site")
+    own = urlsplit(origin).netloc.lower() == headers.get("host", "").lower() if origin is not None else True
+    if not own or site in ("cross-site", "same-site"):
+        raise Problem(403, "wrong-origin", "pages of other sites may not change anything here")
+
+
+def _presented(headers: Mapping[str, str], method: str) -> str:
+    """The token in the request, empty if there is none.
+
+    Browsers show pages with Basic, the token as the password; what changes anything takes Bearer alone, which no page
+    can make a browser send.
+    """
+    scheme, _, rest = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return rest.strip()
+    if scheme.lower() == "basic" and method in _SAFE:
+        try:
+            return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[2]
+        except (binascii.Error, ValueError):
+            return ""
+    return ""
+
+
+def _with_defaults(headers: Any) -> list[tuple[bytes, bytes]]:
+    found = list(headers)
+    there = {name.lower() for name, _ in found}
+    return [*found, *((name, value) for name, value in _HEADERS.items() if name not in there)]

@@ -1,0 +1,169 @@
+"""The service as a process: what is opened, in which order, and how it ends."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import uvicorn
+
+from runners.target_lock import TargetLock
+from tuner.service.config import ServiceConfig
+from tuner.service.config_file import is_loopback
+from tuner.service.errors import ServiceConfigError
+from tuner.service.http.application import application
+from tuner.service.http.patience import PatientProtocol
+from tuner.service.http.tokens import TokenFile, is_private
+from tuner.service.queue.opening import open_queue
+from tuner.service.worker.supervisor import Supervisor
+
+_MOST_CONNECTIONS: Final = 1_000
+_IDLE_S: Final = 65
+_GRACE_S: Final = 5
+_LARGEST_HEAD_BYTES: Final = 32_768
+_BACKLOG: Final = 1_024
+Say = Callable[[str], None]
+
+
+def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_log: bool = True) -> None:
+    """Serve until a signal ends it. Call it in the main thread.
+
+    Args:
+        config: Of the service.
+        config_file: Where it was read from; the studies' processes read it too.
+        say: Told what happens, in sentences.
+        access_log: Whether each request is logged.
+
+    Raises:
+        ServiceConfigError: It would be open to anybody, or can't listen there.
+        ServiceError: The queue can't be opened, or another service works through it.
+    """
+    tokens = TokenFile(config.tokens)
+    check_safe(config, tokens, say)
+    config.root.mkdir(parents=True, exist_ok=True)
+    _log_to_stderr(access_log)
+    with ExitStack() as stack:
+        stack.enter_context(TargetLock(str(config.root), "the service", root=config.root / ".lock", on_wait=_refuse))
+        listening = stack.enter_context(closing(_listen(config)))
+        queue = stack.enter_context(closing(open_queue(config.root)))
+        supervisor = Supervisor(config, queue, config_file, say)
+        stack.callback(supervisor.stop)
+        server = _Server(config, lambda: application(config, queue, supervisor, tokens, server.stopping))
+        supervisor.start()
+        host, port = listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        say(f"serving at {'https' if config.tls else 'http'}://{shown}:{port}; studies in {config.root}")
+        server.run([listening])
+        say("stopping: studies stop after the window that they measure, and go on with the next start")
+
+
+def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
+    """Refuse to serve strangers.
+
+    Raises:
+        ServiceConfigError: Others than this host could reach the service without a token, or the tokens can't be read.
+    """
+    loopback = is_loopback(config.host)
+    if not loopback and not tokens.tokens():
+        raise ServiceConfigError(
+            f"a service that others than this host can reach ({config.host}) needs tokens, but {config.tokens} has "
+            "none; make one: tuner serve token add NAME --role submit"
+        )
+    if tokens.exists and not is_private(tokens.path):
+        raise ServiceConfigError(
+            f"nobody but its owner may read the file of the tokens, but others may read {tokens.path}; chmod 600 it"
+        )
+    if not loopback and config.tls is None:
+        say("warning: tokens go over the network as they are; give `tls`, or put a proxy that speaks TLS in front")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, with an end that is told to those who wait, and that is no error."""
+
+    def __init__(self, config: ServiceConfig, make: Callable[[], object]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                make,
+                factory=True,
+                http=PatientProtocol,
+                ws="none",
+                lifespan="on",
+                loop="asyncio",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=_MOST_CONNECTIONS,
+                timeout_keep_alive=_IDLE_S,
+                timeout_graceful_shutdown=_GRACE_S,
+                h11_max_incomplete_event_size=_LARGEST_HEAD_BYTES,
+                ssl_certfile=config.tls[0] if config.tls else None,
+                ssl_keyfile=config.tls[1] if config.tls else None,
+            )
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+
+    def stopping(self) -> asyncio.Event:
+        """What is set when the service ends; to be asked for in the loop."""
+        if self._stopping is None:
+            self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        return self._stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; asked twice, at once."""
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+        if self._loop is not None and self._stopping is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Heed SIGINT and SIGTERM; uvicorn's own raises them again in the end, which is no end for a service."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            # The next one still finds us at work: it ends the studies' processes at once.
+            for number in before:
+                signal.signal(number, signal.SIG_IGN)
+
+
+def _listen(config: ServiceConfig) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:
+        return socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ServiceConfigError(
+            f"the service must be able to listen at {config.host}, port {config.port}, but: {error.strerror}"
+        ) from None
+
+
+def _refuse(holder: str) -> None:
+    raise ServiceConfigError(f"one service at a time works through a folder of studies, but {holder} does")
+
+
+def _log_to_stderr(access: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    for name, level in (
+        ("tuner.service", logging.INFO),
+        ("tuner.service.access", logging.INFO if access else logging.WARNING),
+        ("uvicorn.error", logging.ERROR),
+    ):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        if name != "tuner.service.access":
+            logger.handlers[:] = [handler]
+            logger.propagate = False
+    # Whatever a dependency would log of a request stays out.
+    logging.getLogger("uvicorn.access").disabled = True
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")

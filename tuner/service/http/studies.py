@@ -1,0 +1,181 @@
+"""The studies of the service as its clients see them: what the queue and the record say of each, together."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+
+from tuner.service.cache.answer import Ask
+from tuner.service.cache.answers import Answers
+from tuner.service.config import ServiceConfig
+from tuner.service.errors import JobNotFound, WrongMove
+from tuner.service.queue.job import Job, JobState, Submission
+from tuner.service.queue.protocol import JobQueue
+from tuner.service.worker.supervisor import Supervisor
+from tuner.storage.chosen import storage_at
+
+SCHEMA_VERSION: Final = 1
+RECORDED: Final = "recorded"
+"""The state of a study that lies among the service's but was not submitted to it."""
+_CURSOR: Final = "~"
+
+
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """Shows studies, and changes where they stand.
+
+    Attributes:
+        config: Of the service.
+        queue: Where they stand.
+        answers: What their records say.
+        supervisor: Woken when something changes.
+    """
+
+    config: ServiceConfig
+    queue: JobQueue
+    answers: Answers
+    supervisor: Supervisor
+
+    async def submit(self, submission: Submission) -> tuple[dict[str, Any], bool]:
+        """Put a study into the queue; see `JobQueue.submit`."""
+        job, new = await run_in_threadpool(self.queue.submit, submission)
+        self.supervisor.wake()
+        return await self._view(job.name, job), new
+
+    async def pause(self, name: str) -> dict[str, Any]:
+        """Stop a study after the window that it measures; one that waits no longer waits."""
+        return await self._moved(name, JobState.PAUSED, JobState.PAUSING)
+
+    async def cancel(self, name: str) -> dict[str, Any]:
+        """Stop a study for good; what it found is kept."""
+        return await self._moved(name, JobState.CANCELLED, JobState.CANCELLING)
+
+    async def resume(self, name: str) -> dict[str, Any]:
+        """Put a study that was paused, or failed, back into the queue."""
+        job = await run_in_threadpool(self.queue.find, name)
+        if job.state not in (JobState.QUEUED, JobState.RUNNING):
+            if job.state not in (JobState.PAUSED, JobState.FAILED):
+                raise WrongMove(f"only what is paused or failed is resumed, but {name} is {job.state}")
+            job = await run_in_threadpool(lambda: self.queue.move(name, JobState.QUEUED, note="", crashes=0))
+        self.supervisor.wake()
+        return await self._view(name, job)
+
+    async def show(self, name: str) -> dict[str, Any]:
+        """One study.
+
+        Raises:
+            JobNotFound: There is none of that name, in the queue or on record.
+        """
+        try:
+            job = await run_in_threadpool(self.queue.find, name)
+        except JobNotFound:
+            if not await self._recorded(name):
+                raise
+            return await self._view(name, None)
+        return await self._view(name, job)
+
+    async def listed(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        """A page of studies, the newest submission first and what was not submitted last; and where the next begins."""
+        jobs, names, following = await run_in_threadpool(self._page, limit, cursor)
+        views = [self._short(job.name, job) for job in jobs] + [self._short(name, None) for name in names]
+        return list(await asyncio.gather(*views)), following
+
+    def _page(self, limit: int, cursor: str | None) -> tuple[list[Job], list[str], str | None]:
+        jobs: list[Job] = []
+        after_name = ""
+        if cursor is not None and cursor.startswith(_CURSOR):
+            after_name = cursor[1:]
+        else:
+            jobs = self.queue.jobs(before=int(cursor) if cursor else None, limit=limit + 1)
+        if len(jobs) > limit:
+            return jobs[:limit], [], str(jobs[limit - 1].number)
+        names = [name for name in sorted(storage_at().names(self.config.root)) if name > after_name]
+        left: list[str] = []
+        for name in names:
+            if len(jobs) + len(left) > limit:
+                break
+            if not self._submitted(name):
+                left.append(name)
+        if len(jobs) + len(left) > limit:
+            left.pop()
+            return jobs, left, f"{_CURSOR}{left[-1]}" if left else f"{_CURSOR}"
+        return jobs, left, None
+
+    def _submitted(self, name: str) -> bool:
+        try:
+            self.queue.find(name)
+        except JobNotFound:
+            return False
+        return True
+
+    async def _moved(self, name: str, waiting: JobState, working: JobState) -> dict[str, Any]:
+        """Move a study that waits to one state, one that is worked on to another."""
+        for _ in range(3):
+            job = await run_in_threadpool(self.queue.find, name)
+            if job.state in (waiting, working):
+                break
+            to = working if job.active else waiting
+            try:
+                job = await run_in_threadpool(self.queue.move, name, to)
+                break
+            except WrongMove:
+                # Begun or ended in between: looked at once more.
+                again = await run_in_threadpool(self.queue.find, name)
+                if again.state is job.state:
+                    raise
+        self.supervisor.wake()
+        return await self._view(name, job)
+
+    async def _recorded(self, name: str) -> bool:
+        return (await self.answers.get(Ask.of(name, "summary"))).status == 200
+
+    async def _view(self, name: str, job: Job | None) -> dict[str, Any]:
+        progress = await self.answers.fresh(Ask.of(name, "status"))
+        return {
+            **_head(name, job),
+            "progress": json.loads(progress.body) if progress.status == 200 else None,
+            "links": links(name),
+        }
+
+    async def _short(self, name: str, job: Job | None) -> dict[str, Any]:
+        ask = Ask.of(name, "summary")
+        # What a process works on changes without its record.
+        found = await (self.answers.fresh(ask) if job is not None and job.active else self.answers.get(ask))
+        return {**_head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
+
+
+def links(name: str) -> Mapping[str, str]:
+    """Where everything about a study is."""
+    own = f"/v1/studies/{name}"
+    return {
+        "self": own,
+        "trials": f"{own}/trials",
+        "front": f"{own}/front",
+        "report": f"{own}/report",
+        "events": f"{own}/events",
+        "recommendation": f"/v1/recommendation?study={name}",
+        "page": f"/studies/{name}",
+    }
+
+
+def _head(name: str, job: Job | None) -> dict[str, Any]:
+    if job is None:
+        return {
+            "schema_version": SCHEMA_VERSION, "kind": "study", "name": name, "state": RECORDED, "targets": [],
+            "submitted_by": "", "submitted_at": None, "changed_at": None, "crashes": 0, "note": "",
+        }  # fmt: skip
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "study",
+        "name": job.name,
+        "state": str(job.state),
+        "targets": list(job.targets),
+        "submitted_by": job.submitted_by,
+        "submitted_at": job.submitted_at,
+        "changed_at": job.changed_at,
+        "crashes": job.crashes,
+        "note": job.note,
+    }

@@ -1,0 +1,1 @@
+"""Studies that wait for their turn."""
