@@ -1,6 +1,6 @@
 """The ways to search that are compared."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,12 +9,11 @@ import optuna
 
 from benchmarks.problems.searched import Problem
 from runners.workload import RecordSizes
-from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Trial
-from tuner.search.optuna_strategy import OptunaStrategy
-from tuner.search.strategies import strategy_of
-from tuner.search.strategy import Proposal, Strategy, rng_of
+from tuner.search.grid import PointsSampler
+from tuner.search.knob_space import KnobSpace
+from tuner.search.samplers import strategy_of
+from tuner.search.strategy import Strategy
 
 OBJECTIVES: Final = StudySpec("samplers", WorkloadSpec((RecordSizes.fixed(1_000),))).objectives
 """Throughput and p99, a study's default."""
@@ -35,47 +34,41 @@ class Entry:
     transfer: bool = True
 
 
-class ShuffledGrid:
-    """A `Strategy` that walks through a problem's grid in random order."""
-
-    def __init__(self, problem: Problem, seed: int) -> None:
-        configs = problem.grid()
-        self._configs = [configs[place] for place in np.random.default_rng(seed).permutation(len(configs))]
-        self._next = 0
-
-    def ask(self, index: int) -> Proposal | None:
-        """See `Strategy.ask`."""
-        self._next += 1
-        return Proposal(index, self._configs[self._next - 1], {}) if self._next <= len(self._configs) else None
-
-    def tell(self, trial: Trial, index: int | None = None) -> None:
-        """A grid learns nothing."""
-
-
-class Tpe(OptunaStrategy):
-    """TPE with other settings than the product's."""
-
-    def __init__(self, space: SearchSpace, seed: int, settings: Mapping[str, Any]) -> None:
-        self._settings = dict(settings)
-        super().__init__(space, OBJECTIVES, Method.TPE, seed=seed, startup_trials=SearchSpec().startup_trials)
-
-    def _sampler(self, index: int) -> optuna.samplers.BaseSampler:
-        seed = int(rng_of(self._seed, index).integers(2**31))
-        return optuna.samplers.TPESampler(seed=seed, **{"n_startup_trials": self._startup, **self._settings})
+def _shuffled_grid(problem: Problem, seed: int) -> Strategy:
+    """A problem's grid in random order."""
+    configs = problem.grid()
+    points = (
+        problem.space.params_of(configs[index]) or {} for index in np.random.default_rng(seed).permutation(len(configs))
+    )
+    sampler = PointsSampler(KnobSpace(problem.space).distributions, points)
+    return strategy_of(_spec(problem, SearchSpec()), problem.space, seed, sampler)
 
 
 def _product(method: Method, **search: Any) -> Callable[[Problem, int], Strategy]:
     """What a study of that method uses."""
-    return lambda problem, seed: strategy_of(SearchSpec(method=method, **search), OBJECTIVES, problem.space, seed)
+    return lambda problem, seed: strategy_of(_spec(problem, SearchSpec(method=method, **search)), problem.space, seed)
 
 
 def _tpe(**settings: Any) -> Entry:
-    return Entry(lambda problem, seed: Tpe(problem.space, seed, settings), Method.TPE)
+    """TPE with other settings than the product's."""
+    kept = {"n_startup_trials": SearchSpec().startup_trials, **settings}
+
+    def make(problem: Problem, seed: int) -> Strategy:
+        search = SearchSpec(method=Method.TPE)
+        return strategy_of(
+            _spec(problem, search), problem.space, seed, lambda own: optuna.samplers.TPESampler(seed=own, **kept)
+        )
+
+    return Entry(make, Method.TPE)
+
+
+def _spec(problem: Problem, search: SearchSpec) -> StudySpec:
+    return StudySpec("samplers", WorkloadSpec((problem.size,)), search=search)
 
 
 ENTRIES: Final = {
     "random": Entry(_product(Method.RANDOM)),
-    "shuffled grid": Entry(ShuffledGrid),
+    "shuffled grid": Entry(_shuffled_grid),
     "quasi-random": Entry(_product(Method.QUASI_RANDOM)),
     "nsga2": Entry(_product(Method.NSGA2), Method.NSGA2),
     "tpe": Entry(_product(Method.TPE), Method.TPE),

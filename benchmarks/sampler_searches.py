@@ -13,11 +13,10 @@ from benchmarks.sampler_entries import ENTRIES, OBJECTIVES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
 from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, Proposal, State, Trial, guarantee_of
 from tuner.results.size_record import SizeRecord
 from tuner.search.schedule import next_kind
 from tuner.search.seeds import seeds_of
-from tuner.search.strategy import Proposal
 
 BEFORE_TRIALS = 40
 """Of the record size that is searched before."""
@@ -123,7 +122,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
         proposal: Proposal | None = Proposal(index, DEFAULTS, {})
         if kind is Kind.SEARCH:
             asked = not seeds
-            proposal = Proposal(index, seeds.pop(0), {}) if seeds else strategy.ask(index)
+            proposal = strategy.ask(index, seeds.pop(0) if seeds else None)
             index += 1
         if proposal is None:
             break
@@ -131,7 +130,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
         trial = told(problem, len(made), kind, proposal, seed)
         made.append(trial)
         began_s = time.perf_counter()
-        strategy.tell(trial, proposal.index if asked else None)
+        strategy.tell(trial, proposal.index if kind is Kind.SEARCH else None)
         if asked:
             ask_s.append(proposed_s + time.perf_counter() - began_s)
         covered.append(volume.add(problem.gains(proposal.config)) / best)

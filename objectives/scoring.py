@@ -112,6 +112,11 @@ class Score:
         return None not in self.values and all(violation <= 0 for violation in self.violations.values())
 
 
+def measured(objective: Objective) -> str:
+    """Name of the constraint that a trial without a value of an objective misses."""
+    return f"{objective.metric} measured"
+
+
 def score(
     metrics: Mapping[str, float],
     objectives: Sequence[Objective],
@@ -135,5 +140,5 @@ def score(
             violations[str(constraint)] = 1.0  # who can't show it does not keep it
     for objective in objectives:
         if objective.metric not in metrics:
-            violations[f"{objective.metric} measured"] = 1.0
+            violations[measured(objective)] = 1.0
     return Score(tuple(metrics.get(objective.metric) for objective in objectives), violations)

@@ -2,10 +2,12 @@
 
 import pytest
 
+from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.ablation import MOST_VARIANTS, Undoing, changed_knobs, undoings, variants_of
-from tuner.search.strategy import RandomStrategy
+from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
+from tuner.search.samplers import strategy_of
 
 BASELINES: list[dict[str, str]] = [
     {},
@@ -27,7 +29,9 @@ def led_by(knob: str, config: dict[str, str], baseline: dict[str, str]) -> Undoi
 @pytest.mark.parametrize("values", BASELINES)
 def test_every_change_of_every_config_can_be_looked_at(values: dict[str, str], record_bytes: int) -> None:
     baseline = parse(values)
-    strategy = RandomStrategy(SearchSpace.of(record_bytes, baseline), seed=1)
+    size = RecordSizes.fixed(record_bytes)
+    spec = StudySpec("drawn", WorkloadSpec((size,)), baseline=baseline, search=SearchSpec(method=Method.RANDOM))
+    strategy = strategy_of(spec, SearchSpace.of(record_bytes, baseline), seed=1)
     for index in range(25):
         proposal = strategy.ask(index)
         assert proposal is not None

@@ -19,7 +19,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import settled
-from tuner.search.surrogate_strategy import SurrogateStrategy
+from tuner.search.strategy import Strategy
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ def test_samplers_are_told_of_them_as_of_baselines_also_when_a_study_goes_on(tmp
         heard: list[tuple[Kind, float]] = []
         more = replace(spec, search=replace(spec.search, trials=trials))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SurrogateStrategy, "tell", hearing(heard))
+            patch.setattr(Strategy, "tell", hearing(heard))
             run_study(more, "", tmp_path, Told(), simulated=Settling([10, 11, 60, 5]))
         told.append(heard)
     assert [kind for kind, _ in told[0]] == [Kind.BASELINE] * 3 + [Kind.SEARCH]
@@ -100,10 +100,10 @@ def test_samplers_are_told_of_them_as_of_baselines_also_when_a_study_goes_on(tmp
 
 
 def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
-    """In place of `SurrogateStrategy.tell`: notes what it is told, and learns it."""
-    learn = SurrogateStrategy.tell
+    """In place of `Strategy.tell`: notes what it is told, and learns it."""
+    learn = Strategy.tell
 
-    def tell(self: SurrogateStrategy, trial: Trial, index: int | None = None) -> None:
+    def tell(self: Strategy, trial: Trial, index: int | None = None) -> None:
         heard.append((trial.kind, trial.metrics["latency_p99_ms"]))
         learn(self, trial, index)
 

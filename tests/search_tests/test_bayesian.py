@@ -1,7 +1,9 @@
-"""The parts of the sampler of our own: coordinates, the Gaussian process, expected improvement, what is kept."""
+"""The parts of the Bayesian sampler: positions, the Gaussian process, expected improvement, what is kept."""
 
 import math
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,37 +12,60 @@ from hypothesis import strategies as st
 
 from objectives.front import hypervolume
 from search_spaces.choosers import Replay
+from search_spaces.domains import Range
 from search_spaces.errors import ConfigError
 from search_spaces.knob_change import KnobChange
+from search_spaces.knobs import IN_FLIGHT
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tests.builders.trials import OBJECTIVES, baseline, trial
 from tests.search_spaces_tests.spaces import spaces
-from tuner.search.bayesian import known as known_module
+from tuner.search.bayesian import observations as observations_module
 from tuner.search.bayesian.candidates import Candidates
-from tuner.search.bayesian.coordinates import Coordinates
+from tuner.search.bayesian.gaussian_process import GaussianProcess, Prior
 from tuner.search.bayesian.improvement import Draws, Improvement
-from tuner.search.bayesian.known import Known, dominated_by
-from tuner.search.bayesian.process import Prior, Process
+from tuner.search.bayesian.observations import Observations, dominated_by
 from tuner.search.bayesian.solving import Array
+from tuner.search.knob_space import KnobSpace
 
 DEFAULTS = ProducerConfig.parse({})
 SPACE = SearchSpace.of(1_000, DEFAULTS)
-COORDINATES = Coordinates(SPACE)
-ONE_AXIS = np.zeros(1, dtype=int)
+KNOBS = KnobSpace(SPACE)
 
 
-def place(name: str) -> int:
-    return [axis.name for axis in COORDINATES.axes].index(name)
+def index_of(name: str) -> int:
+    return [axis.name for axis in KNOBS.axes].index(name)
+
+
+def row_of(knobs: KnobSpace, config: ProducerConfig) -> Array:
+    """Where a config lies, as the sampler has it of a trial's parameters."""
+    params = knobs.space.params_of(config)
+    assert params is not None
+    return settled_row(knobs, knobs.implied(params) or {})
+
+
+def settled_row(knobs: KnobSpace, params: Mapping[str, Any]) -> Array:
+    positions = [axis.position(params[axis.name]) if axis.name in params else math.nan for axis in knobs.axes]
+    return np.asarray(knobs.allowed(np.array([positions]))[0])
+
+
+def settled(knobs: KnobSpace, row: Array) -> Mapping[str, Any]:
+    """The parameters of the config at a row."""
+    return knobs.settled({axis.name: axis.value(float(at)) for axis, at in zip(knobs.axes, row, strict=True)})
+
+
+def config_at(knobs: KnobSpace, row: Array) -> ProducerConfig:
+    return knobs.space.draw(Replay(settled(knobs, row)))
 
 
 def prior(axes: int = 1, *, mean: float = 0.0, length: float = 0.5) -> Prior:
     return Prior(mean, 0.5, 1.0, 0.5, np.full(axes, length), 1.0, 0.1)
 
 
-def fitted(points: Array, values: Array, noise_sd: float = 1e-3, *, mean: float = 0.0) -> Process:
+def fitted(points: Array, values: Array, noise_sd: float = 1e-3, *, mean: float = 0.0) -> GaussianProcess:
     axes = points.shape[1]
-    return Process.fitted(points, np.arange(axes), values, np.full(len(values), noise_sd), prior(axes, mean=mean))
+    return GaussianProcess.fitted(
+        points, np.arange(axes), values, np.full(len(values), noise_sd), prior(axes, mean=mean)
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -50,47 +75,46 @@ def test_what_is_drawn_lies_in_the_space_and_is_drawn_again_from_where_it_lies(
 ) -> None:
     if isinstance(space, ConfigError):
         return
-    coordinates = Coordinates(space)
-    for row in Candidates(coordinates).anywhere(5, np.random.default_rng(seed)):
-        config, params = coordinates.draw(row)
-        assert space.draw(Replay(params)) == config
-        at = coordinates.row(config)
-        assert at is not None
-        again = coordinates.row(coordinates.draw(at)[0])
-        assert again is not None
-        for axis, wanted, got in zip(coordinates.axes, at, again, strict=True):
+    knobs = KnobSpace(space)
+    for row in Candidates(knobs.axes, knobs.allowed).anywhere(5, np.random.default_rng(seed)):
+        params = settled(knobs, row)
+        config = space.draw(Replay(params))
+        assert space.params_of(config) is not None
+        at = settled_row(knobs, params)
+        again = settled_row(knobs, settled(knobs, at))
+        for axis, parameter, wanted, got in zip(knobs.axes, space.parameters, at, again, strict=True):
             if axis.words or math.isnan(wanted):
                 assert wanted == got or (math.isnan(wanted) and math.isnan(got)), axis.name
                 continue
-            there, back = axis.values(np.array([wanted, got]))
+            there, back = axis.numbers(np.array([wanted, got]))
+            whole = not isinstance(parameter.domain, Range) or parameter.domain.whole
             # Two digits are kept of what a rule has cut.
-            assert back == pytest.approx(there, rel=0.06, abs=0.51 if axis.whole else 0.002), axis.name
+            assert back == pytest.approx(there, rel=0.06, abs=0.51 if whole else 0.002), axis.name
 
 
 def test_a_special_value_lies_outside_of_its_range_on_its_own_side() -> None:
-    linger = COORDINATES.axes[place("linger.ms")]
-    in_flight = COORDINATES.axes[place("max.in.flight.requests.per.connection")]
-    assert (linger.position("0.05"), linger.position("100")) == (0.0, 1.0)
-    waits_not, no_limit = linger.position("0"), in_flight.position("1000000")
-    assert waits_not is not None
-    assert waits_not < 0
-    assert no_limit is not None
+    linger, in_flight = (KNOBS.axes[index_of(name)] for name in ("linger.ms", IN_FLIGHT))
+    assert (linger.position(0.05), linger.position(100)) == (0.0, 1.0)
+    zero = row_of(KNOBS, DEFAULTS.updated({"linger.ms": "0"}))[index_of("linger.ms")]
+    no_limit = row_of(KNOBS, DEFAULTS)[index_of(IN_FLIGHT)]
+    assert zero == linger.special
+    assert zero < 0
+    assert no_limit == in_flight.special
     assert no_limit > 1
-    assert linger.position("899000") is None
 
 
 def test_a_level_means_nothing_beside_another_codec_and_idempotence_bounds_requests() -> None:
-    rows = np.tile(COORDINATES.row(DEFAULTS), (2, 1))  # type: ignore[arg-type]
-    codec, level = place("compression.type"), place("compression.level.zstd")
-    in_flight = place("max.in.flight.requests.per.connection")
-    words = COORDINATES.axes[codec].domain.values  # type: ignore[union-attr]
-    rows[:, codec] = [words.index("lz4"), words.index("zstd")]
+    rows = np.tile(row_of(KNOBS, DEFAULTS), (2, 1))
+    codec, level, in_flight = (index_of(name) for name in ("compression.type", "compression.level.zstd", IN_FLIGHT))
+    rows[:, codec] = [KNOBS.axes[codec].position("lz4"), KNOBS.axes[codec].position("zstd")]
     rows[:, level] = 1.0
-    rows[:, place("enable.idempotence")] = [1.0, 0.0]
-    allowed = COORDINATES.allowed(rows)
+    rows[:, index_of("enable.idempotence")] = [1.0, 0.0]
+    allowed = KNOBS.allowed(rows)
     assert math.isnan(allowed[0, level])
     assert allowed[1, level] == 1.0
-    assert COORDINATES.axes[in_flight].values(allowed[:, in_flight]).round().tolist() == [5, 1_000_000]
+    axis = KNOBS.axes[in_flight]
+    assert axis.numbers(allowed[:1, in_flight]).round() == [5]
+    assert allowed[1, in_flight] == axis.special
 
 
 def test_a_process_gives_back_what_it_saw_and_knows_nothing_far_away() -> None:
@@ -171,34 +195,35 @@ def test_a_config_that_breaks_a_constraint_is_none_of_the_front() -> None:
     assert without > all_of_them
 
 
-def test_baselines_say_how_large_the_noise_is_and_what_there_is_to_beat() -> None:
-    known = Known(OBJECTIVES)
-    row = COORDINATES.row(DEFAULTS)
-    for number, mb_per_s in enumerate((80, 100, 120)):
-        known.add(baseline(number, mb_per_s, 10.0), row)
-    assert known.reference == pytest.approx([math.log(100), -math.log(10)])
-    assert len(known) == 1
-    assert known.noise_sd(0) > 2 * known.noise_sd(1)
+def test_repeats_are_one_config_with_several_values() -> None:
+    seen = Observations(2)
+    row = row_of(KNOBS, DEFAULTS)
+    for mb_per_s in (80, 100, 120):
+        seen.add(row, [math.log(mb_per_s), -math.log(10)], {})
+    seen.add(row + 1, [None, 0.0], {})
+    assert len(seen) == 2
+    assert seen.repeated(0) == [pytest.approx([math.log(80), math.log(100), math.log(120)])]
+    assert seen.means()[0] == pytest.approx([math.log(80 * 100 * 120) / 3, -math.log(10)])
+    assert seen.feasible().tolist() == [True, False], "what has no value is none of the front"
 
 
 def test_only_constraints_that_were_missed_are_learned_from() -> None:
-    known = Known(OBJECTIVES)
-    row = COORDINATES.row(DEFAULTS)
-    known.add(baseline(0), row)
-    assert known.constraints() == []
-    known.add(trial(1, metrics={"held_rate_ratio": 0.5}), row)
-    assert known.constraints() == ["held_rate_ratio >= 0.95"]
+    seen = Observations(1)
+    seen.add(np.zeros(1), [1.0], {"held": -0.1, "delivered": 0.0})
+    assert seen.missed_constraints() == []
+    seen.add(np.ones(1), [1.0], {"held": 0.4, "delivered": 0.0})
+    assert seen.missed_constraints() == ["held"]
 
 
 def test_the_best_and_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, count in (("MOST_CONFIGS", 10), ("_KEPT_CONFIGS", 6), ("_BEST_CONFIGS", 3)):
-        monkeypatch.setattr(known_module, name, count)
-    known = Known(OBJECTIVES)
+        monkeypatch.setattr(observations_module, name, count)
+    seen = Observations(2)
     for number in range(11):
         good = number in (2, 4, 5)
-        known.add(trial(number, 200.0 + number if good else 100.0, 5.0 if good else 9.0 + number), np.array([number]))
-    assert [int(config.row[0]) for config in known] == [2, 4, 5, 8, 9, 10]
-    assert len(known.measured) == 11
+        seen.add(np.array([float(number)]), [200.0 + number if good else 100.0, -5.0 if good else -9.0 - number], {})
+    assert [int(config.row[0]) for config in seen] == [2, 4, 5, 8, 9, 10]
+    assert len(seen.measured) == 11
 
 
 def test_who_is_dominated_and_how_often() -> None:
@@ -207,24 +232,21 @@ def test_who_is_dominated_and_how_often() -> None:
 
 
 def test_candidates_obey_the_rules_and_differ_from_their_parents() -> None:
-    candidates = Candidates(COORDINATES)
-    parent = COORDINATES.row(DEFAULTS)
-    assert parent is not None
+    candidates = Candidates(KNOBS.axes, KNOBS.allowed)
+    parent = row_of(KNOBS, DEFAULTS)
     rows = candidates.around(parent[None, :], np.ones(1), np.random.default_rng(0))
-    assert rows.shape == (candidates.count, len(COORDINATES.axes))
+    assert rows.shape == (candidates.count, len(KNOBS.axes))
     same = np.isclose(np.nan_to_num(rows, nan=9.0), np.nan_to_num(parent, nan=9.0)).all(axis=1)
     assert same.mean() < 0.25
     again = rows.copy()
-    assert np.array_equal(COORDINATES.allowed(again), rows, equal_nan=True)
+    assert np.array_equal(KNOBS.allowed(again), rows, equal_nan=True)
 
 
 def test_what_is_held_stays_at_home_whatever_parents_have_there() -> None:
-    home = COORDINATES.row(DEFAULTS)
-    parent = COORDINATES.row(DEFAULTS.updated({"queue.buffering.max.messages": "500000", "linger.ms": "1"}))
-    assert home is not None
-    assert parent is not None
-    held, free = place("queue.buffering.max.messages"), place("linger.ms")
-    candidates = Candidates(COORDINATES, held={held: home[held]})
+    home = row_of(KNOBS, DEFAULTS)
+    parent = row_of(KNOBS, DEFAULTS.updated({"queue.buffering.max.messages": "500000", "linger.ms": "1"}))
+    held, free = index_of("queue.buffering.max.messages"), index_of("linger.ms")
+    candidates = Candidates(KNOBS.axes, KNOBS.allowed, held={held: home[held]})
     chance = np.random.default_rng(0)
     made = candidates.around(parent[None, :], np.ones(1), chance)
     near = candidates.nearby(made[-1:], 50, 0.1, chance)
@@ -235,28 +257,26 @@ def test_what_is_held_stays_at_home_whatever_parents_have_there() -> None:
 
 
 def test_both_ends_of_a_range_can_be_proposed_as_they_are() -> None:
-    row = COORDINATES.row(DEFAULTS)
-    assert row is not None
-    batch, codec, level = place("batch.size"), place("compression.type"), place("compression.level.lz4")
-    row[codec] = COORDINATES.axes[codec].domain.values.index("lz4")  # type: ignore[union-attr]
+    row = row_of(KNOBS, DEFAULTS)
+    batch, codec, level = (index_of(name) for name in ("batch.size", "compression.type", "compression.level.lz4"))
+    row[codec] = KNOBS.axes[codec].position("lz4")
     for end, (batch_bytes, at_level) in {0.0: ("4096", "0"), 1.0: ("1048588", "12")}.items():
         row[[batch, level]] = end
-        config, _ = COORDINATES.draw(row)
+        config = config_at(KNOBS, row)
         assert config.in_force.text("batch.size") == batch_bytes
         assert config.in_force.text("compression.level") == at_level
     row[batch] = 0.5
-    assert COORDINATES.draw(row)[0].in_force.text("batch.size") == "66000"
+    assert config_at(KNOBS, row).in_force.text("batch.size") == "66000"
 
 
 def test_of_some_numbers_a_close_one_is_another_one() -> None:
     numbers = ("0", "0.1", "0.5", "2", "5", "20", "100")
     changes = {parameter.name: KnobChange(off=True) for parameter in SPACE.parameters if "level" not in parameter.name}
     changes["linger.ms"] = KnobChange(choices=numbers)
-    coordinates = Coordinates(SearchSpace.of(1_000, DEFAULTS, changes=changes))
-    candidates = Candidates(coordinates, count=200, anywhere_ratio=0.0, near_ratio=1.0)
-    parent = coordinates.row(DEFAULTS.updated({"linger.ms": "2"}))
-    assert parent is not None
+    knobs = KnobSpace(SearchSpace.of(1_000, DEFAULTS, changes=changes))
+    candidates = Candidates(knobs.axes, knobs.allowed, count=200, anywhere_ratio=0.0, near_ratio=1.0)
+    parent = row_of(knobs, DEFAULTS.updated({"linger.ms": "2"}))
     rows = candidates.around(parent[None, :], np.ones(1), np.random.default_rng(0))
-    found = [coordinates.draw(row)[0].in_force.text("linger.ms") for row in rows]
+    found = [config_at(knobs, row).in_force.text("linger.ms") for row in rows]
     assert "2" not in found
     assert {text for text, _ in Counter(found).most_common(2)} == {"0.5", "5"}

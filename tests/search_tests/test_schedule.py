@@ -2,15 +2,16 @@
 
 import pytest
 
+from runners.workload import RecordSizes
 from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import KNOBS
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import trial
-from tuner.model.spec import Method, SearchSpec
+from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
+from tuner.search.samplers import strategy_of
 from tuner.search.schedule import burnt_in, next_kind, trials_in_all
-from tuner.search.strategy import GridStrategy
 
 
 def test_the_baseline_is_first_and_returns_every_few_trials() -> None:
@@ -47,12 +48,14 @@ def space_of(baseline: ProducerConfig) -> SearchSpace:
 
 def walked(search: SearchSpec, baseline: ProducerConfig) -> int:
     """Trials until there is none left to measure, as the driver goes on."""
-    strategy, counted = GridStrategy(space_of(baseline), search.grid_steps), 0
+    spec = StudySpec("walked", WorkloadSpec((RecordSizes.fixed(1_000),)), baseline=baseline, search=search)
+    strategy, counted = strategy_of(spec, space_of(baseline), 0), 0
     while kind := next_kind(counted, search):
         proposal = None if kind is Kind.BASELINE else strategy.ask(counted)
         if kind is Kind.SEARCH and proposal is None:
             break
-        strategy.tell(trial(counted, config=(proposal.config if proposal else baseline).values))
+        config = (proposal.config if proposal else baseline).values
+        strategy.tell(trial(counted, config=config), counted if proposal else None)
         counted += 1
     return counted
 

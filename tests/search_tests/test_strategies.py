@@ -20,14 +20,13 @@ from search_spaces.knobs import FIRST, LAST, SECOND
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import OBJECTIVES, baseline, results, trial
-from tuner.model.spec import Method, PhaseSpec, SearchSpec, WorkloadSpec
-from tuner.model.trial import Kind, State, Trial
-from tuner.search import optuna_strategy
-from tuner.search.bayesian import known
-from tuner.search.optuna_strategy import MissingExtra
+from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.search import strategy as strategy_module
+from tuner.search.bayesian import observations
+from tuner.search.samplers import MissingExtra, strategy_of
 from tuner.search.schedule import TURNS, searched_from
-from tuner.search.strategies import strategy_of
-from tuner.search.strategy import Proposal, Strategy
+from tuner.search.strategy import Strategy
 
 DEFAULTS = ProducerConfig.parse({})
 SPACE = SearchSpace.of(1_000, DEFAULTS)
@@ -52,8 +51,12 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is no
 
 
 def strategy(method: Method, seed: int = 0, space: SearchSpace | None = None) -> Strategy:
+    return strategy_of(study_of(method), space or (GRID_SPACE if method is Method.GRID else SPACE), seed)
+
+
+def study_of(method: Method) -> StudySpec:
     search = SearchSpec(method=method, startup_trials=STARTUP)
-    return strategy_of(search, OBJECTIVES, space or (GRID_SPACE if method is Method.GRID else SPACE), seed)
+    return StudySpec("searched", WorkloadSpec((RecordSizes.fixed(1_000),)), objectives=OBJECTIVES, search=search)
 
 
 def outcome(number: int, proposal: Proposal) -> Trial:
@@ -138,14 +141,15 @@ def test_a_strategy_rebuilt_from_the_record_goes_on_as_the_one_that_was_killed_w
 def test_what_a_sampler_forgets_of_a_long_study_follows_from_the_record_too(
     monkeypatch: pytest.MonkeyPatch, method: Method, killed_after: int
 ) -> None:
+    remembering_all, _ = run(method)
     for name, count in (("_MOST_TRIALS", 10), ("_KEPT_TRIALS", 7), ("_BEST_TRIALS", 3)):
-        monkeypatch.setattr(optuna_strategy, name, count)
+        monkeypatch.setattr(strategy_module, name, count)
     for name, count in (("MOST_CONFIGS", 10), ("_KEPT_CONFIGS", 7), ("_BEST_CONFIGS", 3)):
-        monkeypatch.setattr(known, name, count)
+        monkeypatch.setattr(observations, name, count)
     live, trials = strategy(method), [baseline(0)]
     live.tell(trials[0])
     whole = go_on(live, trials, 0, TRIALS)
-    assert values(whole) != values(run(method)[0])
+    assert values(whole) != values(remembering_all)
     rebuilt, told = strategy(method), [through_text(each) for each in trials[: 1 + killed_after]]
     for each in told:
         rebuilt.tell(each)
@@ -245,12 +249,18 @@ def test_random_draws_are_those_of_their_index_whatever_was_drawn_before() -> No
     assert asked.ask(9) == ahead
 
 
+def told_of_the_baseline(method: Method, seed: int = 0, space: SearchSpace | None = None) -> Strategy:
+    asked = strategy(method, seed, space)
+    asked.tell(baseline(0))
+    return asked
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_quasi_random_points_are_those_of_their_index_whichever_were_asked_for_before(seed: int) -> None:
-    whole = strategy(Method.QUASI_RANDOM, seed)
+    whole = told_of_the_baseline(Method.QUASI_RANDOM, seed)
     proposals = [whole.ask(index) for index in range(12)]
     for first in (1, 3, 7):
-        rebuilt = strategy(Method.QUASI_RANDOM, seed)
+        rebuilt = told_of_the_baseline(Method.QUASI_RANDOM, seed)
         assert [rebuilt.ask(index) for index in range(first, 12)] == proposals[first:]
 
 
@@ -262,8 +272,8 @@ def test_quasi_random_points_are_spread_more_evenly_than_random_ones() -> None:
         proposals = [asked.ask(index) for index in range(16)]
         return {min(int(proposal.config.linger_ms), 15) for proposal in proposals if proposal}
 
-    assert len(sixteenths(strategy(Method.QUASI_RANDOM, space=linear))) == 16
-    assert len(sixteenths(strategy(Method.RANDOM, space=linear))) < 16
+    assert len(sixteenths(told_of_the_baseline(Method.QUASI_RANDOM, space=linear))) == 16
+    assert len(sixteenths(told_of_the_baseline(Method.RANDOM, space=linear))) < 16
 
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
@@ -365,7 +375,7 @@ def test_what_waits_stays_as_the_baseline_has_it_whatever_the_best_has() -> None
 
 def test_what_waits_stays_there_when_the_baseline_itself_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, count in (("MOST_CONFIGS", 6), ("_KEPT_CONFIGS", 4), ("_BEST_CONFIGS", 2)):
-        monkeypatch.setattr(known, name, count)
+        monkeypatch.setattr(observations, name, count)
     asked = strategy(Method.BAYESIAN, space=SPACE)
     asked.tell(baseline(0))
     for number in range(1, 9):

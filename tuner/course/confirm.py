@@ -8,11 +8,10 @@ from tuner.confirmation.history import add_choice, choice_of
 from tuner.confirmation.plan import Choice, Step, least_steps, next_step, winners_of
 from tuner.course.stabilise import BurnIn
 from tuner.course.trial_loop import TrialLoop
-from tuner.model.trial import Kind
+from tuner.model.trial import Kind, Proposal
 from tuner.results.recommendation import nominees
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
-from tuner.search.strategy import Proposal
 
 
 def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: BurnIn) -> None:

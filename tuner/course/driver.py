@@ -16,12 +16,12 @@ from tuner.course.scoring import Ask
 from tuner.course.stabilise import BurnIn
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import TOTALS
 from tuner.search.schedule import next_kind, trials_in_all
 from tuner.search.seeds import seeds_of
-from tuner.search.strategy import Proposal, Strategy
+from tuner.search.strategy import Strategy
 
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
 """Makes the strategy of one record size, given its space and its seed."""
@@ -128,10 +128,8 @@ class Driver:
         proposal: Proposal | None
         if kind is Kind.BASELINE:
             proposal = Proposal(index, self._spec.baseline, {})
-        elif seeds:
-            proposal = Proposal(index, seeds.pop(0), {})
         else:
-            proposal, asked = strategy.ask(index), True
+            proposal, asked = strategy.ask(index, seeds.pop(0) if seeds else None), True
         if proposal is None:
             return None
         return loop.ask(size, kind, proposal, under_way=under_way, asked=asked, since_s=since_s)

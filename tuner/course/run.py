@@ -34,7 +34,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
-from tuner.search.strategies import strategy_of
+from tuner.search.samplers import strategy_of
 from tuner.storage.chosen import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.storage.url import secrets_in
@@ -114,7 +114,7 @@ def run_study(
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, show, poke)
         try:
-            Driver(loop, partial(strategy_of, spec.search, spec.objectives), topic_max, session, searching).run()
+            Driver(loop, partial(strategy_of, spec), topic_max, session, searching).run()
             if not searching:
                 ended(store)
         except BaseException as error:

@@ -16,8 +16,7 @@ from search_spaces.guarantee import Guarantee
 from tuner.course.bench import PACED, SATURATED, TrialDone
 from tuner.model.measurement_record import measurement_record
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind, State, Trial
-from tuner.search.strategy import Proposal
+from tuner.model.trial import Kind, Proposal, State, Trial
 
 
 @dataclass(frozen=True, slots=True)

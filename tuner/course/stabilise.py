@@ -15,9 +15,8 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search.schedule import LATENCY_AGREEMENT_RATIO, burnt_in
-from tuner.search.strategy import Proposal
 
 RATES: Final = "rates"
 """Name of the fact that holds the fixed rate of each record size."""

@@ -21,9 +21,8 @@ from tuner.course.racing import race_of
 from tuner.course.scoring import Ask, trial_of
 from tuner.model.errors import TooManyFailures
 from tuner.model.spec import StudySpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord
-from tuner.search.strategy import Proposal
 from tuner.storage.protocols import ResultsStore
 
 _OVERHEAD_S: Final = 1.0

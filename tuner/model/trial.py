@@ -132,6 +132,23 @@ class Trial:
         return cls(**known)
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A config to measure.
+
+    Attributes:
+        index: Of the proposal, from 0; given back with `told`.
+        config: To be measured.
+        params: The sampler's parameters behind it.
+        sampler_state: What the sampler wants kept with the trial.
+    """
+
+    index: int
+    config: ProducerConfig
+    params: Mapping[str, int | float | str]
+    sampler_state: Mapping[str, Any] = field(default_factory=dict)
+
+
 def guarantee_of(config: ProducerConfig) -> str:
     """What a config promises, in words."""
     return str(Guarantee.of(config))

@@ -60,7 +60,8 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
     if search.trials is not None and points >= search.trials:
         return search.trials
     if points <= _WALKED:
-        points -= any(config.fingerprint == baseline.fingerprint for config in space.grid(search.grid_steps))
+        params = space.params_of(baseline)
+        points -= any(space.params_of(config) == params for config in space.grid(search.grid_steps))
     # The baseline goes first, and returns after the last point if it is its turn.
     whole = points + points // between + 1
     return whole if search.trials is None else min(search.trials, whole)

@@ -1,170 +1,206 @@
-"""What proposes configs. Samplers stand behind `Strategy`; the simple ones are here.
+"""What proposes configs: an Optuna study for each record size, asked and told.
 
-One that learns is in `surrogate_strategy`, Optuna's are in `optuna_strategy`; `tuner.search.strategies` chooses. A
-strategy's proposals follow from its seed, the index asked for and the trials it was told, in their order, and nothing
-else: a study that was killed and goes on proposes what it would have proposed.
+The study lives in memory and is made again from the record. What is proposed follows from the seed, the index asked for
+and the trials told, in their order: a study that was killed and goes on proposes what it would have proposed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
+import optuna
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.trial import TrialState
 
-from search_spaces.domains import ParamValue
+from objectives.metrics import Direction
+from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.space import SearchSpace
-from tuner.model.trial import Trial
+from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.search.bayesian.observations import dominated_by
+from tuner.search.bayesian.sampler import UNMEASURED
+from tuner.search.knob_space import KnobSpace
+from tuner.search.trials import optuna_trial
 
-_V = TypeVar("_V", int, float, str)
+SamplerOf = Callable[[int], BaseSampler]
+"""Gives the sampler that makes the proposal of an index."""
+_TINY: Final = 1e-9
+_MOST_TRIALS: Final = 160
+_KEPT_TRIALS: Final = 80
+_BEST_TRIALS: Final = 30
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A config to measure.
+@runtime_checkable
+class Ending(Protocol):
+    """A sampler that has an end, as Optuna's `GridSampler` does."""
 
-    Attributes:
-        index: Of the proposal, from 0; given back with `told`.
-        config: To be measured.
-        params: The sampler's parameters behind it.
-        sampler_state: What the sampler wants kept with the trial.
+    def is_exhausted(self, study: optuna.Study) -> bool:
+        """Whether it has nothing left to propose."""
+
+
+class Strategy:
+    """Proposes configs for one record size.
+
+    Objectives are told as logarithms: what counts is by which factor a config is better.
+
+    Args:
+        space: Where to search.
+        objectives: One or more.
+        constraints: Names of all that a trial may miss.
+        sampler_of: The sampler of each proposal.
+        forgets: Whether the study goes on with the best and the newest trials once there are many, as what a proposal
+            costs grows with their number.
     """
-
-    index: int
-    config: ProducerConfig
-    params: Mapping[str, ParamValue]
-    sampler_state: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Strategy(Protocol):
-    """Proposes configs for one record size."""
-
-    def ask(self, index: int) -> Proposal | None:
-        """The proposal of that index; None when there is none left."""
-
-    def tell(self, trial: Trial, index: int | None = None) -> None:
-        """Learn from a complete trial.
-
-        Args:
-            trial: Any trial of the record size, also one that was proposed by somebody else or in an earlier run.
-            index: Of the proposal that this process asked for, if it is one.
-        """
-
-
-def rng_of(seed: int, index: int) -> np.random.Generator:
-    """The generator of one proposal: the same for the same seed and index, whatever was drawn before."""
-    return np.random.default_rng([seed, index])
-
-
-@dataclass(frozen=True, slots=True)
-class RandomStrategy:
-    """Draws at random."""
-
-    space: SearchSpace
-    seed: int
-
-    def ask(self, index: int) -> Proposal:
-        """See `Strategy.ask`."""
-        return _proposal(self.space, index, _Uniform(rng_of(self.seed, index)))
-
-    def tell(self, trial: Trial, index: int | None = None) -> None:
-        """Chance learns nothing."""
-
-
-class QuasiRandomStrategy:
-    """Points of a scrambled Sobol sequence: spread more evenly than chance spreads them.
-
-    Each parameter has a coordinate of its own, in the order in which the space first names them.
-    """
-
-    _COORDINATES = 64
-
-    def __init__(self, space: SearchSpace, seed: int) -> None:
-        # Deferred: scipy.stats takes half a second to import.
-        from scipy.stats import qmc
-
-        self._space = space
-        self._sobol = qmc.Sobol(self._COORDINATES, scramble=True, rng=np.random.default_rng(seed))
-        self._next = 0
-        self._coordinates: dict[str, int] = {}
-
-    def ask(self, index: int) -> Proposal:
-        """See `Strategy.ask`; indices are asked for in rising order."""
-        # Those of earlier runs are drawn too: which parameter has which coordinate follows from all before.
-        for number in range(self._next, index + 1):
-            point = self._sobol.random(1)[0]
-            proposal = _proposal(self._space, number, _Uniform(None, point, self._coordinates))
-        self._next = index + 1
-        return proposal
-
-    def tell(self, trial: Trial, index: int | None = None) -> None:
-        """The sequence learns nothing."""
-
-
-class GridStrategy:
-    """Every config of a grid, once; those measured already are left out, so that a grid can be continued."""
-
-    def __init__(self, space: SearchSpace, steps: int) -> None:
-        self._space = space
-        self._points: Iterator[ProducerConfig] = space.grid(steps)
-        self._measured: set[str] = set()
-
-    def ask(self, index: int) -> Proposal | None:
-        """See `Strategy.ask`."""
-        for config in self._points:
-            if config.fingerprint not in self._measured:
-                return Proposal(index, config, self._space.params_of(config) or {})
-        return None
-
-    def tell(self, trial: Trial, index: int | None = None) -> None:
-        """Leave its config out."""
-        self._measured.add(trial.fingerprint)
-
-
-def _proposal(space: SearchSpace, index: int, chooser: "_Uniform") -> Proposal:
-    config = space.draw(chooser)
-    return Proposal(index, config, chooser.params)
-
-
-class _Uniform:
-    """A `Chooser` fed with numbers in [0, 1): of a generator, or of a point whose coordinates have names."""
 
     def __init__(
         self,
-        rng: np.random.Generator | None,
-        point: Sequence[float] = (),
-        coordinates: dict[str, int] | None = None,
+        space: KnobSpace,
+        objectives: Sequence[Objective],
+        constraints: Iterable[str],
+        sampler_of: Callable[["Strategy"], SamplerOf],
+        *,
+        forgets: bool = False,
     ) -> None:
-        self._rng, self._point = rng, point
-        self._coordinates = {} if coordinates is None else coordinates
-        self.params: dict[str, ParamValue] = {}
+        self._space, self._constraints, self._forgets = space, tuple(constraints), forgets
+        self._directions = [optuna.study.StudyDirection[objective.direction.name] for objective in objectives]
+        self._maximise = [objective.direction is Direction.MAXIMIZE for objective in objectives]
+        self.study = optuna.create_study(directions=self._directions)
+        self._sampler_of = sampler_of(self)
+        self._worst: list[float | None] = [None] * len(objectives)
+        self._baselines: list[list[float]] = [[] for _ in objectives]
+        self._asked: dict[int, optuna.Trial] = {}
+
+    def ask(self, index: int, starting_point: ProducerConfig | None = None) -> Proposal | None:
+        """The proposal of an index; None when there is none left.
+
+        Args:
+            index: Counts proposals, from 0.
+            starting_point: A config to be proposed ahead of the sampler's own; one outside of the space is measured
+                all the same, and the study does not hear of it.
+        """
+        if starting_point is None:
+            return self._asked_of_sampler(index)
+        params = self._space.space.params_of(starting_point)
+        if params is None:
+            return Proposal(index, starting_point, {})
+        self.study.enqueue_trial(params)
+        self.study.sampler = RandomSampler(0)
+        return Proposal(index, starting_point, self._draw(index)[1])
+
+    def _asked_of_sampler(self, index: int) -> Proposal | None:
+        sampler = self._sampler_of(index)
+        if isinstance(sampler, Ending) and sampler.is_exhausted(self.study):
+            return None
+        self.study.sampler = sampler
+        config, params = self._draw(index)
+        attributes = self.study.get_trials(deepcopy=False)[self._asked[index].number].system_attrs
+        # What NSGA-II notes at a trial: its generation, without which a rebuilt study would begin at the first.
+        state = {name: value for name, value in attributes.items() if name.startswith("NSGA")}
+        return Proposal(index, config, params, state)
+
+    def _draw(self, index: int) -> tuple[ProducerConfig, dict[str, Any]]:
+        asked = self._asked[index] = self.study.ask()
+        config = self._space.space.draw(_Suggest(asked))
+        return config, dict(asked.params)
+
+    def tell(self, trial: Trial, index: int | None = None) -> None:
+        """Learn from a trial of the record size, also one that was proposed by somebody else or in an earlier run.
+
+        A trial that failed teaches nothing; one outside of the space can't be expressed.
+
+        Args:
+            trial: What came of it.
+            index: Of the proposal that this process asked for, if it is one.
+        """
+        asked = self._asked.pop(index, None) if index is not None else None
+        if asked is not None and asked.study is not self.study:
+            asked = None  # of before something was forgotten
+        if trial.state is State.FAILED:
+            if asked is not None:
+                self.study.tell(asked, state=TrialState.FAIL)
+            else:
+                self._add(trial, TrialState.FAIL, None, {}, {})
+            return
+        values, attributes = self._values(trial)
+        constraints = {**dict.fromkeys(self._constraints, 0.0), **trial.violations}
+        if asked is not None:
+            for name, violation in constraints.items():
+                asked.set_constraint(name, violation)
+            for name, value in attributes.items():
+                asked.set_user_attr(name, value)
+            self.study.tell(asked, values)
+        else:
+            self._add(trial, TrialState.COMPLETE, values, constraints, attributes)
+        if self._forgets:
+            self._forget_some()
+
+    def baseline(self) -> list[float]:
+        """The baseline's value of each objective, as the study has it; NaN before there is one."""
+        return [median(values) if values else math.nan for values in self._baselines]
+
+    def _add(
+        self,
+        trial: Trial,
+        state: TrialState,
+        values: list[float] | None,
+        constraints: Mapping[str, float],
+        attributes: Mapping[str, Any],
+    ) -> None:
+        told = optuna_trial(trial, self._space, state, values, constraints, attributes)
+        if told is not None:
+            self.study.add_trial(told)
+
+    def _values(self, trial: Trial) -> tuple[list[float], dict[str, Any]]:
+        """Logarithms; what a trial has no number for counts as the worst seen, and is named in an attribute."""
+        values: list[float] = []
+        unmeasured: list[int | str] = [name for name in self._constraints if name not in trial.violations]
+        for objective, value in enumerate(trial.objectives):
+            maximise, worst = self._maximise[objective], self._worst[objective]
+            if value is None:
+                unmeasured.append(objective)
+                values.append(worst if worst is not None else math.log(_TINY) * (1 if maximise else -1))
+                continue
+            told = math.log(max(value, _TINY))
+            values.append(told)
+            self._worst[objective] = told if worst is None else (min if maximise else max)(worst, told)
+            if trial.kind is Kind.BASELINE:
+                self._baselines[objective].append(told)
+        return values, {UNMEASURED: unmeasured} if unmeasured else {}
+
+    def _forget_some(self) -> None:
+        """Begin another study with the best and the newest trials once there are many.
+
+        What is left follows from what was told, in its order, and so is the same when a study goes on.
+        """
+        trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if len(trials) <= _MOST_TRIALS:
+            return
+        values = np.array([trial.values for trial in trials]) * np.where(self._maximise, 1.0, -1.0)
+        missed = np.array([sum(max(0.0, each) for each in trial.constraints.values()) for trial in trials])
+        best = set(np.lexsort((dominated_by(values), missed))[:_BEST_TRIALS].tolist())
+        newest = range(len(trials) - (_KEPT_TRIALS - _BEST_TRIALS), len(trials))
+        self.study = optuna.create_study(directions=self._directions)
+        self.study.add_trials([trials[number] for number in sorted({*best, *newest})])
+
+
+class _Suggest:
+    """A `Chooser` that asks an Optuna trial."""
+
+    def __init__(self, trial: optuna.Trial) -> None:
+        self._trial = trial
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
         """See `Chooser.integer`."""
-        # Half a step to each side, so that the ends are as likely as the rest.
-        value = round(self._between(name, low - 0.5, high + 0.5, log=log))
-        return self._keep(name, min(max(value, low), high))
+        return self._trial.suggest_int(name, low, high, log=log)
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
         """See `Chooser.real`."""
-        return self._keep(name, min(max(self._between(name, low, high, log=log), low), high))
+        return self._trial.suggest_float(name, low, high, log=log)
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """See `Chooser.choice`."""
-        return self._keep(name, choices[min(int(self._number(name) * len(choices)), len(choices) - 1)])
-
-    def _between(self, name: str, low: float, high: float, *, log: bool) -> float:
-        share = self._number(name)
-        if log:
-            return float(np.exp(np.log(low) + share * (np.log(high) - np.log(low))))
-        return low + share * (high - low)
-
-    def _number(self, name: str) -> float:
-        if self._rng is not None:
-            return float(self._rng.random())
-        coordinate = self._coordinates.setdefault(name, len(self._coordinates))
-        return float(self._point[coordinate % len(self._point)])
-
-    def _keep(self, name: str, value: _V) -> _V:
-        self.params[name] = value
-        return value
+        chosen: str = self._trial.suggest_categorical(name, list(choices))
+        return chosen

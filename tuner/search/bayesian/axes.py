@@ -1,13 +1,13 @@
-"""A knob as a coordinate: where a value lies between the ends of its range, on the scale that it is searched by."""
+"""A parameter of an Optuna study as a coordinate: where a value lies between the ends of its range."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from search_spaces.domains import Domain, Numbers, Range, Words
 from tuner.search.bayesian.solving import Array
 
 _WIDE: Final = 20.0
@@ -19,24 +19,28 @@ _ONE_HOT: Final = math.sqrt(0.5)
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One parameter of a space.
+    """One parameter.
 
-    A number's position is 0 at the low end of its range and 1 at the high one; that of a special value (0 for "do not
-    wait") lies outside, as far as the range gives it room. A word's position is its place among the words. A knob that
-    means nothing beside the others (a level without its codec) has the position NaN.
+    A number's position is 0 at the low end of its range and 1 at the high one; a special value lies outside. The
+    position of a word is its index. A parameter that a trial does not have (a level without its codec) is at NaN.
 
     Attributes:
         name: Of the parameter.
-        domain: Its range.
+        distribution: Float, int or categorical.
+        core: The range in which values differ, where it is not all of the distribution: the stretch beyond it stands
+            for one special value.
+        ordered: Whether its whole numbers are indices into a list, each of which is tried.
     """
 
     name: str
-    domain: Domain
+    distribution: BaseDistribution
+    core: tuple[float, float] | None = None
+    ordered: bool = False
 
     @property
     def words(self) -> int:
         """How many words it has; 0 for a number."""
-        return len(self.domain.values) if isinstance(self.domain, Words) else 0
+        return len(self.distribution.choices) if isinstance(self.distribution, CategoricalDistribution) else 0
 
     @property
     def features(self) -> int:
@@ -44,104 +48,122 @@ class Axis:
         return self.words if self.words > 2 else 1
 
     @property
-    def whole(self) -> bool:
-        """Whether it has whole numbers only."""
-        return isinstance(self.domain, Range) and self.domain.whole
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest number, the special value left aside."""
+        return self.core or _bounds(self.distribution)
 
     @property
     def least_step(self) -> float:
         """How far another position is at least, where only some numbers are taken; else 0."""
-        return 1.0 / max(1, len(self.domain.values) - 1) if isinstance(self.domain, Numbers) else 0.0
+        return 1.0 / max(1, self._count - 1) if self.ordered else 0.0
 
     @property
     def special(self) -> float | None:
         """Position of the special value; None without one."""
-        domain = self.domain
-        if not isinstance(domain, Range) or domain.special is None:
-            return None
-        return float(self.at(np.array(float(domain.reach))))
+        reach = self._reach
+        return None if reach is None else float(self.at(np.array(reach)))
 
-    def position(self, text: str) -> float | None:
-        """Where a value lies, given as the client's text; None outside of the range."""
-        answer = self.domain.answer(text)
-        if answer is None:
-            return None
-        if isinstance(self.domain, Words):
-            return float(self.domain.canonical.index(text))
-        return float(self.at(np.array(float(answer))))
+    def position(self, value: Any) -> float:
+        """Where a value of the parameter lies."""
+        if isinstance(self.distribution, CategoricalDistribution):
+            return float(self.distribution.to_internal_repr(value))
+        return float(self.at(np.array(float(value))))
 
-    def at(self, answers: Array) -> Array:
-        """Positions of numbers as a chooser answers with them."""
-        low, high = self._ends()
-        found: Array = (self._scaled(answers) - low) / ((high - low) or 1.0)
-        return found
+    def at(self, numbers: Array) -> Array:
+        """Positions of numbers."""
+        low, high = self._scaled_ends()
+        return np.asarray((self._scaled(numbers) - low) / ((high - low) or 1.0), dtype=np.float64)
 
-    def answers(self, positions: Array) -> Array:
-        """What a chooser answers to get these positions; between the range and its special value lies nothing."""
-        low, high = self._ends()
+    def numbers(self, positions: Array) -> Array:
+        """The numbers at these positions; what lies neither in the range nor in it is the special value."""
+        low, high = self._scaled_ends()
         scaled = low + positions * (high - low)
-        domain = self.domain
-        if not isinstance(domain, Range):
-            return scaled
-        found: Array = np.exp(scaled) if domain.log else np.expm1(scaled) if self._wide else scaled
-        if domain.special is not None:
-            found = np.where((positions < -_EDGE) | (positions > 1 + _EDGE), domain.reach, found)
-        return found
+        numbers = np.exp(scaled) if self._log else np.expm1(scaled) if self._wide else scaled
+        if self._reach is not None:
+            outside = (positions < -_EDGE) | (positions > 1 + _EDGE)
+            numbers = np.where(outside, self._reach, numbers)
+        return np.asarray(numbers, dtype=np.float64)
 
-    def answer(self, position: float, low: float, high: float) -> float:
-        """The same for one position, within the bounds offered; a NaN gets the middle."""
-        return min(high, max(low, float(self.answers(np.array(0.5 if math.isnan(position) else position)))))
+    def value(self, position: float) -> Any:
+        """The value at a position; a NaN gets the middle, or the first word.
 
-    def word(self, position: float, choices: Sequence[str]) -> str:
-        """The word at a position; a NaN gets the first."""
-        return choices[0 if math.isnan(position) else min(len(choices) - 1, int(position))]
-
-    def values(self, positions: Array) -> Array:
-        """The numbers themselves, in the knob's unit, special values as such."""
-        domain = self.domain
-        if isinstance(domain, Numbers):
-            places = np.rint(self.answers(positions)).astype(int) - domain.first
-            numbers: Array = np.array([float(text) for text in domain.values])
-            return np.asarray(numbers[np.clip(places, 0, len(numbers) - 1)])
-        found = self.answers(positions)
-        if isinstance(domain, Range) and domain.special is not None:
-            return np.where((found < domain.low) | (found > domain.high), domain.special, found)
-        return found
+        A number is not rounded to what the distribution takes.
+        """
+        if isinstance(self.distribution, CategoricalDistribution):
+            index = 0 if math.isnan(position) else min(self.words - 1, int(position))
+            return self.distribution.choices[index]
+        return float(self.numbers(np.array(0.5 if math.isnan(position) else position)))
 
     def drawn(self, rng: np.random.Generator, count: int, steps: int) -> Array:
         """Positions at random: words, or one of `steps` even steps; the special value is one of them."""
-        if isinstance(self.domain, Words):
+        if self.words:
             return rng.integers(self.words, size=count).astype(np.float64)
-        if isinstance(self.domain, Numbers):
-            return rng.integers(len(self.domain.values), size=count) / max(1, len(self.domain.values) - 1)
+        if self.ordered:
+            return rng.integers(self._count, size=count) / max(1, self._count - 1)
         even: Array = rng.integers(steps, size=count) / (steps - 1)
         special = self.special
         return even if special is None else np.where(rng.random(count) < 1 / (steps + 1), special, even)
 
     def seen(self, positions: Array) -> Array:
-        """What a kernel sees. Shape: (configs, features). A knob that means nothing lies in the middle."""
+        """What a kernel sees. Shape: (configs, features). A parameter that is not there lies in the middle."""
         if self.features > 1:
             return np.asarray((positions[:, None] == np.arange(self.words)) * _ONE_HOT, dtype=np.float64)
         return np.where(np.isnan(positions), 0.5, positions)[:, None]
 
     @property
+    def _count(self) -> int:
+        """How many whole numbers there are."""
+        low, high = self.ends
+        return round(high - low) + 1
+
+    @property
+    def _reach(self) -> float | None:
+        if self.core is None:
+            return None
+        low, high = _bounds(self.distribution)
+        return low if low < self.core[0] else high
+
+    @property
+    def _log(self) -> bool:
+        return isinstance(self.distribution, (FloatDistribution, IntDistribution)) and self.distribution.log
+
+    @property
     def _wide(self) -> bool:
-        domain = self.domain
-        if not isinstance(domain, Range) or domain.log:
+        if self._log or self.words or self.ordered:
             return False
-        return domain.low >= 0 and domain.high >= _WIDE * max(domain.low, 1)
+        low, high = self.ends
+        return low >= 0 and high >= _WIDE * max(low, 1)
 
-    def _ends(self) -> tuple[float, float]:
-        domain = self.domain
-        if isinstance(domain, Words):
+    def _scaled_ends(self) -> tuple[float, float]:
+        if self.words:
             return 0.0, max(1.0, self.words - 1.0)
-        if isinstance(domain, Numbers):
-            return float(domain.first), float(domain.first + len(domain.values) - 1)
-        ends = self._scaled(np.array([domain.low, domain.high], dtype=np.float64))
-        return float(ends[0]), float(ends[1])
+        low, high = self._scaled(np.array(self.ends, dtype=np.float64))
+        return float(low), float(high)
 
-    def _scaled(self, answers: Array) -> Array:
-        domain = self.domain
-        if isinstance(domain, Range) and domain.log:
-            return np.log(answers)
-        return np.log1p(answers) if self._wide else answers
+    def _scaled(self, numbers: Array) -> Array:
+        if self._log:
+            return np.log(numbers)
+        return np.log1p(numbers) if self._wide else numbers
+
+
+def fitting(distribution: BaseDistribution, value: Any) -> Any:
+    """The value that a distribution takes nearest to a given one."""
+    if isinstance(distribution, CategoricalDistribution):
+        return value
+    low, high = _bounds(distribution)
+    number = min(high, max(low, float(value)))
+    step = getattr(distribution, "step", None)
+    if step is not None:
+        number = min(high, low + round((number - low) / step) * step)
+    return round(number) if isinstance(distribution, IntDistribution) else number
+
+
+def features_of(axes: Sequence[Axis], rows: Array) -> Array:
+    """What a kernel sees of rows of positions. Shapes: (configs, axes) to (configs, features)."""
+    return np.concatenate([axis.seen(rows[:, index]) for index, axis in enumerate(axes)], axis=1)
+
+
+def _bounds(distribution: BaseDistribution) -> tuple[float, float]:
+    if isinstance(distribution, (FloatDistribution, IntDistribution)):
+        return float(distribution.low), float(distribution.high)
+    return 0.0, 1.0

@@ -1,12 +1,12 @@
-"""Configs that might be worth measuring: changes of a few knobs to good ones, and some from anywhere."""
+"""Configs that might be worth measuring: changes of a few parameters of good ones, and some from anywhere."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
-from tuner.search.bayesian.coordinates import Coordinates
+from tuner.search.bayesian.axes import Axis
 from tuner.search.bayesian.solving import Array
 
 _STEPS: Final = 7
@@ -18,17 +18,19 @@ class Candidates:
     """How candidates are made.
 
     Attributes:
-        coordinates: Of the space.
+        axes: One per parameter.
+        allowed: Moves rows to where the rules between parameters leave them; may change them in place.
         count: How many.
         anywhere_ratio: Share drawn from the whole space.
-        mixed_ratio: Share of the others that take each knob from one of two parents.
+        mixed_ratio: Share of the others that take each value from one of two parents.
         near_ratio: Share of the changes that stay close to the parent's value.
         near_sd: How close, as a share of the range.
-        most_changes: Knobs changed at a time.
+        most_changes: Parameters changed at a time.
         held: Axes that are not searched, and where all candidates are on them, whatever their parents have there.
     """
 
-    coordinates: Coordinates
+    axes: Sequence[Axis]
+    allowed: Callable[[Array], Array]
     count: int = 700
     anywhere_ratio: float = 0.33
     mixed_ratio: float = 0.3
@@ -53,41 +55,41 @@ class Candidates:
         children = np.where((rng.random(children.shape) < 0.5) & mixed[:, None], others, children)
         self._change(children, rng)
         self._hold(children)
-        return np.concatenate([self.anywhere(far, rng), self.coordinates.allowed(children)])
+        return np.concatenate([self.anywhere(far, rng), self.allowed(children)])
 
     def anywhere(self, count: int, rng: np.random.Generator) -> Array:
         """Configs of the whole space, but for what is held, shape (count, axes)."""
-        drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.coordinates.axes], axis=1)
+        drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.axes], axis=1)
         self._hold(drawn)
-        return self.coordinates.allowed(drawn)
+        return self.allowed(drawn)
 
     def nearby(self, rows: Array, copies: int, near_sd: float, rng: np.random.Generator) -> Array:
         """The rows, each `copies` times, some of its numbers moved a little."""
         moved = np.repeat(rows, copies, axis=0)
-        for place, axis in enumerate(self.coordinates.axes):
-            inside = (moved[:, place] >= 0) & (moved[:, place] <= 1)
-            if not axis.words and place not in self.held:
+        for index, axis in enumerate(self.axes):
+            inside = (moved[:, index] >= 0) & (moved[:, index] <= 1)
+            if not axis.words and index not in self.held:
                 steps = rng.standard_normal(len(moved)) * near_sd
                 chosen = inside & (rng.random(len(moved)) < 0.4)
-                moved[:, place] = np.where(chosen, np.clip(moved[:, place] + steps, 0, 1), moved[:, place])
-        return self.coordinates.allowed(moved)
+                moved[:, index] = np.where(chosen, np.clip(moved[:, index] + steps, 0, 1), moved[:, index])
+        return self.allowed(moved)
 
     def _change(self, children: Array, rng: np.random.Generator) -> None:
-        """Give one knob of each child or a few another value."""
+        """Give one parameter of each child or a few another value."""
         wanted = rng.integers(1, self.most_changes + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
         changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
-        # What falls on a held knob is void: the fewer knobs there are to change, the closer children stay to parents.
+        # A change of a held parameter is void: the fewer there are to change, the closer children stay to parents.
         changed[:, list(self.held)] = False
-        for place, axis in enumerate(self.coordinates.axes):
+        for index, axis in enumerate(self.axes):
             fresh = axis.drawn(rng, len(children), _STEPS)
             if not axis.words:
                 moves = rng.standard_normal(len(children)) * self.near_sd
                 moves = np.copysign(np.maximum(np.abs(moves), axis.least_step), moves)
-                near = np.clip(children[:, place] + moves, 0, 1)
+                near = np.clip(children[:, index] + moves, 0, 1)
                 fresh = np.where(rng.random(len(children)) < self.near_ratio, near, fresh)
-            children[:, place] = np.where(changed[:, place], fresh, children[:, place])
+            children[:, index] = np.where(changed[:, index], fresh, children[:, index])
 
     def _hold(self, rows: Array) -> None:
-        for place, position in self.held.items():
-            rows[:, place] = position
+        for index, position in self.held.items():
+            rows[:, index] = position

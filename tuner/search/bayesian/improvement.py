@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from tuner.search.bayesian.process import Process
+from tuner.search.bayesian.gaussian_process import GaussianProcess
 from tuner.search.bayesian.solving import Array, normal_below, root_of, solved, whitened
 
 _JITTER_RATIO: Final = 1e-5
@@ -35,14 +35,14 @@ class Draws:
         weights: Its inverse times the values, less the mean; shape (support, draws).
     """
 
-    process: Process
+    process: GaussianProcess
     support: Array
     values: Array
     root: Array
     weights: Array
 
     @classmethod
-    def of(cls, process: Process, support: Array, count: int, rng: np.random.Generator) -> Self:
+    def of(cls, process: GaussianProcess, support: Array, count: int, rng: np.random.Generator) -> Self:
         """Draw at `support`, `count` times."""
         jitter = np.eye(len(support)) * (_JITTER_RATIO * process.prior_variance)
         mean, covariance = process.believed_together(support)

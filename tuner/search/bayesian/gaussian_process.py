@@ -1,7 +1,7 @@
 """A Gaussian process: what is believed of a number over a space, from noisy values at some of its points.
 
 Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 and 5; the kernel is Matern
-5/2 with a length of its own for each knob. Lengths, amplitude and noise are those of the greatest posterior density.
+5/2 with a length for each parameter. Lengths, amplitude and noise are those of the greatest posterior density.
 """
 
 import math
@@ -46,7 +46,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class GaussianProcess:
     """What is believed after some values were seen.
 
     Attributes:

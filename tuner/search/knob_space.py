@@ -1,0 +1,215 @@
+"""Kafka's knobs as parameters of an Optuna study: their distributions, and what the rules between them leave."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from search_spaces.choosers import Replay
+from search_spaces.dependencies import IDEMPOTENT_BOUNDS, Ordering, orderings
+from search_spaces.domains import Domain, Numbers, ParamValue, Range, Words
+from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, LEVEL, LEVEL_KNOBS
+from search_spaces.parameters import Parameter
+from search_spaces.producer_config import ProducerConfig
+from search_spaces.same_effect import spelt_out
+from search_spaces.space import SearchSpace
+from tuner.search.bayesian.axes import Axis
+from tuner.search.bayesian.solving import Array
+
+_ALL_ACKS: Final = "-1"
+
+
+class KnobSpace:
+    """The parameters of one record size's search.
+
+    Attributes:
+        space: Whose knobs these are.
+        distributions: By parameter, all that a config of the space may have, whatever the others are.
+        axes: One per parameter, in the space's order.
+    """
+
+    def __init__(self, space: SearchSpace) -> None:
+        self.space = space
+        self.axes = tuple(_axis(parameter) for parameter in space.parameters)
+        self.distributions: dict[str, BaseDistribution] = {axis.name: axis.distribution for axis in self.axes}
+        self._domains = {parameter.name: parameter.domain for parameter in space.parameters}
+        self._index = {axis.name: index for index, axis in enumerate(self.axes)}
+
+    def settled(self, values: Mapping[str, Any]) -> dict[str, ParamValue]:
+        """The parameters of the config that comes of wanting these values.
+
+        Args:
+            values: One for each parameter, numbers as they come: they are moved into the bounds that the rules leave,
+                and rounded to two digits.
+        """
+        return self._implied(self.space.draw(_Wanted(values)))
+
+    def implied(self, params: Mapping[str, ParamValue]) -> dict[str, ParamValue] | None:
+        """The same parameters, and the values of those that had no choice beside them; None outside of the space."""
+        try:
+            return self._implied(self.space.draw(Replay(params)))
+        except ValueError:
+            return None
+
+    def distributions_of(self, params: Mapping[str, ParamValue]) -> dict[str, BaseDistribution]:
+        """What the parameters of a config were drawn from: some bound each other.
+
+        Raises:
+            ValueError: They are not of this space.
+        """
+        recorder = _Recorder(params)
+        self.space.draw(recorder)
+        return recorder.distributions
+
+    def allowed(self, rows: Array) -> Array:
+        """Rows of positions as the rules between knobs leave them: what a config drawn from them will be, near enough.
+
+        Shape (configs, axes), changed in place and given back.
+        """
+        self._silence_levels(rows)
+        self._keep_idempotence(rows)
+        for ordering in orderings(self.space.sizes):
+            small, large = self._index.get(ordering.small), self._index.get(ordering.large)
+            if small is not None and large is not None and isinstance(self._domains[ordering.small], Range):
+                limit = self._numbers(large, rows[:, large])
+                rows[:, small] = self._at_most(small, rows[:, small], _most(ordering, limit))
+        return rows
+
+    def _implied(self, config: ProducerConfig) -> dict[str, ParamValue]:
+        in_force = config.in_force
+        codec = in_force.text("compression.type")
+        implied: dict[str, ParamValue] = {}
+        for parameter in self.space.parameters:
+            if parameter.name in LEVEL_KNOBS and parameter.name != f"{LEVEL}.{codec}":
+                continue
+            value = parameter.domain.answer(spelt_out(in_force, parameter.sets))
+            if value is None:
+                raise ValueError(f"{parameter.name} lies outside of {parameter.text}")
+            implied[parameter.name] = value
+        return implied
+
+    def _silence_levels(self, rows: Array) -> None:
+        codec = self._index.get("compression.type")
+        if codec is None:
+            return
+        for word, name in enumerate(self._words("compression.type")):
+            level = self._index.get(f"{LEVEL}.{name}")
+            if level is None:
+                continue
+            here = rows[:, codec] == word
+            rows[~here, level] = math.nan
+            # The lowest level is the quickest; what was not chosen begins there.
+            rows[here & np.isnan(rows[:, level]), level] = 0.0
+
+    def _keep_idempotence(self, rows: Array) -> None:
+        idempotence = self._index.get(IDEMPOTENCE)
+        if idempotence is None or "true" not in self._words(IDEMPOTENCE):
+            return
+        idempotent = rows[:, idempotence] == self._words(IDEMPOTENCE).index("true")
+        acks = self._index.get("acks")
+        if acks is not None:
+            words = self._words("acks")
+            safe = rows[:, acks] == (words.index(_ALL_ACKS) if _ALL_ACKS in words else math.nan)
+            rows[~safe, idempotence] = math.nan
+            idempotent &= safe
+        for name, (_, high) in IDEMPOTENT_BOUNDS.items():
+            bounded = self._index.get(name)
+            if bounded is not None and isinstance(self._domains[name], Range):
+                # Who may neither reorder nor repeat has one request under way, or is idempotent.
+                plain = 1.0 if name == IN_FLIGHT and self.space.floor.ordered else math.inf
+                most = np.where(idempotent, high, plain)
+                rows[:, bounded] = self._at_most(bounded, rows[:, bounded], most)
+
+    def _words(self, name: str) -> Sequence[str]:
+        domain = self._domains[name]
+        assert isinstance(domain, Words)
+        return domain.canonical
+
+    def _numbers(self, index: int, positions: Array) -> Array:
+        """The numbers at positions in the knob's unit, special values as such."""
+        axis = self.axes[index]
+        domain, found = self._domains[axis.name], axis.numbers(positions)
+        if isinstance(domain, Numbers):
+            values = np.array([float(text) for text in domain.values])
+            return np.asarray(values[np.clip(np.rint(found).astype(int) - domain.first, 0, len(values) - 1)])
+        if isinstance(domain, Range) and domain.special is not None:
+            return np.where((found < domain.low) | (found > domain.high), domain.special, found)
+        return found
+
+    def _at_most(self, index: int, positions: Array, most: Array) -> Array:
+        """Positions of numbers that are at most `most`, in the knob's unit."""
+        axis, numbers = self.axes[index], self._numbers(index, positions)
+        low, _ = axis.ends
+        bounded = axis.at(np.maximum(low, np.where(np.isfinite(most), most, np.maximum(numbers, low))))
+        return np.where(numbers > most, bounded, positions)
+
+
+class _Wanted:
+    """A `Chooser` that answers with the values wanted, moved into the bounds offered."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """See `Chooser.integer`."""
+        return round(self.real(name, low, high, log=log))
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """See `Chooser.real`."""
+        return _readable(min(high, max(low, self._values[name])), low, high)
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """See `Chooser.choice`."""
+        return str(self._values[name])
+
+
+class _Recorder(Replay):
+    """A `Chooser` that answers with given parameters and notes which distributions they came from."""
+
+    def __init__(self, params: Mapping[str, ParamValue]) -> None:
+        super().__init__(params)
+        self.distributions: dict[str, BaseDistribution] = {}
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """See `Chooser.integer`."""
+        self.distributions[name] = IntDistribution(low, high, log=log)
+        return super().integer(name, low, high, log=log)
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """See `Chooser.real`."""
+        self.distributions[name] = FloatDistribution(low, high, log=log)
+        return super().real(name, low, high, log=log)
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """See `Chooser.choice`."""
+        self.distributions[name] = CategoricalDistribution(list(choices))
+        return super().choice(name, choices)
+
+
+def _axis(parameter: Parameter) -> Axis:
+    domain = parameter.domain
+    core = (domain.low, domain.high) if isinstance(domain, Range) and domain.special is not None else None
+    return Axis(parameter.name, _distribution(domain), core, ordered=isinstance(domain, Numbers))
+
+
+def _distribution(domain: Domain) -> BaseDistribution:
+    if isinstance(domain, Words):
+        return CategoricalDistribution(list(domain.values))
+    if isinstance(domain, Numbers):
+        return IntDistribution(domain.first, domain.first + len(domain.values) - 1)
+    ends = [domain.low, domain.high, *([] if domain.special is None else [domain.reach])]
+    if domain.whole:
+        return IntDistribution(int(min(ends)), int(max(ends)), log=domain.log)
+    return FloatDistribution(min(ends), max(ends), log=domain.log)
+
+
+def _most(ordering: Ordering, limit: Array) -> Array:
+    return np.where(limit == ordering.unlimited, math.inf, limit * ordering.factor - ordering.gap)
+
+
+def _readable(value: float, low: float, high: float) -> float:
+    """Two digits are as fine as measurements tell configs apart, and easier to read than eight; ends are kept whole."""
+    nearest = min((low, high), key=lambda end: abs(value - end))
+    return nearest if math.isclose(value, nearest) else min(high, max(low, float(f"{value:.2g}")))
