@@ -70,8 +70,8 @@ def write_study(
     metrics = tuple(Objective(name) for name in kept["objectives"])
     store = SqliteStore(folder)
     # A night's fsyncs are not what is tested.
-    store._db.execute("PRAGMA synchronous = OFF")
-    store._db.execute("BEGIN")
+    store._file.rows("PRAGMA synchronous = OFF")
+    store._file.rows("BEGIN")
     if rounds:
         base, winner = (ProducerConfig.parse(values).fingerprint for values in ({}, WINNER))
         choice = Choice(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
@@ -81,7 +81,7 @@ def write_study(
     for place, size in enumerate(record_sizes):
         for trial in (*search_trials(size, trials, metrics, place), *_confirming(size, trials, rounds, metrics)):
             store.append(change(trial))
-    store._db.execute("COMMIT")
+    store._file.rows("COMMIT")
     store.close()
     (folder / STUDY_FILE).write_text(study_file, encoding="utf-8")
     if progress is not None:

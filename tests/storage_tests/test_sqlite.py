@@ -122,7 +122,7 @@ def test_a_reader_sees_what_is_kept_while_the_writer_is_in_the_midst_of_writing(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     store.append(trial(0))
-    store._db.execute("BEGIN IMMEDIATE")
+    store._file.rows("BEGIN IMMEDIATE")
     try:
         store.set_fact("half", "done")
         reader = SqliteStore(tmp_path, create=False)
@@ -130,13 +130,13 @@ def test_a_reader_sees_what_is_kept_while_the_writer_is_in_the_midst_of_writing(
         assert reader.facts() == {}
         reader.close()
     finally:
-        store._db.execute("COMMIT")
+        store._file.rows("COMMIT")
     assert store.facts() == {"half": "done"}
 
 
 def test_a_kept_trial_is_on_disk_and_not_only_in_the_systems_memory(store: SqliteStore) -> None:
-    (synchronous,) = store._db.execute("PRAGMA synchronous").fetchone()
-    (journal,) = store._db.execute("PRAGMA journal_mode").fetchone()
+    ((synchronous,),) = store._file.rows("PRAGMA synchronous")
+    ((journal,),) = store._file.rows("PRAGMA journal_mode")
     assert (synchronous, journal) == (2, "wal"), "FULL: the log is synced at each commit"
 
 

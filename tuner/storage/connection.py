@@ -66,8 +66,14 @@ class Connection:
                 "a PostgreSQL storage needs psycopg, which is not installed: pip install 'kafka-tuner[postgres]'"
             ) from None
         self._psycopg = psycopg
-        # The last: a server that was the first among several, and no longer is.
-        self._lost = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+        self._lost = (
+            psycopg.OperationalError,
+            psycopg.InterfaceError,
+            # A server that was the first among several, and no longer is.
+            psycopg.errors.ReadOnlySqlTransaction,
+            # We were paused in the midst of a transaction, for longer than others may be made to wait.
+            psycopg.errors.IdleInTransactionSessionTimeout,
+        )
         self.url, self.patience_s, self.tell = url, patience_s, tell
         self._durable = durable
         self._lock = threading.Lock()

@@ -48,11 +48,6 @@ def may_follow(now: JobState, to: JobState) -> bool:
     return now is to or to in _MOVES[now]
 
 
-def sources_of(to: JobState) -> tuple[JobState, ...]:
-    """The states from which a study may go to `to`, other than `to` itself."""
-    return tuple(state for state in JobState if to in _MOVES[state])
-
-
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A study as it is put into the queue; already checked.
