@@ -14,8 +14,7 @@ from tuner.confirmation.plan import Choice
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial, guarantee_of
 from tuner.results.study_results import StudyResults, load_results
-from tuner.storage.files import write_progress
-from tuner.storage.places import STUDY_FILE
+from tuner.storage.files import STUDY_FILE, write_progress
 from tuner.storage.sqlite import SqliteStore
 
 FACTS: dict[str, Any] = {

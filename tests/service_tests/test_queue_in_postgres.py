@@ -13,7 +13,7 @@ from tests.storage_tests.cutting_proxy import CuttingProxy
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue, open_queue
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
-from tuner.storage.chosen import STORAGE_VARIABLE
+from tuner.storage.home import STORAGE_VARIABLE
 from tuner.storage.url import StorageUrl
 
 

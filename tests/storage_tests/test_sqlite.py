@@ -16,8 +16,7 @@ from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.results.study_results import load_results
-from tuner.storage.files import read_progress, write_atomically, write_progress
-from tuner.storage.home import RESULTS_FILE
+from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SCHEMA_VERSION, SqliteStore
 

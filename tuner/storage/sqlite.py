@@ -1,4 +1,4 @@
-"""SQLite files of ours, and a study's record in one of them."""
+"""Studies in folders of this host: rows in a SQLite file, attachments in files beside it."""
 
 import fcntl
 import gzip
@@ -6,15 +6,16 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.errors import RecordDamaged, StudyNotFound
+from runners.target_lock import TargetLock
+from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Trial
-from tuner.storage.files import read_progress, write_atomically, write_progress
-from tuner.storage.places import RESULTS_FILE, STUDY_FILE, size_name
+from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
+from tuner.storage.protocols import ResultsStore, Tell
 
 _BUSY_S: Final = 30.0
 
@@ -175,6 +176,43 @@ class SqliteStore:
 
     def _attachment_path(self, trial: Trial, name: str) -> Path:
         return self.folder / "trials" / size_name(trial.record_bytes) / f"{trial.number:04d}-{name}.json.gz"
+
+
+class FolderStorage:
+    """A folder each, anywhere; looked for below one root."""
+
+    shown: Final = "folders of this host"
+    is_shared: Final = False
+
+    def find(self, name: str, root: Path) -> Path | None:
+        """See `Storage.find`."""
+        given = Path(name)
+        for folder in (given, root / name, root / given.stem):
+            if (folder / RESULTS_FILE).is_file():
+                return folder.absolute()
+        return None
+
+    def names(self, root: Path) -> list[str]:
+        """See `Storage.names`."""
+        found = list(root.glob(f"*/{RESULTS_FILE}"))
+        found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        return [path.parent.name for path in found]
+
+    def read(self, folder: Path) -> ResultsStore:
+        """See `Storage.read`."""
+        return SqliteStore(folder, create=False)
+
+    @contextmanager
+    def drive(self, folder: Path, name: str, tell: Tell) -> Iterator[ResultsStore]:
+        """See `Storage.drive`. The kernel ends the lock with its holder, so nothing is ever waited for."""
+
+        def refuse(holder: str) -> None:
+            raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; `tuner status {name}`")
+
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = TargetLock(str(folder), name, root=folder / "lock", on_wait=refuse)
+        with lock, closing(SqliteStore(folder)) as store:
+            yield store
 
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

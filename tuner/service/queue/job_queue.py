@@ -14,7 +14,7 @@ from typing import Any, Final
 from tuner.service.errors import job_not_found, name_taken
 from tuner.service.queue.job import ACTIVE, Job, JobState, Submission, check_move
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
-from tuner.storage.chosen import shared_url
+from tuner.storage.home import shared_url
 
 _ACTIVE: Final = ", ".join(f"'{state}'" for state in ACTIVE)
 _WHERE_ACTIVE: Final = f"WHERE state IN ({_ACTIVE})"
