@@ -349,4 +349,4 @@ def test_a_kept_trial_waits_for_the_servers_disk_whatever_the_user_has_set(
     with opened(database, tmp_path / "night") as stores:
         store = stores.drive()
         assert isinstance(store, PostgresStore)
-        assert store._rows("SHOW synchronous_commit") == [("on",)]
+        assert store._connection.rows("SHOW synchronous_commit") == [("on",)]

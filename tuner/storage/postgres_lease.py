@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,7 +34,6 @@ _TAKE: Final = """
         token = held.token + 1, owner = excluded.owner, nonce = excluded.nonce,
         taken_at = excluded.taken_at, renewed_at = excluded.renewed_at, expires_at = excluded.expires_at
     WHERE held.expires_at <= clock_timestamp()
-    RETURNING token
 """
 _LOOK: Final = """
     SELECT token, owner, nonce, renewed_at, extract(epoch FROM expires_at - clock_timestamp())::float8
@@ -88,20 +87,15 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Te
         "lease_s": lease_s,
     }
 
-    def attempt(db: Db, _: bool) -> int | _Holder:
-        taken = db.execute(_TAKE, asked).fetchone()
-        if taken is not None:
-            return int(taken[0])
-        found = db.execute(_LOOK, [study]).fetchone()
-        assert found is not None, "what stood in the way is there: leases are never deleted"
+    def attempt(db: Db, _: bool) -> _Holder:
+        db.execute(_TAKE, asked)
+        (found,) = db.execute(_LOOK, [study]).fetchall()  # ours, or what stood in the way: leases are never deleted
         return _Holder(*found)
 
     seen: _Holder | None = None
     while True:
         found = connection.run(attempt)
-        if isinstance(found, int):
-            return found
-        if found.nonce == asked["nonce"]:  # taken by us, and the answer was lost with the connection
+        if found.nonce == asked["nonce"]:
             return found.token
         if seen is None:
             seen = found
@@ -125,7 +119,7 @@ class Keeping:
     """
 
     def __init__(self, connection: Connection, study: int, token: int, lease_s: float) -> None:
-        self._connection, self._study, self._token, self._lease_s = connection, study, token, lease_s
+        self._connection, self._study, self.token, self._lease_s = connection, study, token, lease_s
         self._news, self._ending = threading.Event(), threading.Event()
         self._progress: str | None = None
         self.lost = False
@@ -154,10 +148,10 @@ class Keeping:
                 renewed_s = time.monotonic()
             self._ending.wait(min(_PROGRESS_S, period_s / 2))
         self._tell()
-        self._asked(lambda db, _: db.execute(_RELEASE, [self._study, self._token]).rowcount)
+        self._asked(_RELEASE, self._study, self.token)
 
     def _renew(self) -> bool:
-        renewed = self._asked(lambda db, _: db.execute(_RENEW, [self._lease_s, self._study, self._token]).rowcount)
+        renewed = self._asked(_RENEW, self._lease_s, self._study, self.token)
         self.lost = self.lost or renewed == 0
         return bool(renewed)
 
@@ -166,15 +160,15 @@ class Keeping:
         told, self._progress = self._progress, None
         if told is None:
             return True
-        heard = self._asked(lambda db, _: db.execute(_PROGRESS, [told, self._study, self._token]).rowcount)
+        heard = self._asked(_PROGRESS, told, self._study, self.token)
         if heard is None and self._progress is None:
             self._progress = told  # told with the next attempt, unless something newer has come by then
         self.lost = self.lost or heard == 0
         return heard is not None
 
-    def _asked(self, work: Callable[[Db, bool], int]) -> int | None:
+    def _asked(self, statement: str, *values: Any) -> int | None:
         """Rows that were changed; None where the server is away."""
         try:
-            return self._connection.run(work)
+            return self._connection.run(lambda db, _: db.execute(statement.encode(), values).rowcount)
         except StorageUnreachable:
             return None

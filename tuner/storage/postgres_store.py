@@ -42,22 +42,18 @@ class PostgresStore:
         connection: Closed with the store.
         study: Its number in the storage.
         name: Of the study.
-        token: Of its lease; None only reads.
-        keeping: Renews the lease; ended with the store.
+        keeping: Renews its lease, and is ended with the store; None only reads.
     """
 
-    def __init__(
-        self, connection: Connection, study: int, name: str, token: int | None = None, keeping: Keeping | None = None
-    ) -> None:
-        self._connection, self._study, self._name = connection, study, name
-        self._token, self._keeping = token, keeping
+    def __init__(self, connection: Connection, study: int, name: str, keeping: Keeping | None = None) -> None:
+        self._connection, self._study, self._name, self._keeping = connection, study, name, keeping
 
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
         """See `ResultsStore.append`.
 
         A commit whose answer is lost with the connection may have happened: then the trial is there, and ours.
         """
-        token = self._writing()
+        token = self._writing().token
         key = (self._study, trial.record_bytes, trial.number)
         body = json.dumps(trial.as_json(), separators=(",", ":"))
         files = [
@@ -66,7 +62,8 @@ class PostgresStore:
 
         def keep(db: Db, again: bool) -> None:
             with db.transaction():
-                self._check_held(db, token)
+                if db.execute(_HELD, [self._study, token]).fetchone() is None:
+                    raise taken_over(self._name)
                 if db.execute(_TRIAL, [*key, body, token]).rowcount:
                     with db.cursor() as cursor:
                         cursor.executemany(_ATTACH, files)
@@ -77,7 +74,7 @@ class PostgresStore:
 
     def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
         """See `ResultsStore.trials`."""
-        rows = self._rows(
+        rows = self._connection.rows(
             "SELECT sequence, body FROM kafka_tuner.trials WHERE study = %s AND sequence > %s ORDER BY sequence",
             self._study,
             after,
@@ -86,26 +83,25 @@ class PostgresStore:
 
     def attachment(self, trial: Trial, name: str) -> Any:
         """See `ResultsStore.attachment`."""
-        rows = self._rows(_ATTACHED, self._study, trial.record_bytes, trial.number, name)
+        rows = self._connection.rows(_ATTACHED, self._study, trial.record_bytes, trial.number, name)
         return json.loads(gzip.decompress(rows[0][0])) if rows else None
 
     def set_fact(self, name: str, value: Any) -> None:
         """See `ResultsStore.set_fact`."""
-        token = self._writing()
-        self._change(_FACT, self._study, token, self._study, name, json.dumps(value))
+        self._change(_FACT, self._study, self._writing().token, self._study, name, json.dumps(value))
 
     def facts(self) -> dict[str, Any]:
         """See `ResultsStore.facts`."""
-        rows = self._rows("SELECT name, body FROM kafka_tuner.facts WHERE study = %s", self._study)
+        rows = self._connection.rows("SELECT name, body FROM kafka_tuner.facts WHERE study = %s", self._study)
         return {name: json.loads(body) for name, body in rows}
 
     def set_study_file(self, text: str) -> None:
         """See `ResultsStore.set_study_file`."""
-        self._change(_STUDY_FILE, self._study, self._writing(), text, self._study)
+        self._change(_STUDY_FILE, self._study, self._writing().token, text, self._study)
 
     def study_file(self) -> str:
         """See `ResultsStore.study_file`."""
-        ((text,),) = self._rows("SELECT study_file FROM kafka_tuner.studies WHERE id = %s", self._study)
+        ((text,),) = self._connection.rows("SELECT study_file FROM kafka_tuner.studies WHERE id = %s", self._study)
         return str(text)
 
     def set_progress(self, progress: Mapping[str, Any]) -> None:
@@ -114,32 +110,25 @@ class PostgresStore:
         Raises:
             StudyTakenOver: Another driver has the study now: time to stop measuring.
         """
-        self._writing()
-        assert self._keeping is not None
-        self._keeping.tell(progress)
+        self._writing().tell(progress)
 
     def progress(self) -> dict[str, Any]:
         """See `ResultsStore.progress`; whether its driver is at work is what the lease says, as it may be anywhere."""
-        rows = self._rows(_PROGRESS, self._study)
+        rows = self._connection.rows(_PROGRESS, self._study)
         return {**json.loads(rows[0][0]), "alive": bool(rows[0][1])} if rows else {}
 
-    def hold(self, what: str) -> "AdvisoryHold | None":
-        """See `ResultsStore.hold`. The server lets go of it when our connection ends, however."""
+    def hold(self, what: str) -> Connection | None:
+        """See `ResultsStore.hold`. The server lets go of it when the connection ends that has it, however."""
         connection = Connection(self._connection.url, self._connection.patience_s)
         key = f"kafka-tuner {what} {self._study}"
-
-        def ask(db: Db, _: bool) -> bool:
-            row = db.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [key]).fetchone()
-            return bool(row and row[0])
-
-        held = AdvisoryHold(connection)
         try:
-            if connection.run(ask):
-                return held
+            ((is_ours,),) = connection.rows("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key)
         except BaseException:
-            held.close()
+            connection.close()
             raise
-        held.close()
+        if is_ours:
+            return connection
+        connection.close()
         return None
 
     def close(self) -> None:
@@ -148,32 +137,14 @@ class PostgresStore:
             self._keeping.end()
         self._connection.close()
 
-    def _writing(self) -> int:
-        """The token to write with."""
-        if self._token is None or self._keeping is None:
+    def _writing(self) -> Keeping:
+        """Our lease, without which nothing is written."""
+        if self._keeping is None:
             raise StudyBusy(f"the study {self._name} was opened to be read: only who runs it adds to it")
         if self._keeping.lost:
             raise taken_over(self._name)
-        return self._token
-
-    def _check_held(self, db: Db, token: int) -> None:
-        if db.execute(_HELD, [self._study, token]).fetchone() is None:
-            raise taken_over(self._name)
+        return self._keeping
 
     def _change(self, statement: str, *values: str | int) -> None:
         if not self._connection.run(lambda db, _: db.execute(statement.encode(), values).rowcount):
             raise taken_over(self._name)
-
-    def _rows(self, query: str, *values: str | int) -> list[tuple[Any, ...]]:
-        return self._connection.run(lambda db, _: db.execute(query.encode(), values).fetchall())
-
-
-class AdvisoryHold:
-    """A lock of the server's that its connection has."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def close(self) -> None:
-        """See `Hold.close`."""
-        self._connection.close()
