@@ -29,15 +29,3 @@ class NameTaken(ServiceError):  # noqa: N818
 
 class WrongMove(ServiceError):  # noqa: N818
     """A study can't go from its state to the one asked for."""
-
-
-def job_not_found(name: str) -> JobNotFound:
-    """The error, in the same words wherever it is raised."""
-    return JobNotFound(f"a study must have been submitted to this service, but {name!r} was not")
-
-
-def name_taken(name: str) -> NameTaken:
-    """The error, in the same words wherever it is raised."""
-    return NameTaken(
-        f"a name stands for one study, but {name!r} was submitted with another content; choose another name"
-    )

@@ -11,7 +11,6 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
@@ -60,15 +59,6 @@ def taken_over(name: str) -> StudyTakenOver:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    token: int
-    owner: str
-    nonce: str
-    renewed_at: object
-    left_s: float
-
-
 def take(connection: Connection, study: int, name: str, lease_s: float, tell: Tell) -> int:
     """Become the study's driver.
 
@@ -87,25 +77,22 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Te
         "lease_s": lease_s,
     }
 
-    def attempt(db: Db, _: bool) -> _Holder:
+    def attempt(db: Db, _: bool) -> tuple[Any, ...]:
         db.execute(_TAKE, asked)
-        (found,) = db.execute(_LOOK, [study]).fetchall()  # ours, or what stood in the way: leases are never deleted
-        return _Holder(*found)
+        (lease,) = db.execute(_LOOK, [study]).fetchall()  # ours, or another's in our way: leases are never deleted
+        return lease
 
-    seen: _Holder | None = None
+    seen = None
     while True:
-        found = connection.run(attempt)
-        if found.nonce == asked["nonce"]:
-            return found.token
+        token, owner, nonce, renewed_at, left_s = connection.run(attempt)
+        if nonce == asked["nonce"]:
+            return int(token)
         if seen is None:
-            seen = found
-            left_s = max(0.0, found.left_s)
-            tell(f"the study {name} is held by {found.owner}; if that has died, it is free in {left_s:.0f} s")
-        elif (seen.token, seen.renewed_at) != (found.token, found.renewed_at):
-            raise StudyBusy(
-                f"one process at a time may run the study {name}, but {found.owner} does; `tuner status {name}`"
-            )
-        time.sleep(min(_POLL_S, max(0.01, found.left_s)))
+            seen = (token, renewed_at)
+            tell(f"the study {name} is held by {owner}; if that has died, it is free in {max(0.0, left_s):.0f} s")
+        elif seen != (token, renewed_at):
+            raise StudyBusy(f"one process at a time may run the study {name}, but {owner} does; `tuner status {name}`")
+        time.sleep(min(_POLL_S, max(0.01, left_s)))
 
 
 class Keeping:

@@ -194,8 +194,7 @@ class FolderStorage:
 
     def names(self, root: Path) -> list[str]:
         """See `Storage.names`."""
-        found = list(root.glob(f"*/{RESULTS_FILE}"))
-        found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        found = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
         return [path.parent.name for path in found]
 
     def read(self, folder: Path) -> ResultsStore:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.service.errors import job_not_found, name_taken
+from tuner.service.errors import JobNotFound, NameTaken
 from tuner.service.queue.job import ACTIVE, Job, JobState, Submission, check_move
 from tuner.service.queue.tables import Ask, PostgresTable, SqliteTable
 from tuner.storage.home import shared_url
@@ -81,7 +81,10 @@ class JobQueue:
                 )
                 return _named(ask, submission.name), True
             if there[0].digest != submission.digest:
-                raise name_taken(submission.name)
+                raise NameTaken(
+                    f"a name stands for one study, but {submission.name!r} was submitted with another content; "
+                    "choose another name"
+                )
             # After an answer that was lost it may be our own; whoever asks may then be told so twice.
             return there[0], again and there[0].state is JobState.QUEUED
 
@@ -170,10 +173,9 @@ class JobQueue:
         Raises:
             JobNotFound: There is none of that name.
         """
-        rows = self._table.rows("SELECT study_file FROM {jobs} WHERE name = ?", name)
-        if not rows:
-            raise job_not_found(name)
-        return str(rows[0][0])
+        job = self.find(name)
+        ((text,),) = self._table.rows("SELECT study_file FROM {jobs} WHERE number = ?", job.number)
+        return str(text)
 
     def jobs(self, *, states: Collection[JobState] = (), before: int | None = None, limit: int = 100) -> list[Job]:
         """Studies, the newest first.
@@ -211,7 +213,7 @@ def _next(ask: Ask, at_once: int) -> Job | None:
 def _named(ask: Ask, name: str) -> Job:
     found = _jobs(ask, "WHERE name = ?", name)
     if not found:
-        raise job_not_found(name)
+        raise JobNotFound(f"a study must have been submitted to this service, but {name!r} was not")
     return found[0]
 
 
