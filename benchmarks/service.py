@@ -90,8 +90,8 @@ def _build(folder: Path, trials: int, seed: int) -> None:
     }  # fmt: skip
     store = SqliteStore(folder)
     # What is measured is reading; the disk need not have it for certain.
-    store._db.execute("PRAGMA synchronous = OFF")
-    store._db.execute("BEGIN")
+    store._file.rows("PRAGMA synchronous = OFF")
+    store._file.rows("BEGIN")
     for name, value in facts.items():
         store.set_fact(name, value)
     confirming = 2 * _ROUNDS
@@ -131,7 +131,7 @@ def _build(folder: Path, trials: int, seed: int) -> None:
                 course={"mb_per_s": tuple(float(x) for x in rng.normal(mb_per_s, 1, 10).round(3))},
             )
         )  # fmt: skip
-    store._db.execute("COMMIT")
+    store._file.rows("COMMIT")
     store.close()
 
 

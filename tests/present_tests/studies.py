@@ -14,8 +14,7 @@ from tuner.confirmation.plan import Choice
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial, guarantee_of
 from tuner.results.study_results import StudyResults, load_results
-from tuner.storage.files import write_progress
-from tuner.storage.places import STUDY_FILE
+from tuner.storage.files import STUDY_FILE, write_progress
 from tuner.storage.sqlite import SqliteStore
 
 FACTS: dict[str, Any] = {
@@ -70,8 +69,8 @@ def write_study(
     metrics = tuple(Objective(name) for name in kept["objectives"])
     store = SqliteStore(folder)
     # A night's fsyncs are not what is tested.
-    store._db.execute("PRAGMA synchronous = OFF")
-    store._db.execute("BEGIN")
+    store._file.rows("PRAGMA synchronous = OFF")
+    store._file.rows("BEGIN")
     if rounds:
         base, winner = (ProducerConfig.parse(values).fingerprint for values in ({}, WINNER))
         choice = Choice(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
@@ -81,7 +80,7 @@ def write_study(
     for place, size in enumerate(record_sizes):
         for trial in (*search_trials(size, trials, metrics, place), *_confirming(size, trials, rounds, metrics)):
             store.append(change(trial))
-    store._db.execute("COMMIT")
+    store._file.rows("COMMIT")
     store.close()
     (folder / STUDY_FILE).write_text(study_file, encoding="utf-8")
     if progress is not None:

@@ -12,8 +12,7 @@ from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults, StudyResults, load_results
-from tuner.storage.files import write_progress
-from tuner.storage.places import STUDY_FILE
+from tuner.storage.files import STUDY_FILE, write_progress
 from tuner.storage.sqlite import SqliteStore
 
 FAST = {"linger.ms": "20"}

@@ -1,4 +1,4 @@
-"""What every `JobQueue` keeps to, as a class of tests that each implementation's tests inherit."""
+"""What a `JobQueue` keeps to in any database, as a class of tests that the tests of each database inherit."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import pytest
 
 from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.service.queue.job import ACTIVE, Job, JobState, Submission
-from tuner.service.queue.protocol import JobQueue
+from tuner.service.queue.job_queue import JobQueue
 
 Open = Callable[[], JobQueue]
 """Opens the same queue once more; all are closed after the test."""
@@ -27,7 +27,7 @@ def claimed(queue: JobQueue, owner: str = "a", *, at_once: int = 1, lease_s: flo
 
 
 class JobQueueContract:
-    """Subclasses name the implementation in `covers`, and open queues that share their studies."""
+    """Subclasses name the database's table in `covers`, and open queues that share their studies."""
 
     covers: ClassVar[type]
 
@@ -41,7 +41,7 @@ class JobQueueContract:
         return reopen()
 
     def test_a_new_queue_is_empty(self, queue: JobQueue) -> None:
-        assert isinstance(queue, self.covers)
+        assert isinstance(queue._table, self.covers)
         assert queue.jobs() == []
         assert queue.counts() == {}
         assert queue.claim("a", at_once=1, lease_s=LONG_S) is None

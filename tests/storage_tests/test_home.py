@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tuner.model.errors import StudyNotFound
-from tuner.storage.home import RESULTS_FILE, ROOT_VARIABLE, all_studies, find_study, studies_root, study_folder
-from tuner.storage.sqlite import SqliteStore
+from tuner.storage.files import RESULTS_FILE
+from tuner.storage.home import ROOT_VARIABLE, find_study, studies_root, study_folder
+from tuner.storage.sqlite import FolderStorage, SqliteStore
 
 
 @pytest.fixture
@@ -88,9 +89,9 @@ def test_an_unknown_study_where_there_is_none_says_how_to_make_one(root: Path) -
 
 
 def test_studies_are_listed_newest_first_and_other_folders_are_none(root: Path) -> None:
-    assert all_studies() == []
+    assert FolderStorage().names(root) == []
     for name, written_s in (("a", 3_000), ("b", 1_000), ("c", 2_000)):
         make(root / name, written_s)
     (root / "notes").mkdir()
-    assert all_studies() == ["a", "c", "b"]
-    assert all_studies(root / "notes") == []
+    assert FolderStorage().names(root) == ["a", "c", "b"]
+    assert FolderStorage().names(root / "notes") == []

@@ -16,7 +16,7 @@ from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, Opened, opened, storage_of
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
-from tuner.storage.postgres_store import PostgresStore
+from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore
 
@@ -349,4 +349,4 @@ def test_a_kept_trial_waits_for_the_servers_disk_whatever_the_user_has_set(
     with opened(database, tmp_path / "night") as stores:
         store = stores.drive()
         assert isinstance(store, PostgresStore)
-        assert store._rows("SHOW synchronous_commit") == [("on",)]
+        assert store._connection.rows("SHOW synchronous_commit") == [("on",)]

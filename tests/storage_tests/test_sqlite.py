@@ -16,8 +16,7 @@ from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tuner.model.errors import RecordDamaged, StudyNotFound
 from tuner.results.study_results import load_results
-from tuner.storage.files import read_progress, write_atomically, write_progress
-from tuner.storage.home import RESULTS_FILE
+from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SCHEMA_VERSION, SqliteStore
 
@@ -122,7 +121,7 @@ def test_a_reader_sees_what_is_kept_while_the_writer_is_in_the_midst_of_writing(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     store.append(trial(0))
-    store._db.execute("BEGIN IMMEDIATE")
+    store._file.rows("BEGIN IMMEDIATE")
     try:
         store.set_fact("half", "done")
         reader = SqliteStore(tmp_path, create=False)
@@ -130,13 +129,13 @@ def test_a_reader_sees_what_is_kept_while_the_writer_is_in_the_midst_of_writing(
         assert reader.facts() == {}
         reader.close()
     finally:
-        store._db.execute("COMMIT")
+        store._file.rows("COMMIT")
     assert store.facts() == {"half": "done"}
 
 
 def test_a_kept_trial_is_on_disk_and_not_only_in_the_systems_memory(store: SqliteStore) -> None:
-    (synchronous,) = store._db.execute("PRAGMA synchronous").fetchone()
-    (journal,) = store._db.execute("PRAGMA journal_mode").fetchone()
+    ((synchronous,),) = store._file.rows("PRAGMA synchronous")
+    ((journal,),) = store._file.rows("PRAGMA journal_mode")
     assert (synchronous, journal) == (2, "wal"), "FULL: the log is synced at each commit"
 
 

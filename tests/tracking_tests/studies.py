@@ -10,7 +10,7 @@ from tuner.confirmation.history import CONFIRMING
 from tuner.confirmation.plan import Choice
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial, guarantee_of
-from tuner.storage.places import STUDY_FILE
+from tuner.storage.files import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
 
 BEGAN = datetime(2025, 3, 1, 22, 0, tzinfo=UTC)

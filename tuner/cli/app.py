@@ -16,7 +16,7 @@ from tuner.cli.console import ERR
 from tuner.model.errors import StudyError
 from tuner.model.exit_codes import ExitCode, exit_code_of
 from tuner.model.version import version
-from tuner.storage.chosen import STORAGE_VARIABLE
+from tuner.storage.home import STORAGE_VARIABLE
 
 app = typer.Typer(
     help="Finds the best Apache Kafka producer configuration for each record size, by measuring it.",

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from tuner.model.spec import StudySpec
-from tuner.storage.chosen import storage_at
-from tuner.storage.places import STUDY_FILE
+from tuner.storage.files import STUDY_FILE
+from tuner.storage.home import storage_at
 from tuner.study_file import load_study, parse_study
 
 

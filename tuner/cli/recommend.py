@@ -14,7 +14,8 @@ from tuner.present.export import TRANSLATED, Format, export, export_all, recomme
 from tuner.present.wording import KEEP, NO_GAIN
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
 from tuner.results.study_results import load_results
-from tuner.storage.home import find_study, size_name
+from tuner.storage.files import size_name
+from tuner.storage.home import find_study
 
 RecordBytes = Annotated[
     str | None,

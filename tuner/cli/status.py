@@ -18,8 +18,7 @@ from tuner.cli.console import OUT
 from tuner.present.report.status import SizeStatus, Status, StudyState, status_of
 from tuner.present.wording import number, title
 from tuner.results.study_results import results_of
-from tuner.storage.chosen import storage_at
-from tuner.storage.home import find_study
+from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
 
 _POLL_S: Final = 2.0

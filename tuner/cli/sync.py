@@ -12,8 +12,7 @@ from tuner.cli.console import ERR, OUT
 from tuner.model.exit_codes import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.results.study_results import load_results
-from tuner.storage.chosen import storage_at
-from tuner.storage.home import find_study
+from tuner.storage.home import find_study, storage_at
 from tuner.tracking import SyncOutcome, sync, tracking_of
 
 TrackingUri = Annotated[

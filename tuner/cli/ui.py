@@ -11,8 +11,7 @@ from tuner.cli.console import OUT, say
 from tuner.cli.sync import TrackingUri
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import TrackingSpec
-from tuner.storage.chosen import storage_at
-from tuner.storage.home import find_study, studies_root
+from tuner.storage.home import find_study, storage_at, studies_root
 from tuner.tracking import Place, tracking_of
 from tuner.tracking.client import QUIET
 

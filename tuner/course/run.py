@@ -35,7 +35,7 @@ from tuner.model.target import Target
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import strategy_of
-from tuner.storage.chosen import storage_at
+from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.storage.url import secrets_in
 from tuner.tracking import Mirror

@@ -16,7 +16,7 @@ from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.estimates import Estimates
-from tuner.storage.chosen import storage_at
+from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _AGREED: Final = 2

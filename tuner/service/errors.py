@@ -5,8 +5,7 @@ StudyError                      (tuner.model.errors)
     ├── ServiceConfigError      the operator's file or a token is no good: mend it  (exit 1)
     ├── JobNotFound             no study of that name was submitted                 (HTTP 404)
     ├── NameTaken               another study has the name: choose another          (HTTP 409)
-    ├── WrongMove               the study's state does not allow it                 (HTTP 409)
-    └── QueueDamaged            the queue can't be read, or a newer release wrote it
+    └── WrongMove               the study's state does not allow it                 (HTTP 409)
 """
 
 from tuner.model.errors import StudyError
@@ -30,19 +29,3 @@ class NameTaken(ServiceError):  # noqa: N818
 
 class WrongMove(ServiceError):  # noqa: N818
     """A study can't go from its state to the one asked for."""
-
-
-class QueueDamaged(ServiceError):  # noqa: N818
-    """The queue can't be read."""
-
-
-def job_not_found(name: str) -> JobNotFound:
-    """The error, in the same words wherever it is raised."""
-    return JobNotFound(f"a study must have been submitted to this service, but {name!r} was not")
-
-
-def name_taken(name: str) -> NameTaken:
-    """The error, in the same words wherever it is raised."""
-    return NameTaken(
-        f"a name stands for one study, but {name!r} was submitted with another content; choose another name"
-    )

@@ -66,8 +66,14 @@ class Connection:
                 "a PostgreSQL storage needs psycopg, which is not installed: pip install 'kafka-tuner[postgres]'"
             ) from None
         self._psycopg = psycopg
-        # The last: a server that was the first among several, and no longer is.
-        self._lost = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+        self._lost = (
+            psycopg.OperationalError,
+            psycopg.InterfaceError,
+            # A server that was the first among several, and no longer is.
+            psycopg.errors.ReadOnlySqlTransaction,
+            # We were paused in the midst of a transaction, for longer than others may be made to wait.
+            psycopg.errors.IdleInTransactionSessionTimeout,
+        )
         self.url, self.patience_s, self.tell = url, patience_s, tell
         self._durable = durable
         self._lock = threading.Lock()
@@ -88,31 +94,34 @@ class Connection:
             began_s, pause_s, again, told = time.monotonic(), _FIRST_PAUSE_S, False, False
             while True:
                 try:
-                    result = work(self._connected(), again)
+                    return work(self._connected(), again)
                 except self._lost as error:
                     hopeless = self._open is None and any(words in str(error) for words in _HOPELESS)
                     self._drop()
                     away_s = time.monotonic() - began_s
                     if hopeless or away_s + pause_s > self.patience_s or self._closed.wait(pause_s):
-                        raise StorageUnreachable(self._away(error)) from None
+                        raise StorageUnreachable(self._broken("answer", error)) from None
                     if away_s > _NEWS_S and not told:
-                        self.tell(f"{self._away(error)}; waiting for up to {self.patience_s:.0f} s, nothing is lost")
+                        away = self._broken("answer", error)
+                        self.tell(f"{away}; waiting for up to {self.patience_s:.0f} s, nothing is lost")
                         told = True
                     pause_s, again = min(2 * pause_s, _LAST_PAUSE_S), True
                 except self._psycopg.errors.InsufficientPrivilege as error:
                     self._drop()
-                    raise StorageUnreachable(self._refused(error)) from None
+                    raise StorageUnreachable(self._broken("do as it is asked", error)) from None
                 except self._psycopg.Error as error:
                     self._drop()
-                    raise RecordDamaged(self._refused(error)) from None
+                    raise RecordDamaged(self._broken("do as it is asked", error)) from None
                 except StudyError:
                     raise
                 except BaseException:
                     # Whatever came in between, a signal say, may have left half an answer on the line.
                     self._drop()
                     raise
-                else:
-                    return result
+
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query, which is a `work` of its own; see `run`."""
+        return self.run(lambda db, _: db.execute(statement.encode(), values).fetchall())
 
     def close(self) -> None:
         """End it, and whoever waits for it; may be called again."""
@@ -140,11 +149,8 @@ class Connection:
             self._open.close()
             self._open = None
 
-    def _away(self, error: Exception) -> str:
-        return f"the storage at {self.url.shown} must answer, but: {self._line(error)}"
-
-    def _refused(self, error: Exception) -> str:
-        return f"the storage at {self.url.shown} must do as it is asked, but: {self._line(error)}"
+    def _broken(self, rule: str, error: Exception) -> str:
+        return f"the storage at {self.url.shown} must {rule}, but: {self._line(error)}"
 
     def _line(self, error: Exception) -> str:
         """What a library says, in one line without a secret."""

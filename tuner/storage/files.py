@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and the progress of a study in one of them."""
+"""What lies in a study's folder: names, files that are there whole or not at all, and the progress in one of them."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,14 @@ from typing import Any, Final
 
 from runners.clusters import files
 
+RESULTS_FILE: Final = "results.db"
+STUDY_FILE: Final = "study.yaml"
 _PROGRESS: Final = "progress.json"
+
+
+def size_name(record_bytes: str) -> str:
+    """A record size or mix as part of a file's name: `100-0.7_1000-0.3`."""
+    return record_bytes.replace(":", "-").replace(",", "_")
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -1,15 +1,17 @@
 """Studies in a PostgreSQL database, which every host that knows its address can read, run and take over."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.errors import StudyNotFound
-from tuner.storage.connection import Connection, Db, Result
-from tuner.storage.postgres_lease import LEASE_S, Keeping, take
+from tuner.model.errors import StudyBusy, StudyNotFound
+from tuner.model.trial import Trial
+from tuner.storage.connection import Connection, Db
+from tuner.storage.postgres_lease import LEASE_S, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of
-from tuner.storage.postgres_store import PostgresStore
 from tuner.storage.protocols import ResultsStore, Tell
 from tuner.storage.url import StorageUrl
 
@@ -18,6 +20,36 @@ READER_PATIENCE_S: Final = 10.0
 DRIVER_PATIENCE_S: Final = 600.0
 """Of who has measured something: it is worth waiting for."""
 _KEEPER_PATIENCE_S: Final = 1.0
+_STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
+_NAMES: Final = """
+    SELECT name FROM kafka_tuner.studies AS study LEFT JOIN kafka_tuner.leases AS held ON held.study = study.id
+    ORDER BY coalesce(held.renewed_at, study.created_at) DESC, study.id DESC
+"""
+_HELD: Final = "SELECT 1 FROM kafka_tuner.leases WHERE study = %s AND token = %s FOR SHARE"
+"""Until its transaction ends, nobody takes the study over: what is written with it is written by its driver."""
+_TRIAL: Final = """
+    INSERT INTO kafka_tuner.trials (study, record_bytes, number, body, token) VALUES (%s, %s, %s, %s, %s)
+    ON CONFLICT (study, record_bytes, number) DO NOTHING
+"""
+_THERE: Final = "SELECT body, token FROM kafka_tuner.trials WHERE study = %s AND record_bytes = %s AND number = %s"
+_ATTACH: Final = (
+    "INSERT INTO kafka_tuner.attachments (study, record_bytes, number, name, body) VALUES (%s, %s, %s, %s, %s)"
+)
+_ATTACHED: Final = """
+    SELECT body FROM kafka_tuner.attachments WHERE study = %s AND record_bytes = %s AND number = %s AND name = %s
+"""
+_FACT: Final = f"""
+    WITH held AS ({_HELD})
+    INSERT INTO kafka_tuner.facts (study, name, body) SELECT %s, %s, %s FROM held
+    ON CONFLICT (study, name) DO UPDATE SET body = excluded.body
+"""
+_STUDY_FILE: Final = f"""
+    WITH held AS ({_HELD}) UPDATE kafka_tuner.studies SET study_file = %s WHERE id = %s AND EXISTS (SELECT FROM held)
+"""
+_PROGRESS: Final = """
+    SELECT body, held.expires_at > clock_timestamp()
+    FROM kafka_tuner.progress LEFT JOIN kafka_tuner.leases AS held USING (study) WHERE study = %s
+"""
 
 
 class PostgresStorage:
@@ -29,91 +61,178 @@ class PostgresStorage:
         patience_s: How long a driver waits for the server, once it has begun.
     """
 
+    is_shared: Final = True
+
     def __init__(self, url: StorageUrl, *, lease_s: float = LEASE_S, patience_s: float = DRIVER_PATIENCE_S) -> None:
         self._url, self._lease_s, self._patience_s = url, lease_s, patience_s
-
-    @property
-    def shown(self) -> str:
-        """See `Storage.shown`."""
-        return self._url.shown
-
-    @property
-    def is_shared(self) -> bool:
-        """See `Storage.is_shared`."""
-        return True
+        self.shown = url.shown
 
     def find(self, name: str, root: Path) -> Path | None:
         """See `Storage.find`."""
         given = Path(name)
         wanted = list(dict.fromkeys((name, given.name, given.stem)))
-        there = set(self._names())
+        there = set(self.names(root))
         return next((root / each for each in wanted if each in there), None)
 
     def names(self, root: Path) -> list[str]:
         """See `Storage.names`; the one that was driven last is the newest."""
-        return self._names()
+        with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
+            return [name for (name,) in self._rows(connection, _NAMES)]
 
     def read(self, folder: Path) -> ResultsStore:
         """See `Storage.read`."""
         connection = Connection(self._url, READER_PATIENCE_S)
-
-        def look(db: Db, _: bool) -> tuple[Any, ...] | None:
-            if not version_of(db, self.shown):
-                return None
-            migrate(db, self.shown)
-            return db.execute("SELECT id FROM kafka_tuner.studies WHERE name = %s", [folder.name]).fetchone()
-
         try:
-            found = connection.run(look)
-            if found is None:
+            found = self._rows(connection, _STUDY, folder.name)
+            if not found:
                 raise StudyNotFound(f"a study must be in {self.shown}, but {folder.name} is not")
         except BaseException:
             connection.close()
             raise
-        return PostgresStore(connection, found[0], folder.name)
+        return PostgresStore(connection, found[0][0], folder.name)
 
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Tell) -> Iterator[ResultsStore]:
         """See `Storage.drive`. A lease whose driver has died is waited for until it ends."""
         folder.mkdir(parents=True, exist_ok=True)
-        connection = Connection(self._url, READER_PATIENCE_S, tell=tell)
 
         def begin(db: Db, _: bool) -> int:
             migrate(db, self.shown)
             db.execute("INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING", [folder.name])
-            row = db.execute("SELECT id FROM kafka_tuner.studies WHERE name = %s", [folder.name]).fetchone()
-            assert row is not None
-            return int(row[0])
+            ((study,),) = db.execute(_STUDY, [folder.name]).fetchall()
+            return int(study)
 
-        try:
+        with closing(Connection(self._url, READER_PATIENCE_S, tell=tell)) as connection:
             study = connection.run(begin)
             token = take(connection, study, name, self._lease_s, tell)
             connection.patience_s = self._patience_s
             keeper = Connection(self._url, _KEEPER_PATIENCE_S, durable=False)
-        except BaseException:
-            connection.close()
-            raise
-        store = PostgresStore(connection, study, folder.name, token, Keeping(keeper, study, token, self._lease_s))
-        try:
-            yield store
-        finally:
-            store.close()
+            keeping = Keeping(keeper, study, token, self._lease_s)
+            with closing(PostgresStore(connection, study, folder.name, keeping)) as store:
+                yield store
 
-    def _names(self) -> list[str]:
+    def _rows(self, connection: Connection, query: str, *values: str) -> list[tuple[Any, ...]]:
+        """Rows of the tables, which are brought to the newest version first; none where there are no tables."""
+
         def look(db: Db, _: bool) -> list[tuple[Any, ...]]:
             if not version_of(db, self.shown):
                 return []
             migrate(db, self.shown)
-            return db.execute(
-                "SELECT name FROM kafka_tuner.studies AS study LEFT JOIN kafka_tuner.leases AS held "
-                "ON held.study = study.id ORDER BY coalesce(held.renewed_at, study.created_at) DESC, study.id DESC"
-            ).fetchall()
+            return db.execute(query.encode(), values).fetchall()
 
-        return [name for (name,) in self._once(look)]
+        return connection.run(look)
 
-    def _once(self, work: Callable[[Db, bool], Result]) -> Result:
-        connection = Connection(self._url, READER_PATIENCE_S)
+
+class PostgresStore:
+    """Reads with the connection; writes only what the holder of the study's lease may.
+
+    Args:
+        connection: Closed with the store.
+        study: Its number in the storage.
+        name: Of the study.
+        keeping: Renews its lease, and is ended with the store; None only reads.
+    """
+
+    def __init__(self, connection: Connection, study: int, name: str, keeping: Keeping | None = None) -> None:
+        self._connection, self._study, self._name, self._keeping = connection, study, name, keeping
+
+    def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
+        """See `ResultsStore.append`.
+
+        A commit whose answer is lost with the connection may have happened: then the trial is there, and ours.
+        """
+        token = self._writing().token
+        key = (self._study, trial.record_bytes, trial.number)
+        body = json.dumps(trial.as_json(), separators=(",", ":"))
+        files = [
+            (*key, name, gzip.compress(json.dumps(value).encode(), 5)) for name, value in (attachments or {}).items()
+        ]
+
+        def keep(db: Db, again: bool) -> None:
+            with db.transaction():
+                if db.execute(_HELD, [self._study, token]).fetchone() is None:
+                    raise taken_over(self._name)
+                if db.execute(_TRIAL, [*key, body, token]).rowcount:
+                    with db.cursor() as cursor:
+                        cursor.executemany(_ATTACH, files)
+                elif not (again and db.execute(_THERE, key).fetchone() == (body, token)):
+                    raise ValueError(f"a trial is kept once, but {trial.key} is there already")
+
+        self._connection.run(keep)
+
+    def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
+        """See `ResultsStore.trials`."""
+        rows = self._connection.rows(
+            "SELECT sequence, body FROM kafka_tuner.trials WHERE study = %s AND sequence > %s ORDER BY sequence",
+            self._study,
+            after,
+        )
+        return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
+
+    def attachment(self, trial: Trial, name: str) -> Any:
+        """See `ResultsStore.attachment`."""
+        rows = self._connection.rows(_ATTACHED, self._study, trial.record_bytes, trial.number, name)
+        return json.loads(gzip.decompress(rows[0][0])) if rows else None
+
+    def set_fact(self, name: str, value: Any) -> None:
+        """See `ResultsStore.set_fact`."""
+        self._change(_FACT, self._study, self._writing().token, self._study, name, json.dumps(value))
+
+    def facts(self) -> dict[str, Any]:
+        """See `ResultsStore.facts`."""
+        rows = self._connection.rows("SELECT name, body FROM kafka_tuner.facts WHERE study = %s", self._study)
+        return {name: json.loads(body) for name, body in rows}
+
+    def set_study_file(self, text: str) -> None:
+        """See `ResultsStore.set_study_file`."""
+        self._change(_STUDY_FILE, self._study, self._writing().token, text, self._study)
+
+    def study_file(self) -> str:
+        """See `ResultsStore.study_file`."""
+        ((text,),) = self._connection.rows("SELECT study_file FROM kafka_tuner.studies WHERE id = %s", self._study)
+        return str(text)
+
+    def set_progress(self, progress: Mapping[str, Any]) -> None:
+        """See `ResultsStore.set_progress`; seen by others within a second.
+
+        Raises:
+            StudyTakenOver: Another driver has the study now: time to stop measuring.
+        """
+        self._writing().tell(progress)
+
+    def progress(self) -> dict[str, Any]:
+        """See `ResultsStore.progress`; whether its driver is at work is what the lease says, as it may be anywhere."""
+        rows = self._connection.rows(_PROGRESS, self._study)
+        return {**json.loads(rows[0][0]), "alive": bool(rows[0][1])} if rows else {}
+
+    def hold(self, what: str) -> Connection | None:
+        """See `ResultsStore.hold`. The server lets go of it when the connection ends that has it, however."""
+        connection = Connection(self._connection.url, self._connection.patience_s)
+        key = f"kafka-tuner {what} {self._study}"
         try:
-            return connection.run(work)
-        finally:
+            ((is_ours,),) = connection.rows("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key)
+        except BaseException:
             connection.close()
+            raise
+        if is_ours:
+            return connection
+        connection.close()
+        return None
+
+    def close(self) -> None:
+        """See `ResultsStore.close`; gives the lease back."""
+        if self._keeping is not None:
+            self._keeping.end()
+        self._connection.close()
+
+    def _writing(self) -> Keeping:
+        """Our lease, without which nothing is written."""
+        if self._keeping is None:
+            raise StudyBusy(f"the study {self._name} was opened to be read: only who runs it adds to it")
+        if self._keeping.lost:
+            raise taken_over(self._name)
+        return self._keeping
+
+    def _change(self, statement: str, *values: str | int) -> None:
+        if not self._connection.run(lambda db, _: db.execute(statement.encode(), values).rowcount):
+            raise taken_over(self._name)

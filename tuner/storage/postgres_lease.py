@@ -10,8 +10,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
@@ -34,7 +33,6 @@ _TAKE: Final = """
         token = held.token + 1, owner = excluded.owner, nonce = excluded.nonce,
         taken_at = excluded.taken_at, renewed_at = excluded.renewed_at, expires_at = excluded.expires_at
     WHERE held.expires_at <= clock_timestamp()
-    RETURNING token
 """
 _LOOK: Final = """
     SELECT token, owner, nonce, renewed_at, extract(epoch FROM expires_at - clock_timestamp())::float8
@@ -61,15 +59,6 @@ def taken_over(name: str) -> StudyTakenOver:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    token: int
-    owner: str
-    nonce: str
-    renewed_at: object
-    left_s: float
-
-
 def take(connection: Connection, study: int, name: str, lease_s: float, tell: Tell) -> int:
     """Become the study's driver.
 
@@ -88,30 +77,22 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Te
         "lease_s": lease_s,
     }
 
-    def attempt(db: Db, _: bool) -> int | _Holder:
-        taken = db.execute(_TAKE, asked).fetchone()
-        if taken is not None:
-            return int(taken[0])
-        found = db.execute(_LOOK, [study]).fetchone()
-        assert found is not None, "what stood in the way is there: leases are never deleted"
-        return _Holder(*found)
+    def attempt(db: Db, _: bool) -> tuple[Any, ...]:
+        db.execute(_TAKE, asked)
+        (lease,) = db.execute(_LOOK, [study]).fetchall()  # ours, or another's in our way: leases are never deleted
+        return lease
 
-    seen: _Holder | None = None
+    seen = None
     while True:
-        found = connection.run(attempt)
-        if isinstance(found, int):
-            return found
-        if found.nonce == asked["nonce"]:  # taken by us, and the answer was lost with the connection
-            return found.token
+        token, owner, nonce, renewed_at, left_s = connection.run(attempt)
+        if nonce == asked["nonce"]:
+            return int(token)
         if seen is None:
-            seen = found
-            left_s = max(0.0, found.left_s)
-            tell(f"the study {name} is held by {found.owner}; if that has died, it is free in {left_s:.0f} s")
-        elif (seen.token, seen.renewed_at) != (found.token, found.renewed_at):
-            raise StudyBusy(
-                f"one process at a time may run the study {name}, but {found.owner} does; `tuner status {name}`"
-            )
-        time.sleep(min(_POLL_S, max(0.01, found.left_s)))
+            seen = (token, renewed_at)
+            tell(f"the study {name} is held by {owner}; if that has died, it is free in {max(0.0, left_s):.0f} s")
+        elif seen != (token, renewed_at):
+            raise StudyBusy(f"one process at a time may run the study {name}, but {owner} does; `tuner status {name}`")
+        time.sleep(min(_POLL_S, max(0.01, left_s)))
 
 
 class Keeping:
@@ -125,7 +106,7 @@ class Keeping:
     """
 
     def __init__(self, connection: Connection, study: int, token: int, lease_s: float) -> None:
-        self._connection, self._study, self._token, self._lease_s = connection, study, token, lease_s
+        self._connection, self._study, self.token, self._lease_s = connection, study, token, lease_s
         self._news, self._ending = threading.Event(), threading.Event()
         self._progress: str | None = None
         self.lost = False
@@ -154,10 +135,10 @@ class Keeping:
                 renewed_s = time.monotonic()
             self._ending.wait(min(_PROGRESS_S, period_s / 2))
         self._tell()
-        self._asked(lambda db, _: db.execute(_RELEASE, [self._study, self._token]).rowcount)
+        self._asked(_RELEASE, self._study, self.token)
 
     def _renew(self) -> bool:
-        renewed = self._asked(lambda db, _: db.execute(_RENEW, [self._lease_s, self._study, self._token]).rowcount)
+        renewed = self._asked(_RENEW, self._lease_s, self._study, self.token)
         self.lost = self.lost or renewed == 0
         return bool(renewed)
 
@@ -166,15 +147,15 @@ class Keeping:
         told, self._progress = self._progress, None
         if told is None:
             return True
-        heard = self._asked(lambda db, _: db.execute(_PROGRESS, [told, self._study, self._token]).rowcount)
+        heard = self._asked(_PROGRESS, told, self._study, self.token)
         if heard is None and self._progress is None:
             self._progress = told  # told with the next attempt, unless something newer has come by then
         self.lost = self.lost or heard == 0
         return heard is not None
 
-    def _asked(self, work: Callable[[Db, bool], int]) -> int | None:
+    def _asked(self, statement: str, *values: Any) -> int | None:
         """Rows that were changed; None where the server is away."""
         try:
-            return self._connection.run(work)
+            return self._connection.run(lambda db, _: db.execute(statement.encode(), values).rowcount)
         except StorageUnreachable:
             return None

@@ -117,22 +117,21 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
         RecordDamaged: A newer release made them, or another program.
     """
     # In this order: another host may make all tables between the two, and these are ours then.
-    others = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchone()
-    row = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchone()
-    if row is None or not row[0]:
-        if others is not None and others[0]:
+    ((others,),) = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchall()
+    ((is_ours,),) = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchall()
+    if not is_ours:
+        if others:
             raise RecordDamaged(
                 f"the schema {SCHEMA} at {where} must be ours or empty, but another program's tables are in it"
             )
         return 0
-    found = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchone()
-    assert found is not None
-    if found[0] > newest:
+    ((found,),) = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchall()
+    if found > newest:
         raise RecordDamaged(
-            f"the storage at {where} must have version {newest} or older, but has {found[0]}: a newer release made it; "
+            f"the storage at {where} must have version {newest} or older, but has {found}: a newer release made it; "
             "upgrade kafka-tuner"
         )
-    return int(found[0])
+    return int(found)
 
 
 def migrate(db: Db, where: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -1,4 +1,4 @@
-"""A study's record in its own folder: rows in SQLite, attachments in files beside it."""
+"""Studies in folders of this host: rows in a SQLite file, attachments in files beside it."""
 
 import fcntl
 import gzip
@@ -6,15 +6,16 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.model.errors import RecordDamaged, StudyNotFound
+from runners.target_lock import TargetLock
+from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Trial
-from tuner.storage.files import read_progress, write_atomically, write_progress
-from tuner.storage.places import RESULTS_FILE, STUDY_FILE, size_name
+from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
+from tuner.storage.protocols import ResultsStore, Tell
 
 _BUSY_S: Final = 30.0
 
@@ -35,6 +36,65 @@ MIGRATIONS: Final = (
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
+class SqliteFile:
+    """An open file, for any number of threads; what it has kept survives a crash.
+
+    Args:
+        path: The file; made, with its folder, where it is missing.
+        migrations: What leads from each version of its tables to the next, the first from nothing.
+
+    Raises:
+        RecordDamaged: It is no file of ours, or of a newer release.
+    """
+
+    def __init__(self, path: Path, migrations: Sequence[str]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            migrate(self._db, path, migrations)
+        except sqlite3.OperationalError as error:  # locked, or read-only: the file itself may be sound
+            self.close()
+            raise RecordDamaged(f"{path} must open for reading and writing, but: {error}") from None
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise self._damaged(error) from None
+        except RecordDamaged:
+            self.close()
+            raise
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """Run a statement; the rows that it gives, if any.
+
+        Raises:
+            RecordDamaged: The file can't be read.
+        """
+        try:
+            with self._lock:
+                return self._db.execute(statement, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:  # of the connection; of the file there is no kind of its own
+                raise
+            raise self._damaged(error) from None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """What is done inside is done whole or not at all, and nobody else writes to the file meanwhile."""
+        with self._lock, transaction(self._db):
+            yield
+
+    def close(self) -> None:
+        """Let go of it; may be called again."""
+        with self._lock:
+            self._db.close()
+
+    def _damaged(self, error: sqlite3.DatabaseError) -> RecordDamaged:
+        return RecordDamaged(f"{self.path} must be a SQLite file of ours, but: {error}; move it away to start anew")
+
+
 class SqliteStore:
     """Rows in SQLite, attachments in files beside it, everything in the study's folder.
 
@@ -48,44 +108,26 @@ class SqliteStore:
         path = folder / RESULTS_FILE
         if not create and not path.is_file():
             raise StudyNotFound(f"a study's folder must hold {RESULTS_FILE}, but {folder} does not")
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.Lock()
-        self._db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-        try:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            migrate(self._db, path)
-        except sqlite3.OperationalError as error:  # locked, or read-only: the file itself may be sound
-            self._db.close()
-            raise RecordDamaged(f"{path} must open for reading and writing, but: {error}") from None
-        except sqlite3.DatabaseError as error:
-            self._db.close()
-            raise _damaged(path, error) from None
-        except RecordDamaged:
-            self._db.close()
-            raise
+        self._file = SqliteFile(path, MIGRATIONS)
 
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
         """See `ResultsStore.append`."""
         # Refused before anything is written: the attachments of the trial that is there stay its own.
-        if self._rows("SELECT 1 FROM trials WHERE record_bytes = ? AND number = ?", trial.record_bytes, trial.number):
+        key = (trial.record_bytes, trial.number)
+        if self._file.rows("SELECT 1 FROM trials WHERE record_bytes = ? AND number = ?", *key):
             raise ValueError(f"a trial is kept once, but {trial.key} is there already")
         # Files first: a row never names an attachment that is not there.
         for name, value in (attachments or {}).items():
             write_atomically(self._attachment_path(trial, name), gzip.compress(json.dumps(value).encode(), 5))
         body = json.dumps(trial.as_json(), separators=(",", ":"))
         try:
-            with self._lock:
-                self._db.execute(
-                    "INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)",
-                    (trial.record_bytes, trial.number, body),
-                )
+            self._file.rows("INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)", *key, body)
         except sqlite3.IntegrityError:
             raise ValueError(f"a trial is kept once, but {trial.key} is there already") from None
 
     def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
         """See `ResultsStore.trials`."""
-        rows = self._rows("SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", after)
+        rows = self._file.rows("SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", after)
         return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
 
     def attachment(self, trial: Trial, name: str) -> Any:
@@ -95,12 +137,11 @@ class SqliteStore:
 
     def set_fact(self, name: str, value: Any) -> None:
         """See `ResultsStore.set_fact`."""
-        with self._lock:
-            self._db.execute("INSERT OR REPLACE INTO facts (name, body) VALUES (?, ?)", (name, json.dumps(value)))
+        self._file.rows("INSERT OR REPLACE INTO facts (name, body) VALUES (?, ?)", name, json.dumps(value))
 
     def facts(self) -> dict[str, Any]:
         """See `ResultsStore.facts`."""
-        return {name: json.loads(body) for name, body in self._rows("SELECT name, body FROM facts")}
+        return {name: json.loads(body) for name, body in self._file.rows("SELECT name, body FROM facts")}
 
     def set_study_file(self, text: str) -> None:
         """See `ResultsStore.set_study_file`."""
@@ -131,20 +172,46 @@ class SqliteStore:
 
     def close(self) -> None:
         """See `ResultsStore.close`."""
-        with self._lock:
-            self._db.close()
-
-    def _rows(self, query: str, *values: str | int) -> list[Any]:
-        try:
-            with self._lock:
-                return self._db.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            if type(error) is not sqlite3.DatabaseError:  # of the connection; of the file there is no kind of its own
-                raise
-            raise _damaged(self.folder / RESULTS_FILE, error) from None
+        self._file.close()
 
     def _attachment_path(self, trial: Trial, name: str) -> Path:
         return self.folder / "trials" / size_name(trial.record_bytes) / f"{trial.number:04d}-{name}.json.gz"
+
+
+class FolderStorage:
+    """A folder each, anywhere; looked for below one root."""
+
+    shown: Final = "folders of this host"
+    is_shared: Final = False
+
+    def find(self, name: str, root: Path) -> Path | None:
+        """See `Storage.find`."""
+        given = Path(name)
+        for folder in (given, root / name, root / given.stem):
+            if (folder / RESULTS_FILE).is_file():
+                return folder.absolute()
+        return None
+
+    def names(self, root: Path) -> list[str]:
+        """See `Storage.names`."""
+        found = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        return [path.parent.name for path in found]
+
+    def read(self, folder: Path) -> ResultsStore:
+        """See `Storage.read`."""
+        return SqliteStore(folder, create=False)
+
+    @contextmanager
+    def drive(self, folder: Path, name: str, tell: Tell) -> Iterator[ResultsStore]:
+        """See `Storage.drive`. The kernel ends the lock with its holder, so nothing is ever waited for."""
+
+        def refuse(holder: str) -> None:
+            raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; `tuner status {name}`")
+
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = TargetLock(str(folder), name, root=folder / "lock", on_wait=refuse)
+        with lock, closing(SqliteStore(folder)) as store:
+            yield store
 
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
@@ -193,7 +260,3 @@ def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
     if version == 0 and has_tables:
         raise RecordDamaged(f"{path} must be a SQLite file of ours, but another program's tables are in it")
     return version
-
-
-def _damaged(path: Path, error: sqlite3.DatabaseError) -> RecordDamaged:
-    return RecordDamaged(f"{path} must be a SQLite file of ours, but: {error}; move it away to start anew")

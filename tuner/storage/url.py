@@ -17,6 +17,7 @@ _URL: Final = re.compile(
 )
 _SCHEMES: Final = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET: Final = ("password", "sslpassword", "pwd", "secret", "token")
+_SECRET_PAIR: Final = re.compile(rf"([?&](?:{'|'.join(_SECRET)})=)([^&#]+)", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?P<name>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]*))?")
 
 
@@ -88,8 +89,7 @@ def secrets_in(url: str) -> tuple[str, ...]:
     found = _URL.match(url)
     if found is None:
         return ()
-    secrets = [found["password"] or ""]
-    secrets += [value for name, _, value in _pairs(found["query"]) if name.lower() in _SECRET]
+    secrets = [found["password"] or "", *(value for _, value in _SECRET_PAIR.findall(url))]
     return tuple(dict.fromkeys(each for secret in secrets if secret for each in (secret, unquote(secret))))
 
 
@@ -99,17 +99,5 @@ def masked_url(url: str) -> str:
     if found is None:
         return url
     start, end = found.span("password")
-    query_start, query_end = found.span("query")
-    shown = url
-    if query_start >= 0:
-        shown = shown[:query_start] + "&".join(map(_shown_pair, _pairs(found["query"]))) + shown[query_end:]
-    return shown if start < 0 else shown[:start] + MASK + shown[end:]
-
-
-def _pairs(query: str | None) -> list[tuple[str, str, str]]:
-    return [each.partition("=") for each in (query or "").split("&") if each]
-
-
-def _shown_pair(pair: tuple[str, str, str]) -> str:
-    name, equals, value = pair
-    return f"{name}{equals}{MASK if name.lower() in _SECRET and value else value}"
+    shown = url if start < 0 else url[:start] + MASK + url[end:]
+    return _SECRET_PAIR.sub(rf"\1{MASK}", shown)

@@ -13,7 +13,7 @@ from typing import Final
 
 from tuner.model.errors import StorageUnreachable, StudyError
 from tuner.model.spec import TrackingSpec
-from tuner.storage.chosen import storage_at
+from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.tracking.catching_up import CatchingUp
 from tuner.tracking.client import reason

@@ -18,8 +18,7 @@ from tuner.results.explanation import explain
 from tuner.results.importance import METHOD, knob_importance
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.storage.files import write_atomically
-from tuner.storage.home import size_name
+from tuner.storage.files import size_name, write_atomically
 
 REPORT_FILE = "report.html"
 RECOMMENDED = "recommended"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tuner.service.cache.answer import Answer, Ask
 from tuner.service.cache.reader import Reader
 from tuner.service.cache.reading import EVERY_RECOMMENDATION
-from tuner.storage.places import RESULTS_FILE
+from tuner.storage.files import RESULTS_FILE
 
 _SLOW: Final = frozenset({"report", "picture"})
 """What takes seconds and is not to hold up the rest."""

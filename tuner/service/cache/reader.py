@@ -150,7 +150,7 @@ def main() -> None:
     """The process."""
     from tuner.cli.console import ERR
     from tuner.service.cache.reading import Reading
-    from tuner.storage.chosen import storage_at
+    from tuner.storage.home import storage_at
 
     # Ctrl-C in a terminal is the server's to heed, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

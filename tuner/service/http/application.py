@@ -29,9 +29,9 @@ from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import Problem, problem_of
 from tuner.service.http.studies import Studies
 from tuner.service.http.tokens import TokenFile
-from tuner.service.queue.protocol import JobQueue
+from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
-from tuner.storage.chosen import storage_at
+from tuner.storage.home import storage_at
 
 _ALIVE_S = 15.0
 _WARM_S = 60.0

@@ -21,7 +21,7 @@ from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
 from tuner.service.http.patience import PatientProtocol
 from tuner.service.http.tokens import TokenFile, is_private
-from tuner.service.queue.opening import open_queue
+from tuner.service.queue.job_queue import open_queue
 from tuner.service.worker.supervisor import Supervisor
 
 _MOST_CONNECTIONS: Final = 1_000

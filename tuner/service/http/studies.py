@@ -13,9 +13,9 @@ from tuner.service.cache.answers import Answers
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
 from tuner.service.queue.job import Job, JobState, Submission
-from tuner.service.queue.protocol import JobQueue
+from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
-from tuner.storage.chosen import storage_at
+from tuner.storage.home import storage_at
 
 SCHEMA_VERSION: Final = 1
 RECORDED: Final = "recorded"

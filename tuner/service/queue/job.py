@@ -43,16 +43,6 @@ _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = MappingProxyType(
 """What may follow each state; from queued to running goes by `JobQueue.claim` alone."""
 
 
-def may_follow(now: JobState, to: JobState) -> bool:
-    """Whether a study may go from one state to another; staying is always allowed."""
-    return now is to or to in _MOVES[now]
-
-
-def sources_of(to: JobState) -> tuple[JobState, ...]:
-    """The states from which a study may go to `to`, other than `to` itself."""
-    return tuple(state for state in JobState if to in _MOVES[state])
-
-
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A study as it is put into the queue; already checked.
@@ -121,5 +111,5 @@ def check_move(job: Job, to: JobState, owner: str | None) -> None:
     """
     if owner is not None and job.owner != owner:
         raise WrongMove(f"a study is worked on by one service, but {job.name} is {job.owner or 'nobody'}'s by now")
-    if not may_follow(job.state, to):
+    if to is not job.state and to not in _MOVES[job.state]:
         raise WrongMove(f"a study that is {job.state} can't become {to}, but that was asked of {job.name}")

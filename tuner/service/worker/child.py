@@ -18,8 +18,8 @@ from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.exit_codes import ExitCode, exit_code_of
 from tuner.service.config import ServiceConfig
 from tuner.service.http.submission import spec_of
-from tuner.storage.chosen import storage_at
 from tuner.storage.files import write_atomically
+from tuner.storage.home import storage_at
 
 SUBMITTED_FILE: Final = "submitted.yaml"
 _PROCESS_FILE: Final = "service-process.json"

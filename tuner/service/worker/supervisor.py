@@ -11,7 +11,7 @@ from tuner.model.exit_codes import ExitCode
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import ServiceError
 from tuner.service.queue.job import Job, JobState
-from tuner.service.queue.protocol import JobQueue
+from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.child import Outcome, last_sequence
 from tuner.service.worker.children import StudyProcess
 
