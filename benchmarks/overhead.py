@@ -36,7 +36,7 @@ ANSWER_S = 2.0
 
 
 class _Quiet:
-    """A `Show` that counts aloud."""
+    """A `Reporter` that counts aloud."""
 
     def say(self, sentence: str) -> None:
         """Nothing is of interest."""
@@ -71,7 +71,7 @@ def _spec(name: str, trials: int, **changes: object) -> StudySpec:
 
 
 def _searched(results: StudyResults) -> list[Trial]:
-    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.BURN_IN]
+    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.STABILISE]
 
 
 def _real(root: Path, trials: int) -> bool:

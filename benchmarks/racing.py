@@ -34,7 +34,7 @@ _SEEDS_APART = 1_000
 
 
 class Quiet:
-    """A `Show` that shows nothing."""
+    """A `Reporter` that shows nothing."""
 
     def say(self, sentence: str) -> None:
         """Nothing is of interest."""

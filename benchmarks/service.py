@@ -30,7 +30,7 @@ import psutil
 
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial, guarantee_of
 from tuner.storage.sqlite import SqliteStore
@@ -78,7 +78,7 @@ def _build(folder: Path, trials: int, seed: int) -> None:
     ]
     parsed = [ProducerConfig.parse(values) for values in configs]
     guarantees = [guarantee_of(config) for config in parsed]
-    winner = Choice(
+    winner = ConfirmationPlan(
         parsed[0].fingerprint, dict.fromkeys(Goal, (parsed[1].fingerprint,)), rounds=_ROUNDS, max_rounds=_ROUNDS
     )
     facts = {

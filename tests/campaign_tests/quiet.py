@@ -1,4 +1,4 @@
-"""A `Show` that says nothing."""
+"""A `Reporter` that says nothing."""
 
 from runners.measurement import Window
 from tuner.course.trial_loop import Standing

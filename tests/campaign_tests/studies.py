@@ -1,4 +1,4 @@
-"""Small studies, runners for them, and a `Show` that remembers."""
+"""Small studies, runners for them, and a `Reporter` that remembers."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -91,14 +91,14 @@ class Told:
     trials: list[Trial] = field(default_factory=list)
 
     def say(self, sentence: str) -> None:
-        """See `Show.say`."""
+        """See `Reporter.say`."""
         self.sentences.append(sentence)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Show.window`."""
+        """See `Reporter.window`."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Show.trial`."""
+        """See `Reporter.trial`."""
         self.trials.append(trial)
 
 

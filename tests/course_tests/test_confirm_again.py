@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from runners.workload import RecordSizes
-from tests.builders.trials import OBJECTIVES, SIZE, baseline, choice_of, confirming, trial
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tests.campaign_tests.quiet import Quiet
 from tuner.confirmation.gains import confirmations_of
-from tuner.confirmation.history import CONFIRMING, choices_in
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.history import CONFIRMING, plans_in
+from tuner.confirmation.plan import ConfirmationPlan
 from tuner.course.run import run_study
 from tuner.course.trial_loop import Standing
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
@@ -38,7 +38,7 @@ class Stopped(Quiet):
         self.left = after
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Show.trial`."""
+        """See `Reporter.trial`."""
         self.left -= trial.kind in CONFIRMING_KINDS
         if not self.left:
             raise KeyboardInterrupt
@@ -138,8 +138,8 @@ def test_a_goal_without_a_config_that_keeps_what_is_asked_has_no_winner_any_more
         trial(20 + n, 150, 5, kind=Kind.SECOND_LOOK, round=2, config=config, metrics={"held_rate_ratio": 0.5})
         for n, config in enumerate([FAST, QUICK])
     ]
-    older, fingerprints = choice_of(found), tuple(each.fingerprint for each in looks)
-    newer = Choice(older.baseline, dict.fromkeys(Goal, fingerprints), first_round=2, looks=1)
+    older, fingerprints = plan_of(found), tuple(each.fingerprint for each in looks)
+    newer = ConfirmationPlan(older.baseline, dict.fromkeys(Goal, fingerprints), first_round=2, looks=1)
     older = replace(older, end_round=2)
     size = size_results(SIZE, OBJECTIVES, [*found, *looks], None, [older, newer])
     assert size.without_winner == set(Goal)
@@ -156,8 +156,8 @@ def test_what_one_goal_was_refused_stays_refused_when_another_is_confirmed_anew(
         for n, config in enumerate([FAST, QUICK] * 2)
     ]
     fingerprints, base = tuple(each.fingerprint for each in looks[:2]), baseline(0)
-    older = Choice(base.fingerprint, dict.fromkeys(Goal, fingerprints), looks=1, end_round=1)
-    newer = Choice(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, looks=1)
+    older = ConfirmationPlan(base.fingerprint, dict.fromkeys(Goal, fingerprints), looks=1, end_round=1)
+    newer = ConfirmationPlan(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, looks=1)
     size = size_results(SIZE, OBJECTIVES, [base, trial(1, 150, 5, config=FAST), *looks], None, [older, newer])
     assert size.without_winner == set(Goal)
     study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,), {})
@@ -166,8 +166,8 @@ def test_what_one_goal_was_refused_stays_refused_when_another_is_confirmed_anew(
 
 def test_a_record_of_before_has_one_choice_by_itself() -> None:
     trials = confirming(0, [(150, 5)] * 2, [(100, 10)] * 2, FAST)
-    alone = {name: value for name, value in choice_of(trials).as_json().items() if name != "session"}
-    (read,) = choices_in({CONFIRMING: {SIZE: alone}}, SIZE)
-    assert read == choice_of(trials)
-    assert choices_in({CONFIRMING: {SIZE: alone}}, "100") == choices_in({}, SIZE) == ()
+    alone = {name: value for name, value in plan_of(trials).as_json().items() if name != "session"}
+    (read,) = plans_in({CONFIRMING: {SIZE: alone}}, SIZE)
+    assert read == plan_of(trials)
+    assert plans_in({CONFIRMING: {SIZE: alone}}, "100") == plans_in({}, SIZE) == ()
     assert len(confirmations_of(trials, [read], {}, OBJECTIVES)) == 1

@@ -10,7 +10,7 @@ import numpy as np
 from objectives.scoring import Objective, score
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial, guarantee_of
 from tuner.results.study_results import StudyResults, load_results
@@ -74,8 +74,8 @@ def write_study(
     store._db.execute("BEGIN")
     if rounds:
         base, winner = (ProducerConfig.parse(values).fingerprint for values in ({}, WINNER))
-        choice = Choice(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
-        kept = {CONFIRMING: {size: choice.as_json() for size in record_sizes}, **kept}
+        plan = ConfirmationPlan(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
+        kept = {CONFIRMING: {size: plan.as_json() for size in record_sizes}, **kept}
     for name, value in kept.items():
         store.set_fact(name, value)
     for place, size in enumerate(record_sizes):

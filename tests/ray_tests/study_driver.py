@@ -17,18 +17,18 @@ def tell(*words: str) -> None:
 
 
 class Printing:
-    """A `Show` for whoever reads our output."""
+    """A `Reporter` for whoever reads our output."""
 
     def say(self, sentence: str) -> None:
-        """See `Show.say`."""
+        """See `Reporter.say`."""
         tell("say", sentence)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Show.window`."""
+        """See `Reporter.window`."""
         tell("window", str(window.number))
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Show.trial`."""
+        """See `Reporter.trial`."""
         tell("trial", str(trial.kind), str(trial.state))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from objectives.front import hypervolume
 from objectives.scoring import Constraint, Objective
-from tests.builders.trials import OBJECTIVES, SIZE, baseline, choice_of, confirming, failed, results, trial
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
 from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
@@ -18,7 +18,7 @@ from tuner.storage.sqlite import SqliteStore
 
 FAST = {"linger.ms": "20"}
 SEARCH = [
-    trial(0, 900, 1, kind=Kind.BURN_IN),
+    trial(0, 900, 1, kind=Kind.STABILISE),
     baseline(1, 100, 10),
     trial(2, 200, 10),
     failed(3),
@@ -89,7 +89,7 @@ def test_a_median_is_of_the_complete_baselines_that_have_the_number() -> None:
 
 
 def test_burn_ins_and_confirmations_are_no_baselines() -> None:
-    found = results([trial(0, 900, 1, kind=Kind.BURN_IN), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
+    found = results([trial(0, 900, 1, kind=Kind.STABILISE), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
     assert found.baseline is None
     assert found.baseline_metrics == {}
     assert found.front == ()
@@ -164,7 +164,7 @@ def test_results_are_read_from_the_folder_of_a_study(tmp_path: Path) -> None:
         rates={SIZE: 20_000.0},
         client_version="simulated",
         finished_at=None,
-        confirming={SIZE: choice_of(SEARCH).as_json()},
+        confirming={SIZE: plan_of(SEARCH).as_json()},
     )
     (tmp_path / STUDY_FILE).write_text("study: größe\n", encoding="utf-8")
     write_progress(tmp_path, {"trial": 13})

@@ -16,7 +16,7 @@ import pytest
 from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
-from tests.tracking_tests.studies import baseline, choice, confirming, study, trial
+from tests.tracking_tests.studies import baseline, confirming, plan, study, trial
 from tuner.confirmation.history import CONFIRMING
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
@@ -127,7 +127,7 @@ def test_a_server_that_comes_and_goes_is_caught_up_with(
     assert behind.error is not None
     assert "hunter2secret" not in f"{behind}"
     again = list(confirming(best, 3))
-    store.set_fact(CONFIRMING, {"1000": choice(again)})
+    store.set_fact(CONFIRMING, {"1000": plan(again)})
     for each in again:
         store.append(each)
     with server(root, port):

@@ -13,7 +13,7 @@ from objectives.scoring import HELD_RATE_RATIO
 from objectives.turns import noise_in_turns, ratio_in_turns
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import Undoing, undoings
-from tuner.confirmation.plan import Choice, rounds_of
+from tuner.confirmation.plan import ConfirmationPlan, rounds_of
 from tuner.model.trial import Kind, State, Trial
 
 
@@ -73,7 +73,7 @@ def effects_of(
     config: ProducerConfig,
     baseline: ProducerConfig,
     metrics: Iterable[str],
-    choice: Choice | None = None,
+    plan: ConfirmationPlan | None = None,
 ) -> Effects:
     """Take a config apart, as far as that was measured.
 
@@ -86,13 +86,13 @@ def effects_of(
         config: To be taken apart.
         baseline: What its changes are changes to.
         metrics: For which gains are told.
-        choice: Of the confirmation; without it, the ablation's own rounds are all that noise is taken from.
+        plan: Of the confirmation; without it, the ablation's own rounds are all that noise is taken from.
     """
     planned = undoings(config, baseline)
     done = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.state is State.COMPLETE]
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
     seen = [trial for trial in done if trial.fingerprint in own]
-    again = _fixed_rounds(trials, choice, config.fingerprint)
+    again = _fixed_rounds(trials, plan, config.fingerprint)
     gains: dict[int, dict[str, Ratio]] = {place: {} for place in range(len(planned))}
     product = {}
     for metric in dict.fromkeys(metrics):
@@ -112,11 +112,11 @@ def effects_of(
     return Effects(each_effect, product, rounds if any(each.measured for each in each_effect) else 0)
 
 
-def _fixed_rounds(trials: Sequence[Trial], choice: Choice | None, fingerprint: str) -> list[Trial]:
+def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, fingerprint: str) -> list[Trial]:
     """The rounds with the baseline whose number was fixed beforehand."""
-    if choice is None:
+    if plan is None:
         return []
-    rounds = rounds_of(choice, trials, fingerprint)
+    rounds = rounds_of(plan, trials, fingerprint)
     return [*rounds.ours[: rounds.first], *rounds.theirs[: rounds.first]]
 
 

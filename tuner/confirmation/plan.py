@@ -24,12 +24,14 @@ from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Kind, State, Trial
 
+_ID_ON_RECORD: Final = "session"
+"""The name under which records keep `ConfirmationPlan.confirmation_id`."""
 _HELD_SHARE: Final = 0.9
 """Of its rounds in which a config must hold the fixed rate: in the others its latency can't be compared."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ConfirmationPlan:
     """What is confirmed, and how: kept with the record when a confirmation begins.
 
     Attributes:
@@ -43,7 +45,7 @@ class Choice:
         ablation_rounds: Rounds of the ablation.
         both_ways: Whether a config that is worse is of interest too, so that it gets as many rounds.
         constraints: Of the study, to be kept by the means of what is measured again.
-        session: Of which run it is; see `tuner.confirmation.history`.
+        confirmation_id: Identifies it; see `tuner.confirmation.history`.
         end_round: The first round that is of a later confirmation; None for the last one.
     """
 
@@ -57,7 +59,7 @@ class Choice:
     ablation_rounds: int = 0
     both_ways: bool = False
     constraints: tuple[Constraint, ...] = ()
-    session: str = ""
+    confirmation_id: str = ""
     end_round: int | None = None
 
     @classmethod
@@ -68,9 +70,9 @@ class Choice:
         nominees: Mapping[Goal, tuple[str, ...]],
         trials: Iterable[Trial],
         constraints: Sequence[Constraint] = (),
-        session: str = "",
+        confirmation_id: str = "",
     ) -> Self:
-        """The choice of a confirmation that begins now."""
+        """The plan of a confirmation that begins now."""
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
             baseline=baseline,
@@ -83,25 +85,22 @@ class Choice:
             ablation_rounds=spec.ablation_rounds,
             both_ways=bool(spec.configs),
             constraints=tuple(constraints),
-            session=session,
+            confirmation_id=confirmation_id,
         )
 
     def as_json(self) -> dict[str, Any]:
         """Of JSON types only; `from_json` reads it."""
-        plain = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            **plain,
-            "nominees": {str(goal): list(fingerprints) for goal, fingerprints in self.nominees.items()},
-            "constraints": [asdict(each) for each in self.constraints],
-        }
+        plain = asdict(self)
+        plain[_ID_ON_RECORD] = plain.pop("confirmation_id")
+        return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The choice that `as_json` wrote."""
+        """The plan that `as_json` wrote."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
-        return cls(**known)
+        return cls(**known, confirmation_id=data.get(_ID_ON_RECORD, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,52 +186,55 @@ def broken(
 
 
 def winners_of(
-    choice: Choice, trials: Sequence[Trial], baseline_metrics: Mapping[str, float], objectives: Sequence[Objective]
+    plan: ConfirmationPlan,
+    trials: Sequence[Trial],
+    baseline_metrics: Mapping[str, float],
+    objectives: Sequence[Objective],
 ) -> dict[Goal, str]:
     """Each goal's winner by the second looks; empty while these are not all there, a goal left out that has none."""
-    looks = _of_kind(trials, Kind.SECOND_LOOK, choice)
-    if not looks_are_there(choice, trials):
+    looks = _of_kind(trials, Kind.SECOND_LOOK, plan)
+    if not looks_are_there(plan, trials):
         return {}
     # Of the same time as the looks: the target may have become slower since the search.
-    yardstick = {**baseline_metrics, **means_of(_complete(looks, choice.baseline))}
+    yardstick = {**baseline_metrics, **means_of(_complete(looks, plan.baseline))}
     found = {}
-    for goal, nominees in choice.nominees.items():
+    for goal, nominees in plan.nominees.items():
         ranks = {}
         for fingerprint in nominees:
             means = means_of(_complete(looks, fingerprint))
-            if means and not broken(means, yardstick, choice.constraints, objectives):
+            if means and not broken(means, yardstick, plan.constraints, objectives):
                 ranks[fingerprint] = goal_rank(goal, means, yardstick, objectives)
-        if ranks and len(nominees) > 1 and choice.looks:
+        if ranks and len(nominees) > 1 and plan.looks:
             found[goal] = max(ranks, key=lambda fingerprint: ranks[fingerprint])
-        elif nominees and not (len(nominees) > 1 and choice.looks):
+        elif nominees and not (len(nominees) > 1 and plan.looks):
             found[goal] = nominees[0]
     return found
 
 
-def looks_are_there(choice: Choice, trials: Sequence[Trial]) -> bool:
+def looks_are_there(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:
     """Whether every nominee has had its second looks."""
-    asked = _looked_at(choice) - {choice.baseline}
-    seen = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, choice)}
-    return seen >= {(choice.first_round + look, each) for look in range(choice.looks) for each in asked}
+    asked = _looked_at(plan) - {plan.baseline}
+    seen = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, plan)}
+    return seen >= {(plan.first_round + look, each) for look in range(plan.looks) for each in asked}
 
 
-def rounds_of(choice: Choice, trials: Sequence[Trial], fingerprint: str) -> Rounds:
+def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str) -> Rounds:
     """The rounds that a config and the baseline share."""
-    by_round: dict[str, dict[int, Trial]] = {choice.baseline: {}, fingerprint: {}}
-    for trial in _of_kind(trials, Kind.CONFIRM, choice):
+    by_round: dict[str, dict[int, Trial]] = {plan.baseline: {}, fingerprint: {}}
+    for trial in _of_kind(trials, Kind.CONFIRM, plan):
         if trial.fingerprint in by_round and trial.state is State.COMPLETE and trial.round is not None:
             by_round[trial.fingerprint][trial.round] = trial
-    ours, theirs = by_round[fingerprint], by_round[choice.baseline]
+    ours, theirs = by_round[fingerprint], by_round[plan.baseline]
     shared = sorted(ours.keys() & theirs.keys())
     return Rounds(
         tuple(ours[number] for number in shared),
         tuple(theirs[number] for number in shared),
-        sum(number < choice.first_round + choice.rounds for number in shared),
+        sum(number < plan.first_round + plan.rounds for number in shared),
     )
 
 
 def next_step(
-    choice: Choice,
+    plan: ConfirmationPlan,
     configs: Mapping[str, ProducerConfig],
     trials: Sequence[Trial],
     baseline_metrics: Mapping[str, float],
@@ -242,7 +244,7 @@ def next_step(
     """What to measure next; None when the confirmation is over. A step that failed is not tried again.
 
     Args:
-        choice: What is confirmed.
+        plan: What is confirmed.
         configs: Baseline and nominees by fingerprint.
         trials: Of the record size.
         baseline_metrics: The baseline's numbers from the search.
@@ -252,34 +254,34 @@ def next_step(
     there = {(trial.kind, trial.round, trial.fingerprint) for trial in trials if trial.round is not None}
 
     def missing(kind: Kind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
-        number = choice.first_round + round_number
+        number = plan.first_round + round_number
         order = sorted(set(fingerprints))
         Random(f"{seed} {kind} {number}").shuffle(order)
         return next((Step(kind, number, configs[each]) for each in order if (kind, number, each) not in there), None)
 
-    for look in range(choice.looks):
-        if step := missing(Kind.SECOND_LOOK, look, _looked_at(choice)):
+    for look in range(plan.looks):
+        if step := missing(Kind.SECOND_LOOK, look, _looked_at(plan)):
             return step
-    winners = winners_of(choice, trials, baseline_metrics, objectives)
+    winners = winners_of(plan, trials, baseline_metrics, objectives)
     if not winners:
         return None
-    for number in range(choice.rounds):
-        if step := missing(Kind.CONFIRM, number, [choice.baseline, *winners.values()]):
+    for number in range(plan.rounds):
+        if step := missing(Kind.CONFIRM, number, [plan.baseline, *winners.values()]):
             return step
-    needed = _rounds_needed(choice, winners, trials, objectives)
-    for number in range(choice.rounds, max(needed.values())):
+    needed = _rounds_needed(plan, winners, trials, objectives)
+    for number in range(plan.rounds, max(needed.values())):
         going_on = [fingerprint for fingerprint, rounds in needed.items() if rounds > number]
-        if step := missing(Kind.CONFIRM, number, [choice.baseline, *going_on]):
+        if step := missing(Kind.CONFIRM, number, [plan.baseline, *going_on]):
             return step
-    proven = _proven(choice, winners, trials, objectives)
+    proven = _proven(plan, winners, trials, objectives)
     configs = dict(configs)
     asked = []
     for winner in proven:
-        variants = variants_of(configs[winner], configs[choice.baseline]).values()
+        variants = variants_of(configs[winner], configs[plan.baseline]).values()
         configs |= {variant.fingerprint: variant for variant in variants}
         # A single change undone is the baseline, which the rounds have measured.
         asked += [winner, *(variant.fingerprint for variant in variants)] if variants else []
-    for number in range(choice.ablation_rounds):
+    for number in range(plan.ablation_rounds):
         if step := missing(Kind.ABLATION, number, asked):
             return step
     return None
@@ -301,49 +303,49 @@ def least_steps(spec: ConfirmSpec) -> int:
 
 
 def _rounds_needed(
-    choice: Choice, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
+    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
 ) -> dict[str, int]:
     """Rounds that each winner gets: as its first ones scatter; no more if these do not speak for it at all."""
     level = claim_level(len(winners))
-    needed = dict.fromkeys(winners.values(), choice.rounds)
+    needed = dict.fromkeys(winners.values(), plan.rounds)
     for goal, fingerprint in winners.items():
-        rounds = rounds_of(choice, trials, fingerprint)
+        rounds = rounds_of(plan, trials, fingerprint)
         first = Rounds(rounds.ours[: rounds.first], rounds.theirs[: rounds.first], rounds.first)
         values = first.values(goal_metrics(goal, objectives))
-        if values is None or (not choice.both_ways and ratio_of(*values, level=level).value <= 1.0):
+        if values is None or (not plan.both_ways and ratio_of(*values, level=level).value <= 1.0):
             continue
-        asked = rounds_needed(*values, level=level, width_ratio=choice.width_ratio)
-        needed[fingerprint] = max(needed[fingerprint], min(asked, choice.max_rounds))
+        asked = rounds_needed(*values, level=level, width_ratio=plan.width_ratio)
+        needed[fingerprint] = max(needed[fingerprint], min(asked, plan.max_rounds))
     return needed
 
 
 def _proven(
-    choice: Choice, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
+    plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
 ) -> list[str]:
     """Winners whose claim holds."""
     found = {}
     for goal, fingerprint in winners.items():
-        rounds = rounds_of(choice, trials, fingerprint)
+        rounds = rounds_of(plan, trials, fingerprint)
         gain = rounds.gain(goal_metrics(goal, objectives), claim_level(len(winners)))
-        if gain and gain.low > 1.0 and not rounds.broken(choice.constraints, objectives):
+        if gain and gain.low > 1.0 and not rounds.broken(plan.constraints, objectives):
             found[fingerprint] = True
     return list(found)
 
 
-def _looked_at(choice: Choice) -> set[str]:
+def _looked_at(plan: ConfirmationPlan) -> set[str]:
     """Nominees among which a goal has to choose, and the baseline that they are to be compared with."""
-    found = {fingerprint for each in choice.nominees.values() if len(each) > 1 for fingerprint in each}
-    return found | {choice.baseline} if found else found
+    found = {fingerprint for each in plan.nominees.values() if len(each) > 1 for fingerprint in each}
+    return found | {plan.baseline} if found else found
 
 
-def _of_kind(trials: Iterable[Trial], kind: Kind, choice: Choice) -> list[Trial]:
+def _of_kind(trials: Iterable[Trial], kind: Kind, plan: ConfirmationPlan) -> list[Trial]:
     return [
         trial
         for trial in trials
         if trial.kind is kind
         and trial.round is not None
-        and trial.round >= choice.first_round
-        and (choice.end_round is None or trial.round < choice.end_round)
+        and trial.round >= plan.first_round
+        and (plan.end_round is None or trial.round < plan.end_round)
     ]
 
 

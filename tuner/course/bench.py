@@ -21,8 +21,8 @@ from runners.runner import Answer, Runner, Watch
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.racing import HOPELESS_RATIO, Course, PhaseRule, Stopping, ranges_of
-from tuner.course.targets import Place, Seat
+from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
+from tuner.course.targets import TrialLease, TrialTarget
 
 PACED: Final = "paced"
 SATURATED: Final = "saturated"
@@ -41,7 +41,7 @@ class TrialJob:
         tag: Given back with the outcome.
         metrics: What is followed window by window.
         race: What it has to beat; None lets it run to its end.
-        whole: Whether it is measured to its end even where it can't hold the fixed rate.
+        run_to_end: Whether it is measured to its end even where it can't hold the fixed rate.
     """
 
     config: ProducerConfig
@@ -52,7 +52,7 @@ class TrialJob:
     tag: object = None
     metrics: tuple[str, ...] = ()
     race: Race | None = None
-    whole: bool = False
+    run_to_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class TrialDone:
         attempts: Above 1 when a lost worker was replaced or a lost broker came back.
         worker: Who measured.
         stops: Why phases were ended before their time, by phase.
-        courses: What the windows of each phase have shown.
+        progress: What the windows of each phase have shown.
         replaced: Short phases that were run again at their full length.
     """
 
@@ -76,21 +76,21 @@ class TrialDone:
     attempts: int
     worker: str
     stops: dict[str, Stop] = field(default_factory=dict)
-    courses: dict[str, Course] = field(default_factory=dict)
+    progress: dict[str, PhaseProgress] = field(default_factory=dict)
     replaced: tuple[Measurement, ...] = ()
 
 
 @dataclass(slots=True)
 class _UnderWay:
     job: TrialJob
-    lease: ExitStack
-    seat: Seat
+    stack: ExitStack
+    lease: TrialLease
     stored_before: int | None = None
     done: dict[str, Measurement] = field(default_factory=dict)
     attempts: int = 1
     rules: dict[str, PhaseRule] = field(default_factory=dict)
     stops: dict[str, Stop] = field(default_factory=dict)
-    courses: dict[str, Course] = field(default_factory=dict)
+    progress: dict[str, PhaseProgress] = field(default_factory=dict)
     replaced: list[Measurement] = field(default_factory=list)
 
     def next_phase(self) -> tuple[str, Workload] | None:
@@ -98,22 +98,22 @@ class _UnderWay:
 
 
 class Bench:
-    """Measures trials, one at a time per place."""
+    """Measures trials, one at a time per target."""
 
-    def __init__(self, places: list[Place], pool: Pool) -> None:
-        self._places, self._pool = places, pool
+    def __init__(self, targets: list[TrialTarget], pool: Pool) -> None:
+        self._targets, self._pool = targets, pool
         self._under_way: dict[int, _UnderWay] = {}
         self._ended: dict[int, ExitStack] = {}
 
     @property
     def free(self) -> int:
         """How many trials could be started now."""
-        return len(self._places) - len(self._under_way)
+        return len(self._targets) - len(self._under_way)
 
     def submit(self, job: TrialJob) -> None:
-        """Start a trial at a free place."""
-        place = next(number for number in range(len(self._places)) if number not in self._under_way)
-        self._begin(place, job, attempts=1)
+        """Start a trial at a free target."""
+        index = next(number for number in range(len(self._targets)) if number not in self._under_way)
+        self._begin(index, job, attempts=1)
 
     def next_done(self) -> TrialDone:
         """Wait for a trial to end.
@@ -124,50 +124,50 @@ class Bench:
         while True:
             done = self._pool.next_done()
             assert done is not None, "a trial is under way"
-            place = int(done.job.key)
-            finished = self._advance(place, done)
+            index = int(done.job.key)
+            finished = self._advance(index, done)
             if finished is not None:
                 return finished
 
     def close(self) -> None:
         """Give the topics of trials back, those under way too."""
-        for place in list(self._under_way):
-            self._leave(place)
-        for place in list(self._ended):
-            self._give_back(place)
+        for index in list(self._under_way):
+            self._leave(index)
+        for index in list(self._ended):
+            self._give_back(index)
 
-    def _begin(self, place: int, job: TrialJob, attempts: int, so_far: _UnderWay | None = None) -> None:
+    def _begin(self, index: int, job: TrialJob, attempts: int, so_far: _UnderWay | None = None) -> None:
         stack = ExitStack()
         try:
-            seat = stack.enter_context(self._places[place].lease(job.phases[0][1], job.limits, job.number))
+            lease = stack.enter_context(self._targets[index].lease(job.phases[0][1], job.limits, job.number))
         except (BrokerLost, TargetUnreachable):
             if attempts > 1:
                 raise
-            self._places[place].mend()
-            self._begin(place, job, attempts + 1)
+            self._targets[index].mend()
+            self._begin(index, job, attempts + 1)
             return
         # Only now: deleting the last topic keeps the disk busy, which its trial's record and this topic waited for.
-        self._give_back(place)
+        self._give_back(index)
         if so_far is None:
-            self._under_way[place] = _UnderWay(job, stack, seat, attempts=attempts)
+            self._under_way[index] = _UnderWay(job, stack, lease, attempts=attempts)
         else:
-            self._under_way[place] = replace(so_far, lease=stack, seat=seat)
-        self._run_phase(place)
+            self._under_way[index] = replace(so_far, stack=stack, lease=lease)
+        self._run_phase(index)
 
-    def _run_phase(self, place: int) -> None:
-        trial = self._under_way[place]
+    def _run_phase(self, index: int) -> None:
+        trial = self._under_way[index]
         phase = trial.next_phase()
         assert phase is not None
         name, workload = phase
         rule = trial.rules[name] = _rule(trial, name, workload)
-        runners: tuple[Runner, ...] = trial.seat.runners
+        runners: tuple[Runner, ...] = trial.lease.runners
         if len(runners) == 1:
             runners = (Stopping(runners[0], rule),)
-        job = Job(str(place), runners, trial.job.config, workload, partial(_note_stored, trial))
+        job = Job(str(index), runners, trial.job.config, workload, partial(_note_stored, trial))
         self._pool.submit(job, _watch(trial, name, rule))
 
-    def _advance(self, place: int, done: Done) -> TrialDone | None:
-        trial = self._under_way[place]
+    def _advance(self, index: int, done: Done) -> TrialDone | None:
+        trial = self._under_way[index]
         phase = trial.next_phase()
         assert phase is not None
         trial.attempts = max(trial.attempts, done.attempts)
@@ -175,25 +175,25 @@ class Bench:
             case Measurement() as seen:
                 trial.done[phase[0]] = _with_stored(seen, trial)
                 if not _is_over(trial, phase[0], seen) and trial.next_phase() is not None:
-                    self._run_phase(place)
+                    self._run_phase(index)
                     return None
                 if _was_too_short(trial):
                     # On a topic of its own, as every paced phase: the saturating one keeps the broker busy for a while.
                     trial.replaced.append(trial.done.pop(PACED))
                     del trial.stops[PACED]
-                    self._leave(place)
-                    self._begin(place, trial.job, trial.attempts, trial)
+                    self._leave(index)
+                    self._begin(index, trial.job, trial.attempts, trial)
                     return None
                 error = None
             case BrokerLost() | TargetUnreachable() if trial.attempts < 2:
                 # Mended first: while the broker is away, giving back would wait long and in vain.
-                self._places[place].mend()
-                self._leave(place)
-                self._begin(place, trial.job, attempts=2)
+                self._targets[index].mend()
+                self._leave(index)
+                self._begin(index, trial.job, attempts=2)
                 return None
             case other:
                 error = other
-        self._leave(place)
+        self._leave(index)
         return TrialDone(
             trial.job,
             trial.done,
@@ -201,16 +201,16 @@ class Bench:
             trial.attempts,
             done.worker,
             trial.stops,
-            trial.courses,
+            trial.progress,
             tuple(trial.replaced),
         )
 
-    def _leave(self, place: int) -> None:
-        self._ended[place] = self._under_way.pop(place).lease
+    def _leave(self, index: int) -> None:
+        self._ended[index] = self._under_way.pop(index).stack
 
-    def _give_back(self, place: int) -> None:
-        lease = self._ended.pop(place, None)
-        # Where its broker is gone, the session deletes what is left when it ends, or the next run does.
+    def _give_back(self, index: int) -> None:
+        lease = self._ended.pop(index, None)
+        # Where its broker is gone, the target deletes what is left when it is closed, or the next run does.
         with suppress(TargetError):
             if lease is not None:
                 lease.close()
@@ -218,16 +218,16 @@ class Bench:
 
 def _note_stored(trial: _UnderWay, attempt: int) -> None:
     """What the topic holds before an attempt: records of an earlier one, whose worker was lost, are there already."""
-    seat = trial.seat
-    trial.stored_before = (seat.stored() if attempt == 1 else seat.settled()) if len(seat.runners) > 1 else None
+    lease = trial.lease
+    trial.stored_before = (lease.stored() if attempt == 1 else lease.settled()) if len(lease.runners) > 1 else None
 
 
 def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
     """The measurement of several producers with what their topic holds, which none of them could count alone."""
-    after = trial.seat.stored() if trial.stored_before is not None else None
+    after = trial.lease.stored() if trial.stored_before is not None else None
     if after is None or trial.stored_before is None:
         return seen
-    counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.seat.owned)
+    counts = replace(seen.counts, stored=after - trial.stored_before, sole_writer=trial.lease.owned)
     return replace(seen, counts=counts)
 
 
@@ -237,7 +237,7 @@ def _is_over(trial: _UnderWay, phase: str, seen: Measurement) -> bool:
     A paced phase that was ended by anything but its own rule did not hold its rate either.
     """
     stop, offered = trial.stops.get(phase), seen.workload.rate_records_per_s
-    if trial.job.whole:
+    if trial.job.run_to_end:
         return False
     behind = offered is not None and seen.records_per_s < HOPELESS_RATIO * offered
     return behind or (stop.ends_trial if stop else phase == PACED and seen.stopped_early)
@@ -254,12 +254,12 @@ def _was_too_short(trial: _UnderWay) -> bool:
 def _rule(trial: _UnderWay, phase: str, workload: Workload) -> PhaseRule:
     job, before = trial.job, dict[str, Range]()
     if trial.replaced:
-        return PhaseRule(workload, _metrics(job, phase), whole=job.whole)
+        return PhaseRule(workload, _metrics(job, phase), run_to_end=job.run_to_end)
     for name, seen in trial.done.items():
-        cut_short = trial.courses[name] if name in trial.stops else None
+        cut_short = trial.progress[name] if name in trial.stops else None
         before |= ranges_of(trial.rules[name], seen, cut_short, paced=name == PACED)
     last = phase == job.phases[-1][0]
-    return PhaseRule(workload, _metrics(job, phase), job.race, before, last=last, whole=job.whole)
+    return PhaseRule(workload, _metrics(job, phase), job.race, before, last=last, run_to_end=job.run_to_end)
 
 
 def _metrics(job: TrialJob, phase: str) -> tuple[str, ...]:
@@ -271,11 +271,11 @@ def _watch(trial: _UnderWay, phase: str, rule: PhaseRule) -> Watch:
 
     def watch(window: Window) -> Answer:
         if window.number == 0:  # also where the job is repeated
-            trial.courses[phase] = rule.course()
+            trial.progress[phase] = rule.begin()
             trial.stops.pop(phase, None)
         trial.job.on_window(phase, window)
-        trial.courses[phase].add(window)
-        stop = rule.judge(trial.courses[phase])
+        trial.progress[phase].add(window)
+        stop = rule.judge(trial.progress[phase])
         if stop is None:
             return Answer.GO_ON
         trial.stops[phase] = stop

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.history import add_choice, choice_of
-from tuner.confirmation.plan import Choice, Step, least_steps, next_step, winners_of
-from tuner.course.stabilise import BurnIn
+from tuner.confirmation.history import add_plan, plan_of
+from tuner.confirmation.plan import ConfirmationPlan, Step, least_steps, next_step, winners_of
+from tuner.course.stabilise import Stabiliser
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind
 from tuner.results.recommendation import nominees
@@ -15,77 +15,77 @@ from tuner.results.study_results import SizeResults
 from tuner.search.strategy import Proposal
 
 
-def confirm(loop: TrialLoop, size: RecordSizes, session: str, burn_in: BurnIn) -> None:
+def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser) -> None:
     """Measure what the plan asks for, as far as that is not on record yet (`tuner.confirmation.plan`).
 
     Args:
         loop: Of the study.
         size: The record size.
-        session: Which confirmation it is; see `tuner.confirmation.history`.
-        burn_in: Makes the target ready, and gives the fixed rate of the paced phase.
+        confirmation_id: Which confirmation it is; see `tuner.confirmation.history`.
+        stabiliser: Makes the target ready, and gives the fixed rate of the paced phase.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
     if not asked.rounds or results.baseline is None:
         return
-    choice = _choice(loop, results, session)
-    if not any(choice.nominees.values()):
+    plan = _plan(loop, results, confirmation_id)
+    if not any(plan.nominees.values()):
         goals = ", ".join(asked.goals)
-        loop.show.say(
+        loop.reporter.say(
             f"{size} B: nothing measured was better than the baseline for {goals}, so there is nothing to confirm"
         )
         return
-    configs = _configs(loop, results, choice)
+    configs = _configs(loop, results, plan)
     told: set[Kind] = set()
     measured = 0
     while step := next_step(
-        choice, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
+        plan, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
     ):
         if step.kind not in told:
             if not told & {Kind.CONFIRM, Kind.ABLATION}:
-                for config in _to_burn_in(step.kind, choice, configs, results, record):
-                    burn_in.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
-            loop.show.say(f"{size} B: {_what(step, choice)}")
+                for config in _to_burn_in(step.kind, plan, configs, results, record):
+                    stabiliser.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
+            loop.reporter.say(f"{size} B: {_what(step, plan)}")
             told.add(step.kind)
         if not loop.may_start(None):
-            loop.show.say(f"{size} B: no bytes are left to confirm")
+            loop.reporter.say(f"{size} B: no bytes are left to confirm")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
         if beyond_plan and not loop.may_start(loop.ends_s()):
-            loop.show.say(f"{size} B: no time is left to narrow the intervals further")
+            loop.reporter.say(f"{size} B: no time is left to narrow the intervals further")
             return
-        rate_records_per_s = burn_in.of_baseline(size)
+        rate_records_per_s = stabiliser.of_baseline(size)
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
         measured += 1
 
 
 def _to_burn_in(
-    kind: Kind, choice: Choice, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
+    kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
 ) -> list[ProducerConfig]:
     """What is to be compared in trials of that kind, but for the baseline and ablations."""
     if kind is Kind.SECOND_LOOK:
-        asked = [each for nominees in choice.nominees.values() if len(nominees) > 1 for each in nominees]
+        asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
     else:
-        asked = [*winners_of(choice, record.trials, results.baseline_metrics, results.objectives).values()]
+        asked = [*winners_of(plan, record.trials, results.baseline_metrics, results.objectives).values()]
     return [configs[each] for each in dict.fromkeys(asked)]
 
 
-def _what(step: Step, choice: Choice) -> str:
+def _what(step: Step, plan: ConfirmationPlan) -> str:
     match step.kind:
         case Kind.SECOND_LOOK:
             return "a second look at the best configs, as the luckiest of them stands first"
         case Kind.CONFIRM:
-            most = f" to {choice.max_rounds}" if choice.max_rounds > choice.rounds else ""
-            what = "this config" if choice.both_ways else "the winners again"
-            return f"measuring the baseline and {what}, in turn, {choice.rounds}{most} rounds"
+            most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""
+            what = "this config" if plan.both_ways else "the winners again"
+            return f"measuring the baseline and {what}, in turn, {plan.rounds}{most} rounds"
         case _:
             return "measuring what each change brings: the winners with one knob at a time back at the baseline's value"
 
 
-def _choice(loop: TrialLoop, results: SizeResults, session: str) -> Choice:
+def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> ConfirmationPlan:
     """What is confirmed; kept, so that a resumed confirmation has the same."""
     assert results.baseline is not None
-    kept, asked = choice_of(loop.store, results.record_bytes, session), loop.spec.confirm
+    kept, asked = plan_of(loop.store, results.record_bytes, confirmation_id), loop.spec.confirm
     if kept is not None:
         return kept
     if asked.configs:
@@ -96,13 +96,13 @@ def _choice(loop: TrialLoop, results: SizeResults, session: str) -> Choice:
             for goal in asked.goals
         }
     fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
-    choice = Choice.of(asked, fingerprint, chosen, results.trials, constraints, session)
-    add_choice(loop.store, results.record_bytes, choice)
-    return choice
+    plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id)
+    add_plan(loop.store, results.record_bytes, plan)
+    return plan
 
 
-def _configs(loop: TrialLoop, results: SizeResults, choice: Choice) -> dict[str, ProducerConfig]:
+def _configs(loop: TrialLoop, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:
     given = {config.fingerprint: config for config in loop.spec.confirm.configs}
     by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
-    asked = [choice.baseline, *(each for fingerprints in choice.nominees.values() for each in fingerprints)]
+    asked = [plan.baseline, *(each for fingerprints in plan.nominees.values() for each in fingerprints)]
     return {each: given[each] if each in given else by_fingerprint[each].config() for each in asked}

@@ -2,11 +2,11 @@
 
 from search_spaces import ProducerConfig
 from runners.workload import RecordSizes, Workload
-from tuner.course.open_target import open_session
+from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
-with open_session(Target()) as session:          # a real broker of our own
-    measured = session.runner().run(ProducerConfig.parse({"linger.ms": 20}), Workload(RecordSizes.fixed(1000)))
+with open_target(Target()) as opened:          # a real broker of our own
+    measured = opened.runner().run(ProducerConfig.parse({"linger.ms": 20}), Workload(RecordSizes.fixed(1000)))
 print(measured.mb_per_s, measured.latency.percentile_us(0.99))
 """
 
@@ -26,7 +26,7 @@ from tuner.model.target import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class OpenTarget:
     """An open target.
 
     Attributes:
@@ -63,7 +63,7 @@ class Session:
 
 
 @contextmanager
-def open_session(target: Target, progress: Progress = silent) -> Iterator[Session]:
+def open_target(target: Target, progress: Progress = silent) -> Iterator[OpenTarget]:
     """Start or contact the cluster; on leaving, delete our topics and stop what we started.
 
     Args:
@@ -78,10 +78,10 @@ def open_session(target: Target, progress: Progress = silent) -> Iterator[Sessio
         cluster = target.cluster()
         stack.callback(cluster.stop)
         running = cluster.start(progress)
-        session = Session(target, running, stack.enter_context(OwnedTopics(running)), progress=progress)
+        opened = OpenTarget(target, running, stack.enter_context(OwnedTopics(running)), progress=progress)
         if target.bootstrap is not None:
-            session = replace(session, swept=_sweep(running))
-        yield session
+            opened = replace(opened, swept=_sweep(running))
+        yield opened
 
 
 def _sweep(running: RunningCluster) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State, Trial
-from tuner.search.schedule import LATENCY_AGREEMENT_RATIO, burnt_in
+from tuner.search.schedule import LATENCY_AGREEMENT_RATIO, is_stable
 from tuner.search.strategy import Proposal
 
 RATES: Final = "rates"
@@ -24,7 +24,7 @@ RATES: Final = "rates"
 
 
 @dataclass(slots=True)
-class BurnIn:
+class Stabiliser:
     """What this process has made its target ready for; a later one begins anew, as its broker may be another.
 
     Attributes:
@@ -50,7 +50,7 @@ class BurnIn:
         """
         if size not in self._ready:
             self._ready.add(size)
-            self.loop.show.say(f"{size} B: measuring the baseline until two in a row agree")
+            self.loop.reporter.say(f"{size} B: measuring the baseline until two in a row agree")
             capacities = self._capacities(size)
             if self._spec.paced:
                 self._settle(size, self._fix_rate(size, capacities))
@@ -67,29 +67,31 @@ class BurnIn:
             config: What is to be compared.
             until_agreed: Else once is enough.
         """
-        metrics, at_most = self._spec.settling or ("records_per_s",), self._spec.search.burn_in_max
+        metrics, at_most = self._spec.stabilising_metrics or ("records_per_s",), self._spec.search.burn_in_max
         if at_most <= 1:
             return
         for _ in range(at_most):
             trials = self.loop.records[size].trials[self._of_earlier[size] :]
             seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
             known = [[each.metrics[name] for each in seen if each.metrics.get(name, 0.0) > 0] for name in metrics]
-            if all(burnt_in(values, at_most, LATENCY_AGREEMENT_RATIO) if until_agreed else values for values in known):
+            if all(is_stable(values, at_most, LATENCY_AGREEMENT_RATIO) if until_agreed else values for values in known):
                 return
             rate_records_per_s = self.of_baseline(size)
             if not (self.loop.may_start(self.loop.ends_s()) and self.loop.may_start(None)):
                 return
             if size not in self._told:
                 self._told.add(size)
-                self.loop.show.say(f"{size} B: burning in what is to be compared, as a broker is slow with what is new")
-            trial = self.loop.run_one(size, Kind.BURN_IN, Proposal(0, config, {}), rate_records_per_s)
+                self.loop.reporter.say(
+                    f"{size} B: burning in what is to be compared, as a broker is slow with what is new"
+                )
+            trial = self.loop.run_one(size, Kind.STABILISE, Proposal(0, config, {}), rate_records_per_s)
             if not all(trial.metrics.get(name, 0.0) > 0 for name in metrics):
                 return  # its rounds will say why
 
     def _capacities(self, size: RecordSizes) -> list[float]:
         found: list[float] = []
         in_vain = 0
-        while not burnt_in(found, self._spec.search.burn_in_max):
+        while not is_stable(found, self._spec.search.burn_in_max):
             trial = self._baseline(size, None)
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
                 found.append(trial.metrics["records_per_s"])
@@ -114,9 +116,9 @@ class BurnIn:
 
     def _settle(self, size: RecordSizes, rate_records_per_s: float) -> None:
         """Measure the baseline at the fixed rate until its latencies agree: they settle later than its capacity."""
-        seen: dict[str, list[float]] = {metric: [] for metric in self._spec.settling}
+        seen: dict[str, list[float]] = {metric: [] for metric in self._spec.stabilising_metrics}
         at_most = self._spec.search.burn_in_max
-        while not all(burnt_in(values, at_most, LATENCY_AGREEMENT_RATIO) for values in seen.values()):
+        while not all(is_stable(values, at_most, LATENCY_AGREEMENT_RATIO) for values in seen.values()):
             if not self.loop.may_start(self.loop.ends_s()):
                 return
             trial = self._baseline(size, rate_records_per_s)
@@ -126,7 +128,7 @@ class BurnIn:
                 values.append(trial.metrics[metric])
 
     def _baseline(self, size: RecordSizes, rate_records_per_s: float | None) -> Trial:
-        return self.loop.run_one(size, Kind.BURN_IN, Proposal(0, self._spec.baseline, {}), rate_records_per_s)
+        return self.loop.run_one(size, Kind.STABILISE, Proposal(0, self._spec.baseline, {}), rate_records_per_s)
 
     def _rates(self) -> dict[str, float]:
         rates: dict[str, float] = self.loop.store.facts().get(RATES, {})

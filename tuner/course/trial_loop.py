@@ -18,7 +18,7 @@ from tuner.confirmation.plan import least_steps
 from tuner.course.bench import PACED, SATURATED, Bench, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.racing import race_of
-from tuner.course.scoring import Ask, trial_of
+from tuner.course.scoring import StartedTrial, trial_of
 from tuner.model.errors import TooManyFailures
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
@@ -49,7 +49,7 @@ class Standing:
     record: SizeRecord
 
 
-class Show(Protocol):
+class Reporter(Protocol):
     """What a study tells its user while it runs."""
 
     def say(self, sentence: str) -> None:
@@ -80,7 +80,7 @@ class TrialLoop:
     spec: StudySpec
     store: ResultsStore
     bench: Bench
-    show: Show
+    reporter: Reporter
     poke: Callable[[], None]
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
@@ -97,28 +97,32 @@ class TrialLoop:
             for trial in record.trials:
                 self._note(trial)
 
-    def start(self, ask: Ask, rate_records_per_s: float | None) -> None:
+    def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
         """Start measuring at a free place; without a rate there is no paced phase."""
-        size, load = RecordSizes.parse(ask.record_bytes), self.spec.workload
+        size, load = RecordSizes.parse(started.record_bytes), self.spec.workload
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
-        standing = self.standing(ask)
+        standing = self.standing(started)
         self.tell_progress(standing, "")
 
         def on_window(phase: str, window: Window) -> None:
-            self.show.window(standing, phase, window)
+            self.reporter.window(standing, phase, window)
             self.tell_progress(standing, phase)
 
         limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
-        config, racing = ask.proposal.config, self.spec.search.racing
+        config, racing = started.proposal.config, self.spec.search.racing
         metrics = followed(self.spec.objectives, self.spec.constraints) if racing else ()
-        race = race_of(self.spec, standing.record, config, ask.number) if racing and ask.kind is Kind.SEARCH else None
+        race = (
+            race_of(self.spec, standing.record, config, started.number)
+            if racing and started.kind is Kind.SEARCH
+            else None
+        )
         # What others are compared with must have all its numbers: a busy moment is no reason to leave some out.
-        whole = ask.kind is not Kind.SEARCH
-        self.bench.submit(TrialJob(config, phases, limits, ask.number, on_window, ask, metrics, race, whole))
+        whole = started.kind is not Kind.SEARCH
+        self.bench.submit(TrialJob(config, phases, limits, started.number, on_window, started, metrics, race, whole))
 
-    def finish(self) -> tuple[Ask, Trial]:
+    def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for a trial to end, and keep it.
 
         Raises:
@@ -127,16 +131,16 @@ class TrialLoop:
             TooManyFailures: Trial after trial gave no measurement.
         """
         done = self.bench.next_done()
-        ask = done.job.tag
-        assert isinstance(ask, Ask)
-        record = self.records[RecordSizes.parse(ask.record_bytes)]
-        trial, attachments = trial_of(ask, done, self.spec, record.baseline_metrics or None, time.monotonic())
+        started = done.job.tag
+        assert isinstance(started, StartedTrial)
+        record = self.records[RecordSizes.parse(started.record_bytes)]
+        trial, attachments = trial_of(started, done, self.spec, record.baseline_metrics or None, time.monotonic())
         self.store.append(trial, attachments)
         record.add(trial)
         self.budget.spend(trial)
         self._note(trial)
         self.poke()
-        self.show.trial(self.standing(ask), trial)
+        self.reporter.trial(self.standing(started), trial)
         match done.error:
             case SafetyStop() | TargetRefused() | WorkloadRefused():
                 raise done.error
@@ -146,7 +150,7 @@ class TrialLoop:
                 f"fewer than {self._failures} trials in a row may end without a measurement; "
                 f"the last one: {trial.error}"
             )
-        return ask, trial
+        return started, trial
 
     def run_one(
         self,
@@ -157,21 +161,21 @@ class TrialLoop:
         confirm_round: int | None = None,
     ) -> Trial:
         """Measure one config now, with nothing else under way."""
-        ask = self.ask(size, kind, proposal, confirm_round=confirm_round)
-        self.start(ask, rate_records_per_s)
+        started = self.started_trial(size, kind, proposal, confirm_round=confirm_round)
+        self.start(started, rate_records_per_s)
         return self.finish()[1]
 
-    def ask(
+    def started_trial(
         self,
         size: RecordSizes,
         kind: Kind,
         proposal: Proposal,
         *,
-        under_way: Sequence[Ask] = (),
-        asked: bool = False,
+        under_way: Sequence[StartedTrial] = (),
+        from_strategy: bool = False,
         confirm_round: int | None = None,
         since_s: float | None = None,
-    ) -> Ask:
+    ) -> StartedTrial:
         """Number a trial.
 
         Args:
@@ -179,14 +183,14 @@ class TrialLoop:
             kind: Why it is run.
             proposal: What is measured.
             under_way: Trials of this size that are not on record yet.
-            asked: Whether the strategy proposed it.
+            from_strategy: Whether the strategy proposed it.
             confirm_round: Of the confirmation.
             since_s: When work on it began, on `time.monotonic`; now by default.
         """
         # Trials end in any order: one under way may have a higher number than all on record.
         number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
-        return Ask(str(size), number, kind, proposal, utc_now(), started_s, confirm_round, asked)
+        return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round, from_strategy)
 
     def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
         """Whether another trial fits before `ends_s` and into the bytes that are left.
@@ -216,17 +220,17 @@ class TrialLoop:
 
     @property
     def _least_confirming(self) -> int:
-        return least_steps(self.spec.confirm) + self.spec.least_winner_burn_ins
+        return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials
 
     def ends_s(self) -> float | None:
         """When the study is to end, on `time.monotonic`; None is no limit."""
         left_s = self.budget.left_s()
         return None if left_s is None else time.monotonic() + left_s
 
-    def standing(self, ask: Ask) -> Standing:
+    def standing(self, started: StartedTrial) -> Standing:
         """How far the record size of a trial is."""
-        size = RecordSizes.parse(ask.record_bytes)
-        return Standing(ask.kind, ask.number, self._total(size), self._left_s(size), self.records[size])
+        size = RecordSizes.parse(started.record_bytes)
+        return Standing(started.kind, started.number, self._total(size), self._left_s(size), self.records[size])
 
     def tell_progress(self, standing: Standing | None, phase: str, state: str = "running") -> None:
         """Tell other terminals."""
@@ -252,7 +256,7 @@ class TrialLoop:
 
     def _note(self, trial: Trial) -> None:
         self._recent_bytes.append(trial.value_bytes)
-        if trial.kind is not Kind.BURN_IN:
+        if trial.kind is not Kind.STABILISE:
             self._recent_s.append(trial.duration_s)
             # What racing spares a trial it does not spare one that confirms.
             self._recent_whole_s.append(trial.duration_s + trial.saved_s)

@@ -258,26 +258,26 @@ class StudySpec:
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
 
     @property
-    def settling(self) -> tuple[str, ...]:
+    def stabilising_metrics(self) -> tuple[str, ...]:
         """Objectives of the paced phase that a burn-in waits for; none where no two baselines are to agree."""
         return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()
 
     @property
-    def burn_ins(self) -> int:
+    def stabilising_trials(self) -> int:
         """Baselines at most ahead of trial 0: for the capacity, and as many for what is paced."""
-        return max(1, self.search.burn_in_max) * (2 if self.settling else 1)
+        return max(1, self.search.burn_in_max) * (2 if self.stabilising_metrics else 1)
 
     @property
-    def winner_burn_ins(self) -> int:
+    def winner_stabilising_trials(self) -> int:
         """Measurements at most of winners before their rounds, until two in a row agree; none where none need to."""
         asked = self.confirm.rounds and self.search.burn_in_max > 1
         return self.search.burn_in_max * len(self.confirm.goals) if asked else 0
 
     @property
-    def least_winner_burn_ins(self) -> int:
+    def least_winner_stabilising_trials(self) -> int:
         """Those that are sure to be: with one from the search only, no two can agree; second looks are two."""
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
-        return len(self.confirm.goals) if self.winner_burn_ins and not looks else 0
+        return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0
 
     @property
     def trial_s(self) -> float:

@@ -12,7 +12,7 @@ from search_spaces.producer_config import ProducerConfig
 class Kind(StrEnum):
     """Why a trial was run."""
 
-    BURN_IN = "burn-in"
+    STABILISE = "burn-in"
     BASELINE = "baseline"
     SEARCH = "search"
     SECOND_LOOK = "second-look"
