@@ -22,8 +22,8 @@ from statistics import median
 from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults

@@ -11,7 +11,8 @@ from runners.runner import Answer, Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.trial_loop import Standing
+from tuner.course.reporter import Standing
+from tuner.model.progress import StudyState
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -25,6 +26,7 @@ from tuner.model.spec import (
 )
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
+from tuner.storage.files import read_progress
 from tuner.storage.sqlite import SqliteStore
 
 BASELINE: Final = ProducerConfig.parse({})
@@ -100,6 +102,12 @@ class Told:
     def trial(self, standing: Standing, trial: Trial) -> None:
         """See `Reporter.trial`."""
         self.trials.append(trial)
+
+
+def state_told(folder: Path) -> StudyState | None:
+    """The state that the driver of a study told last; None if it told nothing."""
+    told = read_progress(folder)
+    return None if told is None else told.state
 
 
 def on_record(folder: Path) -> list[Trial]:

@@ -13,8 +13,8 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.campaign_tests.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
 from tests.clusters_tests.waiting import eventually
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import Method, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, State, Trial

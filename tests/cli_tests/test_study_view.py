@@ -10,7 +10,7 @@ from objectives.scoring import Objective
 from tests.builders.trials import SIZE, failed, trial
 from tuner.cli import study_view
 from tuner.cli.study_view import StudyView
-from tuner.course.trial_loop import Standing
+from tuner.course.reporter import Standing
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
 

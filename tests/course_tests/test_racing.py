@@ -18,9 +18,9 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
-from tests.campaign_tests.quiet import Quiet
 from tests.runners_tests.builders import window
 from tuner.course.racing import PhaseRule, Stopping, race_of
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -44,7 +44,7 @@ LIMITED = replace(
 
 
 def run(spec: StudySpec, folder: Path) -> SizeResults:
-    (size,) = run_study(spec, "", folder, Quiet(), simulated=SimulatedRunner(NOISE)).sizes
+    (size,) = run_study(spec, "", folder, SilentReporter(), simulated=SimulatedRunner(NOISE)).sizes
     return size
 
 

@@ -11,6 +11,7 @@ from objectives.scoring import Objective, score
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.history import CONFIRMING
 from tuner.confirmation.plan import ConfirmationPlan
+from tuner.model.progress import Progress
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial, guarantee_of
 from tuner.results.study_results import StudyResults, load_results
@@ -51,7 +52,7 @@ def write_study(
     rounds: int = 3,
     change: Change = lambda trial: trial,
     facts: Mapping[str, Any] | None = None,
-    progress: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
     study_file: str = "study: overnight\nworkload:\n  record_sizes: [1000]\n",
 ) -> Path:
     """Write a study's folder.

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from runners.measurement import Window
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.trial import Trial
 from tuner.study_file import load_study
 

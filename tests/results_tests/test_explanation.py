@@ -10,10 +10,10 @@ from runners.workload import RecordSizes
 from search_spaces.knob_change import KnobChange
 from tests.builders.known_runner import LZ4_GAIN, KnownRunner
 from tests.builders.trials import baseline, confirming, plan_of, results, trial
-from tests.campaign_tests.quiet import Quiet
 from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
 from tuner.confirmation.history import CONFIRMING
 from tuner.confirmation.plan import ConfirmationPlan
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import (
     ConfirmSpec,
@@ -50,7 +50,7 @@ def why(
     asked = plan or plan_of(trials)
     size = results(trials, plan=asked)
     facts = {CONFIRMING: {size.record_bytes: asked.as_json()}}
-    study = StudyResults("overnight", Path(), "", facts, size.objectives, (size,), {})
+    study = StudyResults("overnight", Path(), "", facts, size.objectives, (size,))
     return explain(study, recommend(study, size.record_bytes, goal), importance)
 
 
@@ -238,7 +238,7 @@ SPEC = StudySpec(
 
 
 def test_a_whole_study_finds_which_of_its_changes_did_it(tmp_path: Path) -> None:
-    study = run_study(SPEC, "", tmp_path, Quiet(), simulated=KnownRunner(noise_ratio=0.03))
+    study = run_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
     found = explain(study, recommend(study, "1000"), {})
     assert not found.found.is_baseline
     assert {each.knobs for each in found.telling} == {("linger.ms",), ("compression.type",)}

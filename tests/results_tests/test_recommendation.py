@@ -38,7 +38,6 @@ def study(trials: Sequence[Trial] = SEARCH, **changes: Any) -> StudyResults:
         "facts": {"client_version": "2.16.0"},
         "objectives": OBJECTIVES,
         "sizes": (results(trials),),
-        "progress": {},
     }
     return StudyResults(**{**good, **changes})
 

@@ -12,7 +12,6 @@ from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults, StudyResults, load_results
-from tuner.storage.files import write_progress
 from tuner.storage.places import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
 
@@ -167,9 +166,8 @@ def test_results_are_read_from_the_folder_of_a_study(tmp_path: Path) -> None:
         confirming={SIZE: plan_of(SEARCH).as_json()},
     )
     (tmp_path / STUDY_FILE).write_text("study: größe\n", encoding="utf-8")
-    write_progress(tmp_path, {"trial": 13})
     found = load_results(tmp_path)
-    assert (found.name, found.study_file, found.progress) == ("overnight", "study: größe\n", {"trial": 13})
+    assert (found.name, found.study_file) == ("overnight", "study: größe\n")
     assert [each.record_bytes for each in found.sizes] == ["100", SIZE]
     assert found.size(SIZE) == results(SEARCH)
     assert found.size("100") == found.sizes[0]
@@ -184,7 +182,7 @@ def test_a_study_says_when_it_was_measured_and_is_finished(tmp_path: Path) -> No
     found: StudyResults = load_results(tmp_path)
     assert not found.simulated
     assert found.finished
-    assert (found.name, found.sizes, found.study_file, found.progress) == (tmp_path.name, (), "", {})
+    assert (found.name, found.sizes, found.study_file) == (tmp_path.name, (), "")
 
 
 def test_reading_results_changes_nothing_that_was_kept(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient
     store.set_fact("finished_at", "2025-03-01T23:00:00+00:00")
     outcome = mirror.finish(PATIENCE_S)
     store.close()
+    assert mirror.behind(3) == 0
     assert (outcome.trials_behind, outcome.error) == (0, None)
     assert outcome.runs_written == 4
     assert runs(client)["night/1000B"].info.status == "FINISHED"
@@ -78,6 +79,7 @@ def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pyte
     for number in (1, 2, 3):  # nobody lets the mirror go before this is done
         store.append(trial(number))
         mirror.poke()
+    assert mirror.behind(4) == 4
     outcome = mirror.finish(0.05)
     free.set()
     store.close()
@@ -90,6 +92,7 @@ def test_a_study_that_wants_no_mirror_has_none(root: Path) -> None:
     mirror = Mirror(root / "night", TrackingSpec(enabled=False), ignore)
     mirror.start()
     mirror.poke()
+    assert mirror.behind(1) == 0
     assert mirror.finish(PATIENCE_S).error is None
     assert not any(thread.name == "mlflow-mirror" for thread in threading.enumerate())
 

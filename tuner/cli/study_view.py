@@ -11,7 +11,7 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
 from tuner.cli.console import ERR
-from tuner.course.trial_loop import Standing
+from tuner.course.reporter import Standing
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.wording import title
 

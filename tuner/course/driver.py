@@ -15,6 +15,7 @@ from tuner.course.confirm import confirm
 from tuner.course.scoring import StartedTrial
 from tuner.course.stabilise import Stabiliser
 from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
@@ -67,8 +68,7 @@ class Driver:
             confirm(self.loop, size, self.confirmation_id, self._stabiliser)
         if self.searching:
             self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
-        self.loop.tell_progress(None, "", "finished")
-        self.loop.poke()
+        self.loop.tell_progress(Progress(StudyState.FINISHED))
 
     def _count(self, sizes: Sequence[RecordSizes]) -> None:
         """Say how many trials there are to be."""

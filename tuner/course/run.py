@@ -26,10 +26,12 @@ from tuner.course.budget import Budget
 from tuner.course.driver import Driver, space_of
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.course.provenance import all_facts
+from tuner.course.reporter import Mirror, Reporter
 from tuner.course.stabilise import RATES
 from tuner.course.targets import ClusterTarget, SimulatedTarget, TrialTarget
-from tuner.course.trial_loop import Reporter, TrialLoop, utc_now
+from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 from tuner.results.size_record import SizeRecord
@@ -38,7 +40,6 @@ from tuner.search.strategies import strategy_of
 from tuner.storage.chosen import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.storage.url import secrets_in
-from tuner.tracking import Mirror
 
 SIMULATED_NOISE_RATIO: Final = 0.03
 
@@ -96,11 +97,9 @@ def run_study(
         confirmation_id = searchs_own(store) if searching else asked_for(store, _confirm_options(spec))
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
-        poke: Callable[[], None] = lambda: None  # noqa: E731
         if mirror is not None:
             mirror.start()
             stack.push(_finishing(mirror, spec.name, reporter))
-            poke = mirror.poke
         # A cluster first, which may not have what is asked for; a Ray of our own last, as it takes seconds to start.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
         there = stack.enter_context(_pool(spec, folder, reporter)) if elsewhere else None
@@ -112,7 +111,7 @@ def run_study(
         # A pool that is there already is entered once more, so that it too is closed before the leases are.
         bench = Bench(targets, stack.enter_context(there or _pool(spec, folder, reporter)))
         leases.callback(bench.close)
-        loop = _loop(spec, store, bench, reporter, poke)
+        loop = _loop(spec, store, bench, reporter, mirror)
         try:
             Driver(
                 loop, partial(strategy_of, spec.search, spec.objectives), topic_max, confirmation_id, searching
@@ -120,8 +119,8 @@ def run_study(
             if not searching:
                 ended(store)
         except BaseException as error:
-            interrupted = not isinstance(error, Exception)
-            loop.tell_progress(None, "", "interrupted" if interrupted else "failed")
+            state = StudyState.FAILED if isinstance(error, Exception) else StudyState.INTERRUPTED
+            loop.tell_progress(Progress(state))
             raise
         return results_of(store, folder)
 
@@ -221,9 +220,7 @@ def _all_sizes(before: list[str], now: list[str]) -> list[str]:
     return list(dict.fromkeys([*before, *now]))
 
 
-def _loop(
-    spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, poke: Callable[[], None]
-) -> TrialLoop:
+def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
         size: SizeRecord(str(size), spec.objectives, [trial for trial in trials if trial.record_bytes == str(size)])
@@ -232,7 +229,7 @@ def _loop(
     if trials:
         reporter.say(f"{len(trials)} trials are on record; going on from there")
     budget = Budget(spec.search, trials, datetime.datetime.now())
-    return TrialLoop(spec, store, bench, reporter, poke, records, budget)
+    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, len(trials))
 
 
 def _targets(

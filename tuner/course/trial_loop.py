@@ -4,10 +4,10 @@ import datetime
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Final, Protocol
+from typing import Final
 
 from objectives.racing import followed
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
@@ -18,8 +18,10 @@ from tuner.confirmation.plan import least_steps
 from tuner.course.bench import PACED, SATURATED, Bench, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.racing import race_of
+from tuner.course.reporter import Mirror, Reporter, Standing
 from tuner.course.scoring import StartedTrial, trial_of
 from tuner.model.errors import TooManyFailures
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.size_record import SizeRecord
@@ -28,38 +30,13 @@ from tuner.storage.protocols import ResultsStore
 
 _OVERHEAD_S: Final = 1.0
 _RECENT: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a record size is.
-
-    Attributes:
-        kind: What is being measured.
-        number: Of the trial that is under way, or ended last.
-        total: Trials that there are to be; None where only time or bytes end it.
-        left_s: Seconds until the whole study ends, as far as can be told.
-        record: The record size's trials.
-    """
-
-    kind: Kind
-    number: int
-    total: int | None
-    left_s: float | None
-    record: SizeRecord
-
-
-class Reporter(Protocol):
-    """What a study tells its user while it runs."""
-
-    def say(self, sentence: str) -> None:
-        """Something worth a line."""
-
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """A window of the trial under way has ended."""
-
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        """A trial has ended and is on record."""
+_COMPARED: Final = {
+    Kind.STABILISE: "a config to be compared with it",
+    Kind.SECOND_LOOK: "one of the best configs",
+    Kind.CONFIRM: "a winner",
+    Kind.ABLATION: "a winner, whole or with changes undone",
+}
+"""What is measured beside the baseline in trials of a kind."""
 
 
 @dataclass(slots=True)
@@ -71,9 +48,10 @@ class TrialLoop:
         store: Where trials are kept.
         bench: Where they are measured.
         show: Told what happens.
-        poke: Called after each change of the record.
+        mirror: Shows the record elsewhere; None where nobody wants that.
         records: By record size.
         budget: What is left.
+        on_record: How many trials there are, of all record sizes.
         totals: By record size, how many trials there are to be; None where only time or bytes end the search.
     """
 
@@ -81,9 +59,10 @@ class TrialLoop:
     store: ResultsStore
     bench: Bench
     reporter: Reporter
-    poke: Callable[[], None]
+    mirror: Mirror | None
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
+    on_record: int
     totals: dict[RecordSizes, int | None] = field(default_factory=dict)
     _recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _recent_whole_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
@@ -103,12 +82,12 @@ class TrialLoop:
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
-        standing = self.standing(started)
-        self.tell_progress(standing, "")
+        standing, what = self.standing(started), self._in_words(started)
+        self._tell_trial(standing, "", what)
 
         def on_window(phase: str, window: Window) -> None:
             self.reporter.window(standing, phase, window)
-            self.tell_progress(standing, phase)
+            self._tell_trial(standing, phase, f"{what}: {phase} phase")
 
         limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
         config, racing = started.proposal.config, self.spec.search.racing
@@ -136,10 +115,12 @@ class TrialLoop:
         record = self.records[RecordSizes.parse(started.record_bytes)]
         trial, attachments = trial_of(started, done, self.spec, record.baseline_metrics or None, time.monotonic())
         self.store.append(trial, attachments)
+        self.on_record += 1
         record.add(trial)
         self.budget.spend(trial)
         self._note(trial)
-        self.poke()
+        if self.mirror is not None:
+            self.mirror.poke()
         self.reporter.trial(self.standing(started), trial)
         match done.error:
             case SafetyStop() | TargetRefused() | WorkloadRefused():
@@ -232,27 +213,44 @@ class TrialLoop:
         size = RecordSizes.parse(started.record_bytes)
         return Standing(started.kind, started.number, self._total(size), self._left_s(size), self.records[size])
 
-    def tell_progress(self, standing: Standing | None, phase: str, state: str = "running") -> None:
-        """Tell other terminals."""
-        now = utc_now()
-        left_s = standing.left_s if standing else None
-        ends_at = None if left_s is None else (now + datetime.timedelta(seconds=left_s)).isoformat(timespec="seconds")
-        if standing is not None and standing.kind in CONFIRMING_KINDS:
-            state = "confirming"
-        self.store.set_progress(
-            {
-                "pid": os.getpid(),
-                "state": state,
-                "record_bytes": standing.record.record_bytes if standing else "",
-                "trial": standing.number if standing else None,
-                "kind": str(standing.kind) if standing else "",
-                "trials": standing.total if standing else self.spec.search.trials,
-                "phase": phase,
-                "started_at": self._started_at,
-                "updated_at": now.isoformat(timespec="seconds"),
-                "ends_at": ends_at,
-            },
+    def tell_progress(self, progress: Progress) -> None:
+        """Tell whoever looks on; who tells it, when, and how far the mirror is, is filled in here."""
+        now = replace(
+            progress,
+            behind_mlflow=self.mirror.behind(self.on_record) if self.mirror is not None else 0,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            updated_at=utc_now().isoformat(timespec="seconds"),
         )
+        self.store.set_progress(now)
+
+    def _tell_trial(self, standing: Standing, phase: str, message: str) -> None:
+        ends_at = None
+        if standing.left_s is not None:
+            ends_at = (utc_now() + datetime.timedelta(seconds=standing.left_s)).isoformat(timespec="seconds")
+        self.tell_progress(
+            Progress(
+                StudyState.CONFIRMING if standing.kind in CONFIRMING_KINDS else StudyState.RUNNING,
+                record_bytes=standing.record.record_bytes,
+                trial=standing.number,
+                kind=standing.kind,
+                trials=standing.total,
+                phase=phase,
+                message=message,
+                ends_at=ends_at,
+            )
+        )
+
+    def _in_words(self, started: StartedTrial) -> str:
+        """What a trial is for, such as `1000 B, confirm trial 64, round 3, the baseline`."""
+        said = [f"{started.record_bytes} B, {started.kind} trial {started.number}"]
+        if started.round is not None:
+            said.append(f"round {started.round + 1}")
+        if started.kind not in (Kind.BASELINE, Kind.SEARCH):
+            is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
+            compared = "the config given" if self.spec.confirm.configs else _COMPARED[started.kind]
+            said.append("the baseline" if is_baseline else compared)
+        return ", ".join(said)
 
     def _note(self, trial: Trial) -> None:
         self._recent_bytes.append(trial.value_bytes)

@@ -107,7 +107,6 @@ class StudyResults:
         facts: Versions and fingerprints of client, cluster and host, when it began, whether it is finished.
         objectives: What it optimises.
         sizes: By record size, in the order searched.
-        progress: What its driver told last; empty if nothing.
     """
 
     name: str
@@ -116,7 +115,6 @@ class StudyResults:
     facts: Mapping[str, Any]
     objectives: tuple[Objective, ...]
     sizes: tuple[SizeResults, ...]
-    progress: Mapping[str, Any]
 
     def size(self, record_bytes: str) -> SizeResults | None:
         """The results of that record size; None if it was not searched."""
@@ -177,7 +175,6 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
             )
             for size in facts.get("record_sizes", [])
         ),
-        progress=store.progress(),
     )
 
 

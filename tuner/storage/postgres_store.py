@@ -3,9 +3,11 @@
 import gzip
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tuner.model.errors import StudyBusy
+from tuner.model.progress import Progress
 from tuner.model.trial import Trial
 from tuner.storage.connection import Connection, Db
 from tuner.storage.postgres_lease import Keeping, taken_over
@@ -108,7 +110,7 @@ class PostgresStore:
         ((text,),) = self._rows("SELECT study_file FROM kafka_tuner.studies WHERE id = %s", self._study)
         return str(text)
 
-    def set_progress(self, progress: Mapping[str, Any]) -> None:
+    def set_progress(self, progress: Progress) -> None:
         """See `ResultsStore.set_progress`; seen by others within a second.
 
         Raises:
@@ -118,10 +120,10 @@ class PostgresStore:
         assert self._keeping is not None
         self._keeping.tell(progress)
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Progress | None:
         """See `ResultsStore.progress`; whether its driver is at work is what the lease says, as it may be anywhere."""
         rows = self._rows(_PROGRESS, self._study)
-        return {**json.loads(rows[0][0]), "alive": bool(rows[0][1])} if rows else {}
+        return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
 
     def hold(self, what: str) -> "AdvisoryHold | None":
         """See `ResultsStore.hold`. The server lets go of it when our connection ends, however."""

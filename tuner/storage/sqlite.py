@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.model.progress import Progress
 from tuner.model.trial import Trial
 from tuner.storage.files import read_progress, write_atomically, write_progress
 from tuner.storage.places import RESULTS_FILE, STUDY_FILE, size_name
@@ -111,11 +112,11 @@ class SqliteStore:
         path = self.folder / STUDY_FILE
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
-    def set_progress(self, progress: Mapping[str, Any]) -> None:
+    def set_progress(self, progress: Progress) -> None:
         """See `ResultsStore.set_progress`."""
         write_progress(self.folder, progress)
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Progress | None:
         """See `ResultsStore.progress`."""
         return read_progress(self.folder)
 
