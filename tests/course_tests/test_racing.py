@@ -19,7 +19,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
 from tests.runners_tests.builders import window
-from tuner.course.racing import PhaseRule, Stopping, race_of
+from tuner.course.racing import PhaseProgress, PhaseRule, Stopping, race_of
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
@@ -220,7 +220,7 @@ def windows(*mb_per_s: float, warm: int = 3, **changes: Any) -> list[Window]:
 
 
 def judged(rule: PhaseRule, seen: list[Window]) -> str:
-    course = rule.begin()
+    course = PhaseProgress(rule.metrics)
     for each in seen:
         course.add(each)
     stop = rule.judge(course)
@@ -257,7 +257,7 @@ def test_a_config_that_falls_behind_its_rate_is_stopped_with_and_without_racing(
     assert judged(rule, windows(100, warm=2)) == ""
     assert judged(rule, windows(79, warm=2)) == "only 79% of the rate was delivered"
     assert judged(rule, windows(99, 99, 99, 99, 1, warm=2)) == "only 79% of the rate was delivered"
-    course = rule.begin()
+    course = PhaseProgress(rule.metrics)
     for each in windows(10, warm=2):
         course.add(each)
     stop = rule.judge(course)

@@ -4,6 +4,7 @@ A trial has up to two phases on one topic. The paced one comes first: it writes 
 the broker as the paced one did. Each has a rule (`tuner.course.racing`) that may end it before its time.
 """
 
+import datetime
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -20,50 +21,78 @@ from runners.pool import Done, Job, Pool
 from runners.runner import Answer, Runner, Watch
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
-from search_spaces.producer_config import ProducerConfig
 from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
 from tuner.course.targets import TrialLease, TrialTarget
+from tuner.model.trial import Kind
+from tuner.search.strategy import Proposal
 
 PACED: Final = "paced"
 SATURATED: Final = "saturated"
 
 
 @dataclass(frozen=True, slots=True)
-class TrialJob:
-    """A trial to measure.
+class StartedTrial:
+    """A trial that was started.
 
     Attributes:
-        config: What to measure.
-        phases: Name and load of each phase, in order: `paced`, `saturated`.
-        limits: What each phase may take.
-        number: Of the trial.
-        on_window: Told each window with its phase's name.
-        tag: Given back with the outcome.
-        metrics: What is followed window by window.
-        race: What it has to beat; None lets it run to its end.
-        run_to_end: Whether it is measured to its end even where it can't hold the fixed rate.
+        record_bytes: Its record size or mix.
+        number: Its number.
+        kind: Why it is run.
+        proposal: What is measured.
+        started_at: UTC.
+        started_s: On the driver's clock.
+        round: Of the confirmation; None elsewhere.
+        from_strategy: Whether the strategy of this process proposed it.
     """
 
-    config: ProducerConfig
-    phases: tuple[tuple[str, Workload], ...]
-    limits: Limits
+    record_bytes: str
     number: int
-    on_window: Callable[[str, Window], None]
-    tag: object = None
-    metrics: tuple[str, ...] = ()
-    race: Race | None = None
-    run_to_end: bool = False
+    kind: Kind
+    proposal: Proposal
+    started_at: datetime.datetime
+    started_s: float
+    round: int | None = None
+    from_strategy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
+class TrialJob:
+    """How a trial is measured.
+
+    Attributes:
+        started: The trial.
+        phases: Name and load of each phase, in order: `paced`, `saturated`.
+        limits: What each phase may take.
+        on_window: Told each window with its phase's name.
+        metrics: What is followed window by window.
+        race: What it has to beat; None lets it run to its end.
+    """
+
+    started: StartedTrial
+    phases: tuple[tuple[str, Workload], ...]
+    limits: Limits
+    on_window: Callable[[str, Window], None]
+    metrics: tuple[str, ...]
+    race: Race | None
+
+    @property
+    def run_to_end(self) -> bool:
+        """Whether it is measured to its end even where it can't hold the fixed rate.
+
+        What others are compared with must have all its numbers: a busy moment is no reason to leave some out.
+        """
+        return self.started.kind is not Kind.SEARCH
+
+
+@dataclass(slots=True)
 class TrialDone:
-    """What came of it.
+    """What came of a trial; filled while it is measured.
 
     Attributes:
         job: The trial.
+        attempts: Above 1 when a lost worker was replaced or a lost broker came back.
         measurements: By phase; those that gave one.
         error: Why a phase gave none; None if all asked for did, or one showed that the rest is hopeless.
-        attempts: Above 1 when a lost worker was replaced or a lost broker came back.
         worker: Who measured.
         stops: Why phases were ended before their time, by phase.
         progress: What the windows of each phase have shown.
@@ -71,30 +100,26 @@ class TrialDone:
     """
 
     job: TrialJob
-    measurements: dict[str, Measurement]
-    error: RunnerError | ConfigError | None
-    attempts: int
-    worker: str
-    stops: dict[str, Stop] = field(default_factory=dict)
-    progress: dict[str, PhaseProgress] = field(default_factory=dict)
-    replaced: tuple[Measurement, ...] = ()
-
-
-@dataclass(slots=True)
-class _UnderWay:
-    job: TrialJob
-    stack: ExitStack
-    lease: TrialLease
-    stored_before: int | None = None
-    done: dict[str, Measurement] = field(default_factory=dict)
     attempts: int = 1
-    rules: dict[str, PhaseRule] = field(default_factory=dict)
+    measurements: dict[str, Measurement] = field(default_factory=dict)
+    error: RunnerError | ConfigError | None = None
+    worker: str = ""
     stops: dict[str, Stop] = field(default_factory=dict)
     progress: dict[str, PhaseProgress] = field(default_factory=dict)
     replaced: list[Measurement] = field(default_factory=list)
 
     def next_phase(self) -> tuple[str, Workload] | None:
-        return next(((name, load) for name, load in self.job.phases if name not in self.done), None)
+        """Name and load of the first phase that was not measured; None if all were."""
+        return next(((name, load) for name, load in self.job.phases if name not in self.measurements), None)
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    done: TrialDone
+    stack: ExitStack
+    lease: TrialLease
+    stored_before: int | None = None
+    rules: dict[str, PhaseRule] = field(default_factory=dict)
 
 
 class Bench:
@@ -113,7 +138,7 @@ class Bench:
     def submit(self, job: TrialJob) -> None:
         """Start a trial at a free target."""
         index = next(number for number in range(len(self._targets)) if number not in self._under_way)
-        self._begin(index, job, attempts=1)
+        self._begin(index, TrialDone(job))
 
     def next_done(self) -> TrialDone:
         """Wait for a trial to end.
@@ -122,10 +147,9 @@ class Bench:
             TargetError: A lost broker did not come back.
         """
         while True:
-            done = self._pool.next_done()
-            assert done is not None, "a trial is under way"
-            index = int(done.job.key)
-            finished = self._advance(index, done)
+            ended = self._pool.next_done()
+            assert ended is not None, "a trial is under way"
+            finished = self._advance(int(ended.job.key), ended)
             if finished is not None:
                 return finished
 
@@ -136,74 +160,63 @@ class Bench:
         for index in list(self._ended):
             self._give_back(index)
 
-    def _begin(self, index: int, job: TrialJob, attempts: int, so_far: _UnderWay | None = None) -> None:
-        stack = ExitStack()
+    def _begin(self, index: int, done: TrialDone) -> None:
+        stack, job = ExitStack(), done.job
         try:
-            lease = stack.enter_context(self._targets[index].lease(job.phases[0][1], job.limits, job.number))
+            lease = stack.enter_context(self._targets[index].lease(job.phases[0][1], job.limits, job.started.number))
         except (BrokerLost, TargetUnreachable):
-            if attempts > 1:
+            if done.attempts > 1:
                 raise
             self._targets[index].mend()
-            self._begin(index, job, attempts + 1)
+            self._begin(index, TrialDone(job, attempts=2))
             return
         # Only now: deleting the last topic keeps the disk busy, which its trial's record and this topic waited for.
         self._give_back(index)
-        if so_far is None:
-            self._under_way[index] = _UnderWay(job, stack, lease, attempts=attempts)
-        else:
-            self._under_way[index] = replace(so_far, stack=stack, lease=lease)
+        self._under_way[index] = _UnderWay(done, stack, lease)
         self._run_phase(index)
 
     def _run_phase(self, index: int) -> None:
         trial = self._under_way[index]
-        phase = trial.next_phase()
+        phase = trial.done.next_phase()
         assert phase is not None
         name, workload = phase
         rule = trial.rules[name] = _rule(trial, name, workload)
         runners: tuple[Runner, ...] = trial.lease.runners
         if len(runners) == 1:
             runners = (Stopping(runners[0], rule),)
-        job = Job(str(index), runners, trial.job.config, workload, partial(_note_stored, trial))
-        self._pool.submit(job, _watch(trial, name, rule))
+        config = trial.done.job.started.proposal.config
+        job = Job(str(index), runners, config, workload, partial(_note_stored, trial))
+        self._pool.submit(job, _watch(trial.done, name, rule))
 
-    def _advance(self, index: int, done: Done) -> TrialDone | None:
+    def _advance(self, index: int, ended: Done) -> TrialDone | None:
         trial = self._under_way[index]
-        phase = trial.next_phase()
+        done = trial.done
+        phase = done.next_phase()
         assert phase is not None
-        trial.attempts = max(trial.attempts, done.attempts)
-        match done.outcome:
+        done.attempts, done.worker = max(done.attempts, ended.attempts), ended.worker
+        match ended.outcome:
             case Measurement() as seen:
-                trial.done[phase[0]] = _with_stored(seen, trial)
-                if not _is_over(trial, phase[0], seen) and trial.next_phase() is not None:
+                done.measurements[phase[0]] = _with_stored(seen, trial)
+                if not _is_over(done, phase[0], seen) and done.next_phase() is not None:
                     self._run_phase(index)
                     return None
-                if _was_too_short(trial):
+                if _was_too_short(done):
                     # On a topic of its own, as every paced phase: the saturating one keeps the broker busy for a while.
-                    trial.replaced.append(trial.done.pop(PACED))
-                    del trial.stops[PACED]
+                    done.replaced.append(done.measurements.pop(PACED))
+                    del done.stops[PACED]
                     self._leave(index)
-                    self._begin(index, trial.job, trial.attempts, trial)
+                    self._begin(index, done)
                     return None
-                error = None
-            case BrokerLost() | TargetUnreachable() if trial.attempts < 2:
+            case BrokerLost() | TargetUnreachable() if done.attempts < 2:
                 # Mended first: while the broker is away, giving back would wait long and in vain.
                 self._targets[index].mend()
                 self._leave(index)
-                self._begin(index, trial.job, attempts=2)
+                self._begin(index, TrialDone(done.job, attempts=2))
                 return None
             case other:
-                error = other
+                done.error = other
         self._leave(index)
-        return TrialDone(
-            trial.job,
-            trial.done,
-            error,
-            trial.attempts,
-            done.worker,
-            trial.stops,
-            trial.progress,
-            tuple(trial.replaced),
-        )
+        return done
 
     def _leave(self, index: int) -> None:
         self._ended[index] = self._under_way.pop(index).stack
@@ -231,54 +244,51 @@ def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
     return replace(seen, counts=counts)
 
 
-def _is_over(trial: _UnderWay, phase: str, seen: Measurement) -> bool:
+def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
     """Whether what a phase gave makes the next one needless: a config that can't hold the rate, or a race that is lost.
 
     A paced phase that was ended by anything but its own rule did not hold its rate either.
     """
-    stop, offered = trial.stops.get(phase), seen.workload.rate_records_per_s
-    if trial.job.run_to_end:
+    stop, offered = done.stops.get(phase), seen.workload.rate_records_per_s
+    if done.job.run_to_end:
         return False
     behind = offered is not None and seen.records_per_s < HOPELESS_RATIO * offered
     return behind or (stop.ends_trial if stop else phase == PACED and seen.stopped_early)
 
 
-def _was_too_short(trial: _UnderWay) -> bool:
+def _was_too_short(done: TrialDone) -> bool:
     """Whether the paced phase was cut short, as its trial was not expected on the front, on which it now stands."""
-    race = trial.job.race
-    if race is None or trial.replaced or PACED not in trial.stops or SATURATED in trial.stops:
+    race = done.job.race
+    if race is None or done.replaced or PACED not in done.stops or SATURATED in done.stops:
         return False
-    return race.may_lead(metrics_of(trial.done.get(SATURATED), trial.done.get(PACED)))
+    return race.may_lead(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
 
 
 def _rule(trial: _UnderWay, phase: str, workload: Workload) -> PhaseRule:
-    job, before = trial.job, dict[str, Range]()
-    if trial.replaced:
-        return PhaseRule(workload, _metrics(job, phase), run_to_end=job.run_to_end)
-    for name, seen in trial.done.items():
-        cut_short = trial.progress[name] if name in trial.stops else None
+    done, job, before = trial.done, trial.done.job, dict[str, Range]()
+    metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
+    if done.replaced:
+        return PhaseRule(workload, metrics, run_to_end=job.run_to_end)
+    for name, seen in done.measurements.items():
+        cut_short = done.progress[name] if name in done.stops else None
         before |= ranges_of(trial.rules[name], seen, cut_short, paced=name == PACED)
     last = phase == job.phases[-1][0]
-    return PhaseRule(workload, _metrics(job, phase), job.race, before, last=last, run_to_end=job.run_to_end)
+    return PhaseRule(workload, metrics, job.race, before, last=last, run_to_end=job.run_to_end)
 
 
-def _metrics(job: TrialJob, phase: str) -> tuple[str, ...]:
-    return tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
-
-
-def _watch(trial: _UnderWay, phase: str, rule: PhaseRule) -> Watch:
+def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
     """Passes windows on, and asks the phase's rule about them."""
 
     def watch(window: Window) -> Answer:
         if window.number == 0:  # also where the job is repeated
-            trial.progress[phase] = rule.begin()
-            trial.stops.pop(phase, None)
-        trial.job.on_window(phase, window)
-        trial.progress[phase].add(window)
-        stop = rule.judge(trial.progress[phase])
+            done.progress[phase] = PhaseProgress(rule.metrics)
+            done.stops.pop(phase, None)
+        done.job.on_window(phase, window)
+        done.progress[phase].add(window)
+        stop = rule.judge(done.progress[phase])
         if stop is None:
             return Answer.GO_ON
-        trial.stops[phase] = stop
+        done.stops[phase] = stop
         return Answer.STOP
 
     return watch

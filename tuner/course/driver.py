@@ -11,8 +11,8 @@ from search_spaces.errors import NothingToSearch
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.history import has_begun
+from tuner.course.bench import StartedTrial
 from tuner.course.confirm import confirm
-from tuner.course.scoring import StartedTrial
 from tuner.course.stabilise import Stabiliser
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.progress import Progress, StudyState

@@ -80,10 +80,6 @@ class PhaseRule:
     last: bool = True
     run_to_end: bool = False
 
-    def begin(self) -> PhaseProgress:
-        """To be filled with the phase's windows."""
-        return PhaseProgress(self.metrics)
-
     def judge(self, seen: PhaseProgress) -> Stop | None:
         """Whether to end the phase now; None is to go on."""
         offered = self.workload.rate_records_per_s
@@ -127,7 +123,7 @@ class Stopping:
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """See `Runner.run`."""
-        seen = self.rule.begin()
+        seen = PhaseProgress(self.rule.metrics)
 
         def asked(window: Window) -> Answer:
             seen.add(window)

@@ -1,8 +1,6 @@
 """From what a trial's phases gave to the trial that is kept."""
 
-import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from objectives.evidence import Evidence
@@ -17,36 +15,10 @@ from tuner.course.bench import PACED, SATURATED, TrialDone
 from tuner.model.measurement_record import measurement_record
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State, Trial
-from tuner.search.strategy import Proposal
-
-
-@dataclass(frozen=True, slots=True)
-class StartedTrial:
-    """A trial that was started.
-
-    Attributes:
-        record_bytes: Its record size or mix.
-        number: Its number.
-        kind: Why it is run.
-        proposal: What is measured.
-        started_at: UTC.
-        started_s: On the driver's clock.
-        round: Of the confirmation; None elsewhere.
-        from_strategy: Whether the strategy of this process proposed it.
-    """
-
-    record_bytes: str
-    number: int
-    kind: Kind
-    proposal: Proposal
-    started_at: datetime.datetime
-    started_s: float
-    round: int | None = None
-    from_strategy: bool = False
 
 
 def trial_of(
-    started: StartedTrial, done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
+    done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
 ) -> tuple[Trial, dict[str, Any]]:
     """The trial to keep, and its measurements as attachments.
 
@@ -54,13 +26,13 @@ def trial_of(
     would come back to it.
 
     Args:
-        started: What was started.
         done: What came of it.
         spec: The study's.
         baseline: The baseline's numbers so far.
         ended_s: On the driver's clock.
     """
     saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
+    started = done.job.started
     config = started.proposal.config
     overloaded = isinstance(done.error, DeliveryFailed)
     metrics = metrics_of(saturated, paced)

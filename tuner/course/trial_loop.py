@@ -15,11 +15,11 @@ from runners.librdkafka.bench import Limits
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.confirmation.plan import least_steps
-from tuner.course.bench import PACED, SATURATED, Bench, TrialJob
+from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.racing import race_of
 from tuner.course.reporter import Mirror, Reporter, Standing
-from tuner.course.scoring import StartedTrial, trial_of
+from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec
@@ -47,7 +47,7 @@ class TrialLoop:
         spec: The study's.
         store: Where trials are kept.
         bench: Where they are measured.
-        show: Told what happens.
+        reporter: Told what happens.
         mirror: Shows the record elsewhere; None where nobody wants that.
         records: By record size.
         budget: What is left.
@@ -77,7 +77,7 @@ class TrialLoop:
                 self._note(trial)
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
-        """Start measuring at a free place; without a rate there is no paced phase."""
+        """Start measuring at a free target; without a rate there is no paced phase."""
         size, load = RecordSizes.parse(started.record_bytes), self.spec.workload
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
         if rate_records_per_s is not None:
@@ -90,16 +90,12 @@ class TrialLoop:
             self._tell_trial(standing, phase, f"{what}: {phase} phase")
 
         limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
-        config, racing = started.proposal.config, self.spec.search.racing
-        metrics = followed(self.spec.objectives, self.spec.constraints) if racing else ()
-        race = (
-            race_of(self.spec, standing.record, config, started.number)
-            if racing and started.kind is Kind.SEARCH
-            else None
-        )
-        # What others are compared with must have all its numbers: a busy moment is no reason to leave some out.
-        whole = started.kind is not Kind.SEARCH
-        self.bench.submit(TrialJob(config, phases, limits, started.number, on_window, started, metrics, race, whole))
+        metrics, race = tuple[str, ...](), None
+        if self.spec.search.racing:
+            metrics = followed(self.spec.objectives, self.spec.constraints)
+            if started.kind is Kind.SEARCH:
+                race = race_of(self.spec, standing.record, started.proposal.config, started.number)
+        self.bench.submit(TrialJob(started, phases, limits, on_window, metrics, race))
 
     def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for a trial to end, and keep it.
@@ -110,10 +106,9 @@ class TrialLoop:
             TooManyFailures: Trial after trial gave no measurement.
         """
         done = self.bench.next_done()
-        started = done.job.tag
-        assert isinstance(started, StartedTrial)
+        started = done.job.started
         record = self.records[RecordSizes.parse(started.record_bytes)]
-        trial, attachments = trial_of(started, done, self.spec, record.baseline_metrics or None, time.monotonic())
+        trial, attachments = trial_of(done, self.spec, record.baseline_metrics or None, time.monotonic())
         self.store.append(trial, attachments)
         self.on_record += 1
         record.add(trial)
