@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from objectives.scoring import Constraint, Objective, score
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.spec import PRESETS, Goal
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, size_results
 
 SIZE = "1000"
@@ -45,7 +46,7 @@ def trial(
         "state": State.COMPLETE,
         "values": parsed.values,
         "fingerprint": parsed.fingerprint,
-        "guarantee": guarantee_of(parsed),
+        "guarantee": str(Guarantee.of(parsed)),
         "metrics": found,
         "objectives": () if kind is Kind.STABILISE else judged.values,
         "violations": {} if kind is Kind.STABILISE else judged.violations,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runners.measurement import Window
-from tests.campaign_tests.studies import simulated_study
+from tests.builders.studies import simulated_study
 from tuner.course.reporter import SilentReporter, Standing, SyncOutcome
 from tuner.course.run import run_study
 from tuner.model.progress import Progress

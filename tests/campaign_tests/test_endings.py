@@ -12,7 +12,7 @@ from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tests.campaign_tests.studies import (
+from tests.builders.studies import (
     BASELINE,
     THROUGHPUT,
     Steady,

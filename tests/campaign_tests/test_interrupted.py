@@ -10,9 +10,9 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.processes import records
+from tests.builders.studies import of_kind, on_record, simulated_study, state_told
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
-from tests.campaign_tests.studies import of_kind, on_record, simulated_study, state_told
 from tests.cli_tests.command import arguments, tuner
 from tests.clusters_tests.waiting import eventually
 from tuner.model.progress import StudyState

@@ -10,8 +10,8 @@ import pytest
 
 from runners.errors import TargetError
 from runners.measurement import Phase, Window
+from tests.builders.studies import Told, of_kind, on_record, real_study, state_told
 from tests.campaign_tests.brokers import MortalBroker
-from tests.campaign_tests.studies import Told, of_kind, on_record, real_study, state_told
 from tests.clusters_tests.waiting import PATIENCE_S, eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.builders.studies import Steady, Told, simulated_study
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.shared_child import SharedDriver
-from tests.campaign_tests.studies import Steady, Told, simulated_study
 from tests.campaign_tests.test_killed_driver import confirmed, searched
 from tests.postgres_server import PASSWORD, PostgresServer, served
 from tests.storage_tests.shared import storage_of

@@ -9,8 +9,7 @@ import pytest
 from runners.workload import RecordSizes
 from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.gains import confirmations_of
-from tuner.confirmation.history import CONFIRMING, plans_in
-from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan, plans_in
 from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from objectives.scoring import Objective, score
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.progress import Progress
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.files import write_progress
 from tuner.storage.places import STUDY_FILE
@@ -160,7 +160,7 @@ def trial_of(
         state=State.COMPLETE,
         values=config.values,
         fingerprint=config.fingerprint,
-        guarantee=guarantee_of(config),
+        guarantee=str(Guarantee.of(config)),
         params=params,
         metrics=metrics,
         objectives=judged.values,

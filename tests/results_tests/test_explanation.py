@@ -11,8 +11,7 @@ from search_spaces.knob_change import KnobChange
 from tests.builders.known_runner import LZ4_GAIN, KnownRunner
 from tests.builders.trials import baseline, confirming, plan_of, results, trial
 from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
-from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import (

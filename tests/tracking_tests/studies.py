@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 from tuner.storage.places import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
 
@@ -36,7 +36,7 @@ def trial(
         "state": State.COMPLETE,
         "values": config.values,
         "fingerprint": config.fingerprint,
-        "guarantee": guarantee_of(config),
+        "guarantee": str(Guarantee.of(config)),
         "metrics": {
             "mb_per_s": mb_per_s,
             "records_per_s": mb_per_s * 1_000,

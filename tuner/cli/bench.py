@@ -119,8 +119,6 @@ def bench(
         _check_picture(png)
     silent = quiet or as_json
     with open_target(target, (lambda _: None) if silent else say) as session:
-        if session.swept and not silent:
-            say(f"deleted {len(session.swept)} topics that an earlier run left behind")
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
         for number in range(repeat):

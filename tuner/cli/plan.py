@@ -13,7 +13,7 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.console import OUT, say
-from tuner.confirmation.plan import most_steps
+from tuner.confirmation.rounds import most_steps
 from tuner.course.driver import space_of
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec

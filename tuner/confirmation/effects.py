@@ -6,14 +6,13 @@ The intervals are 95 % each. They are not corrected for there being several: of 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from objectives.metrics import Direction
-from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio
-from objectives.scoring import HELD_RATE_RATIO
+from objectives.scoring import Objective
 from objectives.turns import noise_in_turns, ratio_in_turns
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import Undoing, undoings
-from tuner.confirmation.plan import ConfirmationPlan, rounds_of
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.rounds import rounds_of, tells
 from tuner.model.trial import Kind, State, Trial
 
 
@@ -122,13 +121,11 @@ def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, finger
 
 def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
     """Values that are to be large, by config and round; the latency of what can't hold the rate says nothing."""
-    maximise, paced = OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE, OUTCOME_METRICS[metric].paced
     found: dict[str, dict[Hashable, float]] = {}
     for trial in trials:
-        value = trial.metrics.get(metric, 0.0)
-        held = trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO
-        if value > 0 and (held or not paced):
-            found.setdefault(trial.fingerprint, {})[trial.kind, trial.round] = value if maximise else 1 / value
+        if tells(trial, metric):
+            by_round = found.setdefault(trial.fingerprint, {})
+            by_round[trial.kind, trial.round] = Objective(metric).gain(trial.metrics[metric], 1.0)
     return found
 
 

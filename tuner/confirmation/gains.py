@@ -6,7 +6,8 @@ from typing import Final
 
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
-from tuner.confirmation.plan import ConfirmationPlan, Rounds, looks_are_there, means_of, rounds_of, winners_of
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.rounds import Rounds, looks_are_there, means_of, rounds_of, winners_of
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.history import add_plan, plan_of
-from tuner.confirmation.plan import ConfirmationPlan, Step, least_steps, next_step, winners_of
+from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of
+from tuner.confirmation.rounds import Step, least_steps, next_step, winners_of
 from tuner.course.stabilise import Stabiliser
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.trial import Kind
@@ -21,7 +21,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
     Args:
         loop: Of the study.
         size: The record size.
-        confirmation_id: Which confirmation it is; see `tuner.confirmation.history`.
+        confirmation_id: Which confirmation it is; see `tuner.confirmation.plan`.
         stabiliser: Makes the target ready, and gives the fixed rate of the paced phase.
     """
     record, asked = loop.records[size], loop.spec.confirm
@@ -43,7 +43,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
     ):
         if step.kind not in told:
             if not told & {Kind.CONFIRM, Kind.ABLATION}:
-                for config in _to_burn_in(step.kind, plan, configs, results, record):
+                for config in _to_stabilise(step.kind, plan, configs, results, record):
                     stabiliser.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
             loop.reporter.say(f"{size} B: {_what(step, plan)}")
             told.add(step.kind)
@@ -59,7 +59,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
         measured += 1
 
 
-def _to_burn_in(
+def _to_stabilise(
     kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
 ) -> list[ProducerConfig]:
     """What is to be compared in trials of that kind, but for the baseline and ablations."""

@@ -10,7 +10,7 @@ from runners.workload import RecordSizes
 from search_spaces.errors import NothingToSearch
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tuner.confirmation.history import has_begun
+from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
 from tuner.course.confirm import confirm
 from tuner.course.stabilise import Stabiliser
@@ -36,7 +36,7 @@ class Driver:
         loop: What every trial goes through.
         make_strategy: Of each record size.
         topic_max_message_bytes: What topics of the target take.
-        confirmation_id: Of the confirmation that it comes to; see `tuner.confirmation.history`.
+        confirmation_id: Of the confirmation that it comes to; see `tuner.confirmation.plan`.
         searching: Whether to search; else only what was found is confirmed.
     """
 

@@ -11,8 +11,8 @@ print(measured.mb_per_s, measured.latency.percentile_us(0.99))
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 
 from runners.clusters.cluster import Progress, RunningCluster, silent
 from runners.clusters.leftovers import sweep_dead_runs
@@ -33,14 +33,12 @@ class OpenTarget:
         target: What was asked for.
         cluster: What runs.
         topics: Creates and deletes our topics there.
-        swept: Topics of earlier, dead runs of this host that were deleted on opening.
         progress: Told in short sentences what is being done.
     """
 
     target: Target
     cluster: RunningCluster
     topics: OwnedTopics
-    swept: tuple[str, ...] = ()
     progress: Progress = silent
 
     def lease(self, *, overlapping: bool = False) -> Lease:
@@ -64,7 +62,7 @@ class OpenTarget:
 
 @contextmanager
 def open_target(target: Target, progress: Progress = silent) -> Iterator[OpenTarget]:
-    """Start or contact the cluster; on leaving, delete our topics and stop what we started.
+    """Start or contact the cluster, without what earlier runs left there; on leaving, leave nothing of ours either.
 
     Args:
         target: Which cluster.
@@ -78,14 +76,14 @@ def open_target(target: Target, progress: Progress = silent) -> Iterator[OpenTar
         cluster = target.cluster()
         stack.callback(cluster.stop)
         running = cluster.start(progress)
-        opened = OpenTarget(target, running, stack.enter_context(OwnedTopics(running)), progress=progress)
+        topics = stack.enter_context(OwnedTopics(running))
         if target.bootstrap is not None:
-            opened = replace(opened, swept=_sweep(running))
-        yield opened
+            _sweep(running, progress)
+        yield OpenTarget(target, running, topics, progress)
 
 
-def _sweep(running: RunningCluster) -> tuple[str, ...]:
-    try:
-        return tuple(sweep_dead_runs(running))
-    except TargetRefused:
-        return ()  # we may not delete there, so nothing of ours is there either
+def _sweep(running: RunningCluster, progress: Progress) -> None:
+    """Delete topics that earlier, dead runs of this host left behind."""
+    with suppress(TargetRefused):  # we may not delete there, so nothing of ours is there either
+        if swept := list(sweep_dead_runs(running)):
+            progress(f"deleted {len(swept)} topics that an earlier run left behind")

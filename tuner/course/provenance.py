@@ -42,29 +42,15 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
     return facts
 
 
-def broker_version(opened: OpenTarget) -> str:
-    """Kafka's version; only known of brokers of our own, as the protocol does not tell it."""
-    match opened.cluster.kind:
-        case "embedded":
-            return KAFKA_VERSION
-        case "container":
-            return opened.target.container or "unknown"
-        case _:
-            return "unknown"
-
-
-def client_version() -> str:
-    """The client library's version."""
-    return f"librdkafka {capi.version()}"
-
-
 def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
     """Everything, by the names that the study's record uses; None is a simulation."""
     if opened is None:
         return {"client_version": "simulated", "broker_version": "simulated", "host": {}, "cluster": {}}
+    # Of a broker that is not ours the version is unknown: the protocol does not tell it.
+    ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
-        "client_version": client_version(),
-        "broker_version": broker_version(opened),
+        "client_version": f"librdkafka {capi.version()}",
+        "broker_version": ours.get(opened.cluster.kind) or "unknown",
         "host": host_facts(),
         "cluster": cluster_facts(opened),
     }

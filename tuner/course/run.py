@@ -3,8 +3,8 @@
 import datetime
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,12 +19,11 @@ from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.target_lock import TargetLock
-from tuner.confirmation.history import asked_for, ended, search_again, searchs_own
-from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.driver import Driver, space_of
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.course.open_target import open_target
 from tuner.course.provenance import all_facts
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.stabilise import RATES
@@ -33,7 +32,6 @@ from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Executor, StudySpec
-from tuner.model.target import Target
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.strategies import strategy_of
@@ -87,14 +85,15 @@ def run_study(
     """
     with ExitStack() as stack:
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
-        if searching and _is_finished(spec, store):
+        if searching and _is_finished(spec, store.facts()):
             reporter.say(f"{spec.name} is finished; ask for more trials or time to go on, or give it another name")
             return results_of(store, folder)
         # Spaces first: what can't be searched is said before anything is started, or kept as what the study asks.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
         _begin(spec, study_text, store, searching=searching)
-        confirmation_id = searchs_own(store) if searching else asked_for(store, _confirm_options(spec))
+        options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
+        confirmation_id = searchs_own(store) if searching else asked_for(store, options)
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         if mirror is not None:
@@ -140,7 +139,7 @@ def _finishing(mirror: Mirror, name: str, reporter: Reporter) -> Callable[..., N
 
 
 def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: bool) -> None:
-    facts, question = store.facts(), study_identity(spec)
+    facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
     if not store.trials():
         # What has no answers yet may be asked otherwise: the address was mistyped, say.
         facts = {name: value for name, value in facts.items() if name in ("study_id", "started_at")}
@@ -148,7 +147,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         check_unchanged(spec.name, question, facts["question"])
     new: dict[str, Any] = {
         "name": spec.name,
-        "record_sizes": _all_sizes(facts.get("record_sizes", []), [str(s) for s in spec.workload.record_sizes]),
+        "record_sizes": list(dict.fromkeys([*facts.get("record_sizes", []), *limits["record_sizes"]])),
         "objectives": [objective.metric for objective in spec.objectives],
         "constraints": [str(constraint) for constraint in spec.constraints],
         "target": ", ".join(target_label(target) for target in spec.targets),
@@ -162,11 +161,11 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         },
         "finished_at": None,
         "question": question,
-        "limits": _limits(spec),
+        "limits": limits,
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    if searching and _allows_more(facts.get("limits"), new["limits"]):
+    if searching and _differ(facts.get("limits"), limits):
         search_again(store)
     if not searching:  # what was asked of the search, and whether it has ended, stays as it is
         new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
@@ -175,14 +174,13 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
     store.set_study_file(study_text)
 
 
-def _is_finished(spec: StudySpec, store: ResultsStore) -> bool:
+def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
     """Whether this very question, with the same limits, was answered before."""
-    facts = store.facts()
-    asked = {"question": study_identity(spec), "limits": _limits(spec)}
-    return bool(facts.get("finished_at")) and all(facts.get(name) == value for name, value in asked.items())
+    answered = facts.get("question") == study_identity(spec) and facts.get("limits") == _limits(spec)
+    return answered and bool(facts.get("finished_at"))
 
 
-def _allows_more(before: dict[str, Any] | None, now: dict[str, Any]) -> bool:
+def _differ(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
     """Whether a study that goes on is to search or confirm for longer, or shorter, than it was to."""
     return before is not None and any(
         before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes", "confirm")
@@ -201,11 +199,6 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def _confirm_options(spec: StudySpec) -> dict[str, Any]:
-    """What `tuner confirm` was asked for."""
-    return {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
-
-
 def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
     return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
@@ -214,10 +207,6 @@ def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
 def _without_secret(uri: str | None) -> str | None:
     """The URI as it may be kept: one with a password in it is not; `tuner sync --tracking-uri` names it again."""
     return None if uri is not None and secrets_in(uri) else uri
-
-
-def _all_sizes(before: list[str], now: list[str]) -> list[str]:
-    return list(dict.fromkeys([*before, *now]))
 
 
 def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None) -> TrialLoop:
@@ -247,7 +236,12 @@ def _targets(
     overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:
         opened = ClusterTarget(
-            _opener(target, reporter), load.producers, spec.safety.broker_wait_s, reporter.say, time.sleep, overlapping
+            partial(open_target, target, reporter.say),
+            load.producers,
+            spec.safety.broker_wait_s,
+            reporter.say,
+            time.sleep,
+            overlapping,
         )
         stack.callback(opened.close)
         targets.append(opened)
@@ -255,17 +249,6 @@ def _targets(
     with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
     return list(targets), topic_max, all_facts(first)
-
-
-def _opener(target: Target, reporter: Reporter) -> Callable[[], AbstractContextManager[OpenTarget]]:
-    @contextmanager
-    def opened() -> Iterator[OpenTarget]:
-        with open_target(target, reporter.say) as found:
-            if found.swept:
-                reporter.say(f"deleted {len(found.swept)} topics that an earlier run left behind")
-            yield found
-
-    return opened
 
 
 def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:

@@ -14,7 +14,7 @@ from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.librdkafka.bench import Limits
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
-from tuner.confirmation.plan import least_steps
+from tuner.confirmation.rounds import least_steps
 from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.racing import race_of

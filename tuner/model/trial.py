@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Self
 
-from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 
 
@@ -130,11 +129,6 @@ class Trial:
             known[name] = tuple(known.get(name, ()))
         known["course"] = {name: tuple(values) for name, values in known.get("course", {}).items()}
         return cls(**known)
-
-
-def guarantee_of(config: ProducerConfig) -> str:
-    """What a config promises, in words."""
-    return str(Guarantee.of(config))
 
 
 def _plain(value: Any) -> Any:

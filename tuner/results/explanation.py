@@ -7,8 +7,8 @@ from typing import Final
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import SHOWN, Confirmation
-from tuner.confirmation.history import plans_in
-from tuner.confirmation.plan import ConfirmationPlan, rounds_of
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
+from tuner.confirmation.rounds import rounds_of
 from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial

@@ -10,8 +10,7 @@ from objectives.front import Front, hypervolume, surely_dominates
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
 from tuner.confirmation.gains import SHOWN, Confirmation, confirmations_of, goals_without_winner
-from tuner.confirmation.history import plans_in
-from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
