@@ -14,7 +14,6 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
-from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.search.schedule import LATENCY_AGREEMENT_RATIO, is_stable
 from tuner.search.strategy import Proposal
@@ -32,14 +31,12 @@ class Stabiliser:
     """
 
     loop: TrialLoop
-    _spec: StudySpec = field(init=False)
     _ready: set[RecordSizes] = field(default_factory=set)
     _told: set[RecordSizes] = field(default_factory=set)
     _of_earlier: dict[RecordSizes, int] = field(init=False)
 
     def __post_init__(self) -> None:
         """What is on record was measured by earlier processes."""
-        self._spec = self.loop.spec
         self._of_earlier = {size: len(record.trials) for size, record in self.loop.records.items()}
 
     def of_baseline(self, size: RecordSizes) -> float | None:
@@ -52,8 +49,10 @@ class Stabiliser:
             self._ready.add(size)
             self.loop.reporter.say(f"{size} B: measuring the baseline until two in a row agree")
             capacities = self._capacities(size)
-            if self._spec.paced:
-                self._settle(size, self._fix_rate(size, capacities))
+            if self.loop.spec.paced:
+                self._fix_rate(size, capacities)
+                # At the fixed rate, as latencies settle later than the capacity.
+                self.of_config(size, self.loop.spec.baseline, until_agreed=True)
         return self._rates().get(str(size))
 
     def of_config(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
@@ -67,7 +66,7 @@ class Stabiliser:
             config: What is to be compared.
             until_agreed: Else once is enough.
         """
-        metrics, at_most = self._spec.stabilising_metrics or ("records_per_s",), self._spec.search.burn_in_max
+        metrics, at_most = self.loop.spec.stabilising_metrics or ("records_per_s",), self.loop.spec.search.burn_in_max
         if at_most <= 1:
             return
         for _ in range(at_most):
@@ -77,58 +76,44 @@ class Stabiliser:
             if all(is_stable(values, at_most, LATENCY_AGREEMENT_RATIO) if until_agreed else values for values in known):
                 return
             rate_records_per_s = self.of_baseline(size)
-            if not (self.loop.may_start(self.loop.ends_s()) and self.loop.may_start(None)):
+            if not self.loop.may_start(self.loop.ends_s()):
                 return
-            if size not in self._told:
+            if size not in self._told and config.fingerprint != self.loop.spec.baseline.fingerprint:
                 self._told.add(size)
                 self.loop.reporter.say(
                     f"{size} B: burning in what is to be compared, as a broker is slow with what is new"
                 )
-            trial = self.loop.run_one(size, Kind.STABILISE, Proposal(0, config, {}), rate_records_per_s)
+            trial = self._measured(size, config, rate_records_per_s)
             if not all(trial.metrics.get(name, 0.0) > 0 for name in metrics):
-                return  # its rounds will say why
+                return  # trial 0, or its rounds, will say why
 
     def _capacities(self, size: RecordSizes) -> list[float]:
         found: list[float] = []
         in_vain = 0
-        while not is_stable(found, self._spec.search.burn_in_max):
-            trial = self._baseline(size, None)
+        while not is_stable(found, self.loop.spec.search.burn_in_max):
+            trial = self._measured(size, self.loop.spec.baseline, None)
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
                 found.append(trial.metrics["records_per_s"])
                 in_vain = 0
                 continue
             # A config that does not deliver is no failure elsewhere; but nothing can be compared with such a baseline.
             in_vain += 1
-            if in_vain >= self._spec.safety.max_failures_in_a_row:
+            if in_vain >= self.loop.spec.safety.max_failures_in_a_row:
                 raise TooManyFailures(
                     f"the baseline must be measured before anything else, but {in_vain} trials gave no number; the "
                     f"last one: {trial.error}"
                 )
         return found
 
-    def _fix_rate(self, size: RecordSizes, capacities: list[float]) -> float:
-        """The rate that all configs of a record size are paced at, from now on."""
-        rates, load = self._rates(), self._spec.workload
+    def _fix_rate(self, size: RecordSizes, capacities: list[float]) -> None:
+        """Keep the rate that all configs of a record size are paced at, from now on."""
+        rates, load = self._rates(), self.loop.spec.workload
         if str(size) not in rates:
             rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
             self.loop.store.set_fact(RATES, rates)
-        return rates[str(size)]
 
-    def _settle(self, size: RecordSizes, rate_records_per_s: float) -> None:
-        """Measure the baseline at the fixed rate until its latencies agree: they settle later than its capacity."""
-        seen: dict[str, list[float]] = {metric: [] for metric in self._spec.stabilising_metrics}
-        at_most = self._spec.search.burn_in_max
-        while not all(is_stable(values, at_most, LATENCY_AGREEMENT_RATIO) for values in seen.values()):
-            if not self.loop.may_start(self.loop.ends_s()):
-                return
-            trial = self._baseline(size, rate_records_per_s)
-            for metric, values in seen.items():
-                if not trial.metrics.get(metric, 0.0) > 0:
-                    return  # trial 0 will say why
-                values.append(trial.metrics[metric])
-
-    def _baseline(self, size: RecordSizes, rate_records_per_s: float | None) -> Trial:
-        return self.loop.run_one(size, Kind.STABILISE, Proposal(0, self._spec.baseline, {}), rate_records_per_s)
+    def _measured(self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None) -> Trial:
+        return self.loop.run_one(size, Kind.STABILISE, Proposal(0, config, {}), rate_records_per_s)
 
     def _rates(self) -> dict[str, float]:
         rates: dict[str, float] = self.loop.store.facts().get(RATES, {})
