@@ -92,7 +92,7 @@ def effects_of(
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
     seen = [trial for trial in done if trial.fingerprint in own]
     again = _fixed_rounds(trials, plan, config.fingerprint)
-    gains: dict[int, dict[str, Ratio]] = {place: {} for place in range(len(planned))}
+    gains: dict[int, dict[str, Ratio]] = {index: {} for index in range(len(planned))}
     product = {}
     for metric in dict.fromkeys(metrics):
         things = _turns(seen, metric)
@@ -101,12 +101,12 @@ def effects_of(
         if noise is None:
             continue
         found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
-        for place, theirs in enumerate(found):
+        for index, theirs in enumerate(found):
             if ours.keys() & theirs.keys():
-                gains[place][metric] = ratio_in_turns(ours, theirs, noise=noise)
+                gains[index][metric] = ratio_in_turns(ours, theirs, noise=noise)
         if all(ours.keys() & theirs.keys() for theirs in found) and _once_each(planned):
             product[metric] = ratio_in_turns(ours, *found, noise=noise)
-    each_effect = tuple(Effect(each, gains[place], _misses(each, seen)) for place, each in enumerate(planned))
+    each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
     rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})
     return Effects(each_effect, product, rounds if any(each.measured for each in each_effect) else 0)
 
