@@ -12,8 +12,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
-from tuner.course.confirm import confirm
-from tuner.course.stabilise import Stabiliser
+from tuner.course.confirm import Stabiliser, confirm
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec

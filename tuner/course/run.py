@@ -22,11 +22,11 @@ from runners.target_lock import TargetLock
 from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
+from tuner.course.confirm import RATES
 from tuner.course.driver import Driver, space_of
 from tuner.course.open_target import open_target
 from tuner.course.provenance import all_facts
 from tuner.course.reporter import Mirror, Reporter
-from tuner.course.stabilise import RATES
 from tuner.course.targets import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label

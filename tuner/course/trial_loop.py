@@ -64,17 +64,14 @@ class TrialLoop:
     budget: Budget
     on_record: int
     totals: dict[RecordSizes, int | None] = field(default_factory=dict)
-    _recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    _recent_whole_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    _recent_bytes: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    _recent: deque[Trial] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _failures: int = 0
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def __post_init__(self) -> None:
         """What trials of earlier runs took is known."""
         for record in self.records.values():
-            for trial in record.trials:
-                self._note(trial)
+            self._recent.extend(record.trials)
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
         """Start measuring at a free target; without a rate there is no paced phase."""
@@ -113,7 +110,7 @@ class TrialLoop:
         self.on_record += 1
         record.add(trial)
         self.budget.spend(trial)
-        self._note(trial)
+        self._recent.append(trial)
         if self.mirror is not None:
             self.mirror.poke()
         self.reporter.trial(self.standing(started), trial)
@@ -183,12 +180,14 @@ class TrialLoop:
 
     def mean_s(self) -> float:
         """Seconds that a trial takes, overhead included."""
-        return fmean(self._recent_s) if self._recent_s else self.spec.trial_s + _OVERHEAD_S
+        recent_s = [trial.duration_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
         """Seconds that are kept for confirming one record size: for what there is in any case."""
-        whole_s = fmean(self._recent_whole_s) if self._recent_whole_s else self.mean_s()
-        return self._least_confirming * whole_s
+        # What racing spares a trial of the search it does not spare one that confirms.
+        spared_s = [trial.saved_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        return self._least_confirming * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
         """Bytes that are kept for confirming one record size."""
@@ -247,15 +246,8 @@ class TrialLoop:
             said.append("the baseline" if is_baseline else compared)
         return ", ".join(said)
 
-    def _note(self, trial: Trial) -> None:
-        self._recent_bytes.append(trial.value_bytes)
-        if trial.kind is not Kind.STABILISE:
-            self._recent_s.append(trial.duration_s)
-            # What racing spares a trial it does not spare one that confirms.
-            self._recent_whole_s.append(trial.duration_s + trial.saved_s)
-
     def _most_bytes(self) -> float:
-        return max(self._recent_bytes, default=0.0)
+        return max((trial.value_bytes for trial in self._recent), default=0.0)
 
     def _trial_bytes(self) -> int:
         left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
