@@ -23,7 +23,7 @@ from runners.leased import owned_topic
 from runners.librdkafka.bench import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.open_target import Session, open_session
+from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 CONFIG = {
@@ -38,22 +38,22 @@ GOALS = {10: "1.3 x Java and 3 x Python", 100: "1.5 x Java and 2 x Python"}
 MAX_BYTES = 30 * 10**9
 
 
-def contenders(session: Session, config: ProducerConfig) -> dict[str, Callable[[Workload, float], float]]:
+def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Callable[[Workload, float], float]]:
     """Each measures a workload and returns records/s; the second argument is what its last run reached."""
 
     def native(workload: Workload, _: float) -> float:
-        seen = session.runner(limits=Limits(max_bytes=MAX_BYTES)).run(config, workload)
+        seen = opened.runner(limits=Limits(max_bytes=MAX_BYTES)).run(config, workload)
         verdict = judge(Evidence.of(seen))
         print(f"    native: bound by {verdict.bound}, counts agree: {seen.counts.agree}", file=sys.stderr)
         return seen.records_per_s
 
     def python(workload: Workload, _: float) -> float:
-        with owned_topic(session.topics)(workload) as topic:
-            return python_loop_throughput({**session.cluster.connection, **config.values}, topic.name, workload)
+        with owned_topic(opened.topics)(workload) as topic:
+            return python_loop_throughput({**opened.cluster.connection, **config.values}, topic.name, workload)
 
     def java(workload: Workload, expected: float) -> float:
-        with owned_topic(session.topics)(workload) as topic:
-            return java_throughput(session.cluster, topic, config, workload, expected).records_per_s
+        with owned_topic(opened.topics)(workload) as topic:
+            return java_throughput(opened.cluster, topic, config, workload, expected).records_per_s
 
     return {"native": native, "python": python, "java": java}
 
@@ -71,8 +71,8 @@ def main() -> None:
     config = ProducerConfig.parse(CONFIG)
     order = random.Random(asked.seed)
     found: dict[int, dict[str, list[float]]] = {}
-    with open_session(Target(), lambda said: print(said, file=sys.stderr)) as session:
-        measure = contenders(session, config)
+    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+        measure = contenders(opened, config)
         for size in (int(text) for text in asked.sizes.split(",")):
             workload = Workload(RecordSizes.fixed(size), warmup_s=asked.warmup, measured_s=asked.seconds)
             found[size] = _rounds(measure, workload, asked.rounds, order)

@@ -9,7 +9,7 @@ import sys
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.open_target import open_session
+from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
 # A load that the broker holds: with a queue that fills and empties, the two sides would average over different records.
@@ -25,8 +25,8 @@ def main() -> None:
     asked = parser.parse_args()
     config = ProducerConfig.parse(CONFIG)
     missed = False
-    with open_session(Target(), lambda said: print(said, file=sys.stderr)) as session:
-        runner = session.runner()
+    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+        runner = opened.runner()
         print("| record | load | seen | client's own | queue | batch | socket | round trip | difference | drain |")
         print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
         for size, rate in LOADS:

@@ -27,9 +27,9 @@ from runners.isolated import Kept, end_kept
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.open_target import Session, open_session
+from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
-from tuner.search.schedule import burnt_in
+from tuner.search.schedule import is_stable
 
 LINGER_MS = ("0", "0.1", "0.5", "2", "5", "20", "100")
 BATCH_BYTES = ("16384", "131072", "1000000")
@@ -51,8 +51,8 @@ def main() -> None:
     ends_s = time.monotonic() + 60 * asked.minutes
     order = _order()
     done = sum(1 for line in asked.file.open() if line[0].isdigit()) if asked.file.exists() else 0
-    with open_session(Target(), print) as session:
-        capacity = _burn_in(session)
+    with open_target(Target(), print) as opened:
+        capacity = _burn_in(opened)
         rate = _rate(asked.file) or round(RATE_RATIO * capacity, 1)
         if not done:
             asked.file.write_text(_head(rate))
@@ -64,7 +64,7 @@ def main() -> None:
                 config = ProducerConfig.parse(
                     {name: text for name, text in zip(NAMES, order[place], strict=True) if text}
                 )
-                found = _measured(session, config, rate)
+                found = _measured(opened, config, rate)
                 out.writerow(
                     [1000, *order[place], *(f"{found[name]:.6g}" if name in found else "" for name in METRICS)]
                 )
@@ -84,21 +84,21 @@ def _order() -> list[tuple[str, ...]]:
 
 
 @contextmanager
-def _runner(session: Session, workload: Workload) -> Iterator[Runner]:
-    with session.lease()(workload) as topic:
-        yield Kept(session.on_topic(topic))
+def _runner(opened: OpenTarget, workload: Workload) -> Iterator[Runner]:
+    with opened.lease()(workload) as topic:
+        yield Kept(opened.on_topic(topic))
 
 
-def _burn_in(session: Session) -> float:
+def _burn_in(opened: OpenTarget) -> float:
     capacities: list[float] = []
-    while not burnt_in(capacities, 5):
-        with _runner(session, LOAD) as runner:
+    while not is_stable(capacities, 5):
+        with _runner(opened, LOAD) as runner:
             capacities.append(runner.run(ProducerConfig.parse({}), LOAD).records_per_s)
         print(f"burning in: {capacities[-1]:,.0f} records/s")
     return fmean(capacities[-2:])
 
 
-def _measured(session: Session, config: ProducerConfig, rate: float) -> dict[str, float]:
+def _measured(opened: OpenTarget, config: ProducerConfig, rate: float) -> dict[str, float]:
     paced_load = Workload(
         LOAD.record_sizes,
         compressibility_ratio=LOAD.compressibility_ratio,
@@ -107,7 +107,7 @@ def _measured(session: Session, config: ProducerConfig, rate: float) -> dict[str
         measured_s=LOAD.measured_s,
         rate_records_per_s=rate,
     )
-    with _runner(session, paced_load) as runner:
+    with _runner(opened, paced_load) as runner:
         return metrics_of(paced=runner.run(config, paced_load), saturated=runner.run(config, LOAD))
 
 

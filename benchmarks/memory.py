@@ -13,7 +13,7 @@ from runners.measurement import Window
 from runners.runner import Answer
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.open_target import open_session
+from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
 MAX_GROWTH_BYTES = 5_000_000
@@ -41,8 +41,8 @@ def main() -> None:
             print(f"minute {window.at_s / 60:.0f}: {resident[-1][1] / 1e6:.2f} MB resident", flush=True)
         return Answer.GO_ON
 
-    with open_session(Target(), lambda said: print(said, file=sys.stderr)) as session:
-        seen = session.runner().run(ProducerConfig.parse({}), workload, watch)
+    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+        seen = opened.runner().run(ProducerConfig.parse({}), workload, watch)
     first = next(size for at_s, size in resident if at_s >= min(60.0, asked.minutes * 30))
     growth = resident[-1][1] - first
     print(f"{seen.counts.acknowledged:,} records acknowledged, counts agree: {seen.counts.agree}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from runners.workload import RecordSizes
 from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import KNOBS
-from tests.campaign_tests.quiet import Quiet
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS
@@ -37,7 +37,7 @@ def main() -> None:
         started = time.monotonic()
         spec = _spec(seed, asked.record_bytes)
         with tempfile.TemporaryDirectory(prefix="tuner-no-ops-") as folder:
-            results = run_study(spec, "", Path(folder) / spec.name, Quiet())
+            results = run_study(spec, "", Path(folder) / spec.name, SilentReporter())
         changed = [goal for goal in Goal if not recommend(results, str(asked.record_bytes), goal).is_baseline]
         wrong += bool(changed)
         size = results.sizes[0]

@@ -22,8 +22,8 @@ from statistics import median
 from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import StudyResults
@@ -36,7 +36,7 @@ ANSWER_S = 2.0
 
 
 class _Quiet:
-    """A `Show` that counts aloud."""
+    """A `Reporter` that counts aloud."""
 
     def say(self, sentence: str) -> None:
         """Nothing is of interest."""
@@ -71,7 +71,7 @@ def _spec(name: str, trials: int, **changes: object) -> StudySpec:
 
 
 def _searched(results: StudyResults) -> list[Trial]:
-    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.BURN_IN]
+    return [trial for trial in results.sizes[0].trials if trial.kind is not Kind.STABILISE]
 
 
 def _real(root: Path, trials: int) -> bool:

@@ -9,7 +9,7 @@ import sys
 
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.open_target import open_session
+from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
 MAX_DELAY_P99_MS = 2.0
@@ -28,8 +28,8 @@ def main() -> None:
         RecordSizes.fixed(asked.record_bytes), warmup_s=3.0, measured_s=asked.seconds, rate_records_per_s=asked.rate
     )
     config = ProducerConfig.parse({})
-    with open_session(Target(), lambda said: print(said, file=sys.stderr)) as session:
-        runner = session.runner()
+    with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
+        runner = opened.runner()
         runner.run(config, workload)  # a broker that has just started is slow; not counted
         runs = [runner.run(config, workload) for _ in range(asked.runs)]
     print("| run | records/s | off by | send delay p50 | p99 | max | latency p50 | p99 | p99.9 |")

@@ -22,8 +22,8 @@ from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, REMOTE
 from runners.workload import RecordSizes
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import SizeResults
@@ -34,7 +34,7 @@ _SEEDS_APART = 1_000
 
 
 class Quiet:
-    """A `Show` that shows nothing."""
+    """A `Reporter` that shows nothing."""
 
     def say(self, sentence: str) -> None:
         """Nothing is of interest."""

@@ -12,8 +12,9 @@ from benchmarks.problems.searched import DEFAULTS, Problem, Volume, before, prob
 from benchmarks.sampler_entries import ENTRIES, OBJECTIVES, Entry
 from objectives.scoring import score
 from runners.workload import RecordSizes
+from search_spaces.guarantee import Guarantee
 from tuner.model.spec import SearchSpec, StudySpec, WorkloadSpec
-from tuner.model.trial import Kind, Proposal, State, Trial, guarantee_of
+from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.search.schedule import next_kind
 from tuner.search.seeds import seeds_of
@@ -150,7 +151,7 @@ def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: in
         state=State.COMPLETE,
         values=config.values,
         fingerprint=config.fingerprint,
-        guarantee=guarantee_of(config),
+        guarantee=str(Guarantee.of(config)),
         params=proposal.params,
         metrics=metrics,
         objectives=judged.values,

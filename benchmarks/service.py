@@ -28,11 +28,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 from tuner.storage.sqlite import SqliteStore
 
 P99_MS = 100.0
@@ -77,8 +77,8 @@ def _build(folder: Path, trials: int, seed: int) -> None:
         {"linger.ms": f"{rng.uniform(0.1, 50):.1f}", "compression.type": str(rng.choice(_CODECS))} for _ in range(40)
     ]
     parsed = [ProducerConfig.parse(values) for values in configs]
-    guarantees = [guarantee_of(config) for config in parsed]
-    winner = Choice(
+    guarantees = [str(Guarantee.of(config)) for config in parsed]
+    winner = ConfirmationPlan(
         parsed[0].fingerprint, dict.fromkeys(Goal, (parsed[1].fingerprint,)), rounds=_ROUNDS, max_rounds=_ROUNDS
     )
     facts = {

@@ -27,7 +27,7 @@ from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tests.campaign_tests.quiet import Quiet
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import (
     ConfirmSpec,
@@ -156,7 +156,7 @@ def _study(name: str, trials: int, seed: int) -> Found:
     )
     runner: Runner = planted or SimulatedRunner(_CLUSTER_NOISE, window_noise_ratio=0.0)
     with tempfile.TemporaryDirectory(prefix="tuner-trust-") as folder:
-        results = run_study(spec, "", Path(folder) / spec.name, Quiet(), None, runner)
+        results = run_study(spec, "", Path(folder) / spec.name, SilentReporter(), None, runner)
     truth = _truths(planted)
     told = []
     for goal in Goal:

@@ -5,15 +5,15 @@ python examples/sweep_linger.py
 
 from runners.workload import RecordSizes, Workload
 from search_spaces import ProducerConfig
-from tuner.course.open_target import open_session
+from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
 
 def main() -> None:
     """Print latency by linger.ms."""
     workload = Workload(RecordSizes.fixed(1000), warmup_s=2, measured_s=5, rate_records_per_s=10_000)
-    with open_session(Target(), progress=print) as session:
-        runner = session.runner()
+    with open_target(Target(), progress=print) as opened:
+        runner = opened.runner()
         for linger_ms in (0, 1, 5, 20):
             seen = runner.run(ProducerConfig.parse({"linger.ms": linger_ms}), workload)
             p50, p99 = (seen.latency.percentile_us(ratio) / 1e3 for ratio in (0.5, 0.99))

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from objectives.scoring import Constraint, Objective, score
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.spec import PRESETS, Goal
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, size_results
 
 SIZE = "1000"
@@ -29,7 +30,7 @@ def trial(
 ) -> Trial:
     """A trial with these numbers, scored as a study would; a baseline has the client's defaults."""
     if config is None:
-        config = {} if kind in (Kind.BASELINE, Kind.BURN_IN) else {"linger.ms": str(number)}
+        config = {} if kind in (Kind.BASELINE, Kind.STABILISE) else {"linger.ms": str(number)}
     parsed = ProducerConfig.parse(config)
     found = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
     if mb_per_s is not None:
@@ -45,10 +46,10 @@ def trial(
         "state": State.COMPLETE,
         "values": parsed.values,
         "fingerprint": parsed.fingerprint,
-        "guarantee": guarantee_of(parsed),
+        "guarantee": str(Guarantee.of(parsed)),
         "metrics": found,
-        "objectives": () if kind is Kind.BURN_IN else judged.values,
-        "violations": {} if kind is Kind.BURN_IN else judged.violations,
+        "objectives": () if kind is Kind.STABILISE else judged.values,
+        "violations": {} if kind is Kind.STABILISE else judged.violations,
     }
     return Trial(**{**good, **changes})
 
@@ -75,13 +76,15 @@ def confirming(
     return made
 
 
-def choice_of(trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]] | None = None, **changes: Any) -> Choice:
+def plan_of(
+    trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]] | None = None, **changes: Any
+) -> ConfirmationPlan:
     """A confirmation without second looks of the configs in these confirming rounds.
 
     Args:
         trials: With confirming ones.
         goals: The config that is claimed to be better for each goal; the first that was confirmed for all by default.
-        changes: Other fields of the choice.
+        changes: Other fields of the plan.
     """
     base = baseline().fingerprint
     found = [trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM and trial.fingerprint != base]
@@ -90,11 +93,11 @@ def choice_of(trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]] |
     else:
         claimed = {goal: (ProducerConfig.parse(config).fingerprint,) for goal, config in goals.items()}
     rounds = 1 + max((trial.round for trial in trials if trial.round is not None), default=0)
-    return Choice(base, claimed, **{"rounds": rounds, "max_rounds": rounds, **changes})
+    return ConfirmationPlan(base, claimed, **{"rounds": rounds, "max_rounds": rounds, **changes})
 
 
 def results(
-    trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES, choice: Choice | None = None
+    trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES, plan: ConfirmationPlan | None = None
 ) -> SizeResults:
     """What these trials of one record size amount to."""
-    return size_results(SIZE, objectives, trials, 20_000.0, [choice or choice_of(trials)])
+    return size_results(SIZE, objectives, trials, 20_000.0, [plan or plan_of(trials)])

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.campaign_tests.studies import Steady, Told
+from tests.builders.studies import Steady, Told
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Trial
 

@@ -12,8 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any, Self
 
+from tests.builders.studies import Steady
 from tests.campaign_tests.child import Telling, tell
-from tests.campaign_tests.studies import Steady
 from tests.storage_tests.shared import storage_of
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError

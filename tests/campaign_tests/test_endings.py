@@ -12,15 +12,24 @@ from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
-from tests.campaign_tests.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tests.builders.studies import (
+    BASELINE,
+    THROUGHPUT,
+    Steady,
+    Told,
+    of_kind,
+    on_record,
+    simulated_study,
+    state_told,
+)
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.errors import StudyChanged, TooManyFailures
 from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import load_results
-from tuner.storage.files import read_progress
 
 
 @dataclass(slots=True)
@@ -65,11 +74,11 @@ def test_too_many_failures_in_a_row_end_it_and_it_can_be_gone_on_with(tmp_path: 
     assert exit_code_of(raised.value) is ExitCode.FAILED
     failed = of_kind(on_record(tmp_path), Kind.SEARCH)
     assert [(trial.state, trial.error) for trial in failed] == [(State.FAILED, "out of order")] * 3
-    assert read_progress(tmp_path)["state"] == "failed"
+    assert state_told(tmp_path) is StudyState.FAILED
     results = run_study(spec, "", tmp_path, Told(), simulated=Steady())
     assert results.finished
     assert len(of_kind(on_record(tmp_path), Kind.BASELINE, Kind.SEARCH)) == 12
-    assert results.progress["state"] == "finished"
+    assert state_told(tmp_path) is StudyState.FINISHED
 
 
 def test_failures_that_are_not_in_a_row_end_nothing(tmp_path: Path) -> None:
@@ -83,7 +92,7 @@ def test_a_baseline_that_fails_is_measured_again_before_anything_is_searched(tmp
     spec = simulated_study((100,), burn_in_max=1)
     run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("no"), times=3, on_baseline=True))
     kinds = [(trial.kind, trial.state) for trial in on_record(tmp_path)]
-    burn_ins = [(Kind.BURN_IN, State.FAILED)] * 3 + [(Kind.BURN_IN, State.COMPLETE)]
+    burn_ins = [(Kind.STABILISE, State.FAILED)] * 3 + [(Kind.STABILISE, State.COMPLETE)]
     assert kinds[:6] == [*burn_ins, (Kind.BASELINE, State.COMPLETE), (Kind.SEARCH, State.COMPLETE)]
 
 
@@ -107,7 +116,7 @@ def test_a_baseline_that_never_delivers_ends_the_study(tmp_path: Path) -> None:
     runner = Failing(DeliveryFailed("all records were given up"), on_baseline=True)
     with pytest.raises(TooManyFailures, match="given up"):
         run_study(spec, "", tmp_path, Patient(), simulated=runner)
-    assert [trial.kind for trial in on_record(tmp_path)] == [Kind.BURN_IN] * 3
+    assert [trial.kind for trial in on_record(tmp_path)] == [Kind.STABILISE] * 3
 
 
 @pytest.mark.parametrize("under_way", [Kind.SEARCH, Kind.CONFIRM])
@@ -126,7 +135,7 @@ def test_a_stop_to_protect_the_target_can_be_gone_on_from(tmp_path: Path, under_
     assert exit_code_of(raised.value) is ExitCode.SAFETY
     before = on_record(tmp_path)
     assert (before[-1].kind, before[-1].state, before[-1].error) == (under_way, State.FAILED, str(full))
-    assert read_progress(tmp_path)["state"] == "failed"
+    assert state_told(tmp_path) is StudyState.FAILED
     assert run_study(spec, "", tmp_path, Told(), simulated=Steady()).finished
     after = on_record(tmp_path)
     assert after[: len(before)] == before

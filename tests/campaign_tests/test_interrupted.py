@@ -10,14 +10,14 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.processes import records
+from tests.builders.studies import of_kind, on_record, simulated_study, state_told
 from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
-from tests.campaign_tests.studies import of_kind, on_record, simulated_study
 from tests.cli_tests.command import arguments, tuner
 from tests.clusters_tests.waiting import eventually
+from tuner.model.progress import StudyState
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import load_results
-from tuner.storage.files import read_progress
 
 STUDY = """\
 study: night
@@ -98,7 +98,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_goes_on(
     assert {record.path for record in records("topics")} == states
     before = on_record(studies / "night")
     assert before
-    assert read_progress(studies / "night")["state"] == "interrupted"
+    assert state_told(studies / "night") is StudyState.INTERRUPTED
 
     again = tuner("run", file, "--no-mlflow")
     assert again.code == 0, again.err

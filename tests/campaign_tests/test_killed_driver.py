@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.builders.studies import THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.child import running_study, told
-from tests.campaign_tests.studies import THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
 from tuner.course.bench import PACED, SATURATED
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import Method, StudySpec
 from tuner.model.trial import Kind, Trial
 from tuner.storage.sqlite import SqliteStore

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.builders.studies import on_record
 from tests.campaign_form import LONG_CAMPAIGN
-from tests.campaign_tests.studies import on_record
 from tests.service_tests.serving import Serving, eventually, of_studies, serving, state_of, study_file
 from tuner.model.errors import StudyError
 from tuner.results.study_results import load_results

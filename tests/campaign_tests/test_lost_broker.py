@@ -10,14 +10,14 @@ import pytest
 
 from runners.errors import TargetError
 from runners.measurement import Phase, Window
+from tests.builders.studies import Told, of_kind, on_record, real_study, state_told
 from tests.campaign_tests.brokers import MortalBroker
-from tests.campaign_tests.studies import Told, of_kind, on_record, real_study
 from tests.clusters_tests.waiting import PATIENCE_S, eventually
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.progress import StudyState
 from tuner.model.trial import Kind, State
-from tuner.storage.files import read_progress
 
 pytestmark = pytest.mark.broker
 
@@ -69,7 +69,7 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
     assert came, show.sentences
     assert results.finished
     trials = on_record(tmp_path)
-    assert [trial.kind for trial in trials] == [Kind.BURN_IN, Kind.BASELINE, Kind.SEARCH, Kind.SEARCH]
+    assert [trial.kind for trial in trials] == [Kind.STABILISE, Kind.BASELINE, Kind.SEARCH, Kind.SEARCH]
     assert [trial.state for trial in trials] == [State.COMPLETE] * 4
     assert [(trial.number, trial.attempts) for trial in trials if trial.attempts > 1] == [(show.number, 2)]
     assert "the broker is back" in show.sentences
@@ -83,17 +83,17 @@ def test_a_broker_that_stays_away_ends_the_study_which_can_be_gone_on_with(
     with ThreadPoolExecutor(1) as driver:
         study = driver.submit(run_study, spec, "", tmp_path, show)
         # Too late for the study, in time for what it has to tidy up.
-        gave_up = eventually(lambda: read_progress(tmp_path).get("state") == "failed" or study.done())
+        gave_up = eventually(lambda: state_told(tmp_path) is StudyState.FAILED or study.done())
         mortal.restart()
         with pytest.raises(TargetError) as raised:
             study.result()
     assert gave_up
     assert exit_code_of(raised.value) is ExitCode.TARGET
-    assert read_progress(tmp_path)["state"] == "failed"
+    assert state_told(tmp_path) is StudyState.FAILED
     assert show.waiting.is_set()
     before = on_record(tmp_path)
     assert before == show.trials
-    assert [trial.kind for trial in before] == [Kind.BURN_IN, Kind.BASELINE]
+    assert [trial.kind for trial in before] == [Kind.STABILISE, Kind.BASELINE]
     again = Told()
     assert run_study(spec, "", tmp_path, again).finished
     after = on_record(tmp_path)

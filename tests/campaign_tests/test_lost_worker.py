@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.places import cache_root
-from tests.campaign_tests.studies import THROUGHPUT, Told, of_kind, on_record, simulated_study
+from tests.builders.studies import THROUGHPUT, Told, of_kind, on_record, simulated_study
 from tests.runners_tests.pool_runners import Dying
 from tuner.course.run import run_study
 from tuner.model.spec import Executor

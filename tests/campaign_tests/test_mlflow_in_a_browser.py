@@ -17,8 +17,8 @@ import pytest
 from runners.clusters.ports import free_ports
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from tests.campaign_tests.quiet import Quiet
 from tests.cli_tests.command import arguments
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.results.study_results import StudyResults
@@ -49,7 +49,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StudyR
     found = []
     for asked in (spec, replace(spec, name="second", search=replace(spec.search, seed=7))):
         mirror = Mirror(root / asked.name, asked.tracking, lambda _: None)
-        found.append(run_study(asked, "", root / asked.name, Quiet(), mirror, SimulatedRunner(0.03)))
+        found.append(run_study(asked, "", root / asked.name, SilentReporter(), mirror, SimulatedRunner(0.03)))
     return root, found
 
 

@@ -11,10 +11,10 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tests.campaign_tests.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
+from tests.builders.studies import BASELINE, THROUGHPUT, Steady, Told, of_kind, on_record, simulated_study
 from tests.clusters_tests.waiting import eventually
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import Method, StudySpec
 from tuner.model.target import Target
 from tuner.model.trial import Kind, State, Trial
@@ -79,7 +79,7 @@ def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> N
     alone = [what for what, _ in runner.events[:first_search]]
     assert alone == ["begin", "end"] * (len(alone) // 2)
     burn_ins = [
-        trial for trial in of_kind(on_record(tmp_path), Kind.BURN_IN) if trial.fingerprint == BASELINE.fingerprint
+        trial for trial in of_kind(on_record(tmp_path), Kind.STABILISE) if trial.fingerprint == BASELINE.fingerprint
     ]
     assert len(alone) == 2 * (len(burn_ins) + 1)
 

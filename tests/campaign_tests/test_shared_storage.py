@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,14 +11,15 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.builders.studies import Steady, Told, simulated_study
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.campaign_tests.shared_child import SharedDriver
-from tests.campaign_tests.studies import Steady, Told, simulated_study
 from tests.campaign_tests.test_killed_driver import confirmed, searched
 from tests.postgres_server import PASSWORD, PostgresServer, served
 from tests.storage_tests.shared import storage_of
 from tuner.course.bench import PACED, SATURATED
 from tuner.course.run import run_study
+from tuner.model.progress import StudyState
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Trial
 from tuner.results.study_results import load_results
@@ -72,9 +74,12 @@ def assert_whole(url: str, reported: list[dict[str, Any]], straight: list[Trial]
     by_size = sorted(trials, key=lambda trial: trial.record_bytes)
     assert searched(by_size) == searched(sorted(straight, key=lambda trial: trial.record_bytes))
     assert confirmed(by_size) == confirmed(sorted(straight, key=lambda trial: trial.record_bytes))
-    results = load_results(Path("small"), storage_of(url))
-    assert results.finished
-    assert results.progress["state"] == "finished"
+    storage = storage_of(url)
+    assert load_results(Path("small"), storage).finished
+    with closing(storage.read(Path("small"))) as store:
+        progress = store.progress()
+    assert progress is not None
+    assert progress.state is StudyState.FINISHED
 
 
 def test_a_server_killed_again_and_again_loses_and_doubles_nothing(

@@ -10,7 +10,7 @@ from objectives.scoring import Objective
 from tests.builders.trials import SIZE, failed, trial
 from tuner.cli import study_view
 from tuner.cli.study_view import StudyView
-from tuner.course.trial_loop import Standing
+from tuner.course.reporter import Standing
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
 
@@ -48,7 +48,7 @@ def test_a_study_that_goes_by_another_latency_is_told_of_that(said: StringIO) ->
 
 
 def test_a_trial_that_joins_the_front_is_named_as_other_verbs_name_it(said: StringIO) -> None:
-    warm = [measured(number, 100, 10, Kind.BURN_IN) for number in (0, 1)]
+    warm = [measured(number, 100, 10, Kind.STABILISE) for number in (0, 1)]
     search = [measured(3, 150, 5), measured(4, 90, 20), measured(5, 200, 4, config={})]
     lines = shown(said, *warm, measured(2, 100, 10, Kind.BASELINE), *search)
     assert " 2/12 " in lines[3]
@@ -58,7 +58,7 @@ def test_a_trial_that_joins_the_front_is_named_as_other_verbs_name_it(said: Stri
 
 
 def test_a_stall_in_the_first_baseline_makes_no_gains(said: StringIO) -> None:
-    warm = [measured(number, 100, 10, Kind.BURN_IN) for number in (0, 1)]
+    warm = [measured(number, 100, 10, Kind.STABILISE) for number in (0, 1)]
     lines = shown(said, *warm, measured(2, 100, 60, Kind.BASELINE), measured(3, 100, 9))
     assert "x)" not in "".join(lines[:2]), "a burn-in is compared with nothing"
     assert "p95 ms      60 (0.17x)" in lines[2]

@@ -123,7 +123,7 @@ def test_each_verification_measures_anew(better: Path, studies: Path) -> None:
         assert tuner("verify", str(better), *QUICK, "-q").code == 0
     assert sorted(folder.name for folder in studies.iterdir()) == ["verify-better-1", "verify-better-2"]
     trials = load_results(studies / "verify-better-1").sizes[0].trials
-    assert {trial.kind for trial in trials} == {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
+    assert {trial.kind for trial in trials} == {Kind.STABILISE, Kind.BASELINE, Kind.CONFIRM}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_study_is_confirmed_anew_with_other_rounds(tmp_path: Path, studies: Pa
     after = load_results(studies / "small").sizes[0]
     assert after.trials[: len(before.trials)] == before.trials
     assert {trial.kind for trial in after.trials[len(before.trials) :]} <= {
-        Kind.BURN_IN,
+        Kind.STABILISE,
         Kind.SECOND_LOOK,
         Kind.CONFIRM,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.trials import choice_of, confirming, failed, trial
+from tests.builders.trials import confirming, failed, plan_of, trial
 from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.model.trial import Kind, Trial
@@ -102,7 +102,7 @@ def test_noise_is_taken_from_the_confirmation_too_as_far_as_its_rounds_were_fixe
     trials = [*taken, *confirming(0, ours, theirs, config)]
     parsed = ProducerConfig.parse(config), ProducerConfig.parse({})
     alone = effects_of(trials, *parsed, METRICS)
-    with_six, with_all = (effects_of(trials, *parsed, METRICS, choice_of(trials, rounds=rounds)) for rounds in (6, 8))
+    with_six, with_all = (effects_of(trials, *parsed, METRICS, plan_of(trials, rounds=rounds)) for rounds in (6, 8))
     values = [each.each[0].gains["mb_per_s"].value for each in (alone, with_six, with_all)]
     assert values == pytest.approx([values[0]] * 3), "the ratio itself is of the ablation's rounds alone"
     widths = [each.each[0].gains["mb_per_s"].width_ratio for each in (alone, with_six, with_all)]

@@ -3,17 +3,17 @@
 import pytest
 
 from objectives.ratios import claim_level, ratio_of
-from tests.builders.trials import OBJECTIVES, baseline, choice_of, confirming, failed, trial
+from tests.builders.trials import OBJECTIVES, baseline, confirming, failed, plan_of, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.trial import Kind, Trial
 
 FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
 BASE = baseline().fingerprint
 
 
-def confirmed(trials: list[Trial], choice: Choice | None = None) -> tuple[Confirmation, ...]:
-    return confirmations_of(trials, [choice or choice_of(trials)], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
+def confirmed(trials: list[Trial], plan: ConfirmationPlan | None = None) -> tuple[Confirmation, ...]:
+    return confirmations_of(trials, [plan or plan_of(trials)], {"mb_per_s": 100, "latency_p99_ms": 10}, OBJECTIVES)
 
 
 def only(trials: list[Trial]) -> Confirmation:
@@ -89,7 +89,7 @@ def test_each_winner_is_compared_with_the_same_baseline() -> None:
 def test_without_rounds_of_the_baseline_there_is_nothing_to_compare_with() -> None:
     trials = confirming(0, [(150, 20)] * 3, [(100, 10)] * 3, FAST)
     assert confirmed(trials) != ()
-    assert confirmed(trials, choice_of(trials, rounds=9, first_round=7)) == (), "rounds of an earlier confirmation"
+    assert confirmed(trials, plan_of(trials, rounds=9, first_round=7)) == (), "rounds of an earlier confirmation"
     assert confirmed([each for each in trials if each.fingerprint != BASE]) == ()
     assert confirmations_of(trials, [], {}, OBJECTIVES) == ()
 

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from runners.workload import RecordSizes
-from tests.builders.trials import OBJECTIVES, SIZE, baseline, choice_of, confirming, trial
-from tests.campaign_tests.quiet import Quiet
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, plan_of, trial
 from tuner.confirmation.gains import confirmations_of
-from tuner.confirmation.history import CONFIRMING, choices_in
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan, plans_in
+from tuner.course.reporter import SilentReporter, Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 from tuner.results.recommendation import recommend, recommend_for
@@ -31,14 +29,14 @@ SPEC = StudySpec(
 ANEW = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4))
 
 
-class Stopped(Quiet):
+class Stopped(SilentReporter):
     """Ctrl-C after so many confirming trials."""
 
     def __init__(self, after: int) -> None:
         self.left = after
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Show.trial`."""
+        """See `Reporter.trial`."""
         self.left -= trial.kind in CONFIRMING_KINDS
         if not self.left:
             raise KeyboardInterrupt
@@ -46,7 +44,7 @@ class Stopped(Quiet):
 
 def again(folder: Path, spec: StudySpec = ANEW, stopped_after: int | None = None) -> StudyResults:
     if stopped_after is None:
-        return run_study(spec, "", folder, Quiet(), searching=False)
+        return run_study(spec, "", folder, SilentReporter(), searching=False)
     with pytest.raises(KeyboardInterrupt):
         run_study(spec, "", folder, Stopped(stopped_after), searching=False)
     return load_results(folder)
@@ -65,7 +63,7 @@ def confirming_trials(study: StudyResults) -> int:
 
 @pytest.mark.parametrize("stopped_after", [1, 5, 10])
 def test_one_that_is_interrupted_takes_nothing_away_and_is_gone_on_with(tmp_path: Path, stopped_after: int) -> None:
-    first = run_study(SPEC, "", tmp_path, Quiet())
+    first = run_study(SPEC, "", tmp_path, SilentReporter())
     broken_off = again(tmp_path, stopped_after=stopped_after)
     assert broken_off.finished, "the search is, as it was"
     rounds = [rounds for _, rounds in answers(broken_off).values()]
@@ -81,7 +79,7 @@ def test_one_that_is_interrupted_takes_nothing_away_and_is_gone_on_with(tmp_path
 
 
 def again_in(folder: Path) -> StudyResults:
-    run_study(SPEC, "", folder, Quiet())
+    run_study(SPEC, "", folder, SilentReporter())
     return again(folder)
 
 
@@ -94,7 +92,7 @@ def test_one_that_was_finished_is_made_anew_when_asked_for_again(tmp_path: Path)
 
 
 def test_one_for_a_single_goal_leaves_the_others_as_they_were(tmp_path: Path) -> None:
-    before = run_study(SPEC, "", tmp_path, Quiet())
+    before = run_study(SPEC, "", tmp_path, SilentReporter())
     only = replace(ANEW, confirm=replace(ANEW.confirm, goals=(Goal.LATENCY,)))
     after = again(tmp_path, only)
     for size in ("100", "1000"):
@@ -107,11 +105,11 @@ def test_one_for_a_single_goal_leaves_the_others_as_they_were(tmp_path: Path) ->
 
 def test_the_finished_study_measures_nothing_more_after_it(tmp_path: Path) -> None:
     after = again_in(tmp_path)
-    assert run_study(SPEC, "", tmp_path, Quiet()).sizes == after.sizes
+    assert run_study(SPEC, "", tmp_path, SilentReporter()).sizes == after.sizes
 
 
 def test_a_search_that_was_cut_short_is_gone_on_with_after_it(tmp_path: Path) -> None:
-    class Searched(Quiet):
+    class Searched(SilentReporter):
         def trial(self, standing: Standing, trial: Trial) -> None:
             if standing.record.counted == 6:
                 raise KeyboardInterrupt
@@ -121,7 +119,7 @@ def test_a_search_that_was_cut_short_is_gone_on_with_after_it(tmp_path: Path) ->
     confirmed = again(tmp_path)
     assert not confirmed.finished
     assert confirmed.sizes[0].confirmations
-    done = run_study(SPEC, "", tmp_path, Quiet())
+    done = run_study(SPEC, "", tmp_path, SilentReporter())
     assert done.finished
     for size in done.sizes:
         assert sum(trial.kind in (Kind.SEARCH, Kind.BASELINE) for trial in size.trials) == 8
@@ -138,13 +136,13 @@ def test_a_goal_without_a_config_that_keeps_what_is_asked_has_no_winner_any_more
         trial(20 + n, 150, 5, kind=Kind.SECOND_LOOK, round=2, config=config, metrics={"held_rate_ratio": 0.5})
         for n, config in enumerate([FAST, QUICK])
     ]
-    older, fingerprints = choice_of(found), tuple(each.fingerprint for each in looks)
-    newer = Choice(older.baseline, dict.fromkeys(Goal, fingerprints), first_round=2, looks=1)
+    older, fingerprints = plan_of(found), tuple(each.fingerprint for each in looks)
+    newer = ConfirmationPlan(older.baseline, dict.fromkeys(Goal, fingerprints), first_round=2, looks=1)
     older = replace(older, end_round=2)
     size = size_results(SIZE, OBJECTIVES, [*found, *looks], None, [older, newer])
     assert size.without_winner == set(Goal)
     assert all(not each.goals for each in size.confirmations)
-    study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,), {})
+    study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,))
     answer = recommend(study, SIZE, Goal.THROUGHPUT)
     assert answer.is_baseline
     assert answer.how == "the best configs were measured again, and none of them kept what the study asks for"
@@ -156,18 +154,18 @@ def test_what_one_goal_was_refused_stays_refused_when_another_is_confirmed_anew(
         for n, config in enumerate([FAST, QUICK] * 2)
     ]
     fingerprints, base = tuple(each.fingerprint for each in looks[:2]), baseline(0)
-    older = Choice(base.fingerprint, dict.fromkeys(Goal, fingerprints), looks=1, end_round=1)
-    newer = Choice(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, looks=1)
+    older = ConfirmationPlan(base.fingerprint, dict.fromkeys(Goal, fingerprints), looks=1, end_round=1)
+    newer = ConfirmationPlan(base.fingerprint, {Goal.LATENCY: fingerprints}, first_round=1, looks=1)
     size = size_results(SIZE, OBJECTIVES, [base, trial(1, 150, 5, config=FAST), *looks], None, [older, newer])
     assert size.without_winner == set(Goal)
-    study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,), {})
+    study = StudyResults("s", Path(), "", {"name": "s"}, OBJECTIVES, (size,))
     assert recommend(study, SIZE, Goal.THROUGHPUT).is_baseline
 
 
 def test_a_record_of_before_has_one_choice_by_itself() -> None:
     trials = confirming(0, [(150, 5)] * 2, [(100, 10)] * 2, FAST)
-    alone = {name: value for name, value in choice_of(trials).as_json().items() if name != "session"}
-    (read,) = choices_in({CONFIRMING: {SIZE: alone}}, SIZE)
-    assert read == choice_of(trials)
-    assert choices_in({CONFIRMING: {SIZE: alone}}, "100") == choices_in({}, SIZE) == ()
+    alone = {name: value for name, value in plan_of(trials).as_json().items() if name != "session"}
+    (read,) = plans_in({CONFIRMING: {SIZE: alone}}, SIZE)
+    assert read == plan_of(trials)
+    assert plans_in({CONFIRMING: {SIZE: alone}}, "100") == plans_in({}, SIZE) == ()
     assert len(confirmations_of(trials, [read], {}, OBJECTIVES)) == 1

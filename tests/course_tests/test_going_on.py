@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runners.workload import RecordSizes
-from tests.campaign_tests.quiet import Quiet
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -20,7 +20,7 @@ _SPEC = StudySpec(
 
 
 def _trials(spec: StudySpec, folder: Path) -> tuple[Trial, ...]:
-    return run_study(spec, "", folder, Quiet()).sizes[0].trials
+    return run_study(spec, "", folder, SilentReporter()).sizes[0].trials
 
 
 def test_the_same_limits_measure_nothing_more(tmp_path: Path) -> None:

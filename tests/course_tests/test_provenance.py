@@ -7,12 +7,12 @@ from typing import cast
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tuner.course.open_target import Session
+from tuner.course.open_target import OpenTarget
 from tuner.course.provenance import cluster_facts
 
 
-class _SessionOf:
-    """As much of a session as is asked for."""
+class _TargetOf:
+    """As much of an open target as is asked for."""
 
     def __init__(self, cluster: RunningCluster) -> None:
         self.cluster = cluster
@@ -22,11 +22,11 @@ class _SessionOf:
 @pytest.mark.parametrize(("log_dir", "told"), [("/dev/shm/x/log", "in memory"), ("/var/x/log", "on disk")])
 def test_where_the_log_of_a_broker_here_lies(broker: RunningCluster, log_dir: str, told: str) -> None:
     moved = [replace(local, log_dir=Path(log_dir)) for local in broker.local_brokers]
-    session = cast(Session, _SessionOf(replace(broker, local_brokers=tuple(moved))))
-    assert cluster_facts(session) == {"kind": "embedded", "brokers": "1", "log": told}
+    opened = cast(OpenTarget, _TargetOf(replace(broker, local_brokers=tuple(moved))))
+    assert cluster_facts(opened) == {"kind": "embedded", "brokers": "1", "log": told}
 
 
 @pytest.mark.broker
 def test_nothing_is_said_of_brokers_elsewhere(broker: RunningCluster) -> None:
-    facts = cluster_facts(cast(Session, _SessionOf(replace(broker, kind="existing", local_brokers=()))))
+    facts = cluster_facts(cast(OpenTarget, _TargetOf(replace(broker, kind="existing", local_brokers=()))))
     assert set(facts) == {"kind", "brokers", "cluster_id"}

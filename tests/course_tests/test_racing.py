@@ -18,9 +18,9 @@ from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, P99, SIZE, THROUGHPUT, baseline, trial
-from tests.campaign_tests.quiet import Quiet
 from tests.runners_tests.builders import window
-from tuner.course.racing import PhaseRule, Stopping, race_of
+from tuner.course.racing import PhaseProgress, PhaseRule, Stopping, race_of
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
@@ -44,7 +44,7 @@ LIMITED = replace(
 
 
 def run(spec: StudySpec, folder: Path) -> SizeResults:
-    (size,) = run_study(spec, "", folder, Quiet(), simulated=SimulatedRunner(NOISE)).sizes
+    (size,) = run_study(spec, "", folder, SilentReporter(), simulated=SimulatedRunner(NOISE)).sizes
     return size
 
 
@@ -93,9 +93,9 @@ def test_what_was_stopped_is_never_on_the_front(study: Study) -> None:
 def test_only_the_search_is_raced(study: Study) -> None:
     spec = replace(SPEC, confirm=ConfirmSpec(rounds=2, max_rounds=2, ablation_rounds=0))
     others = [each for each in study(spec).trials if each.kind is not Kind.SEARCH]
-    assert {each.kind for each in others} >= {Kind.BURN_IN, Kind.BASELINE, Kind.CONFIRM}
+    assert {each.kind for each in others} >= {Kind.STABILISE, Kind.BASELINE, Kind.CONFIRM}
     assert all(each.saved_s == 0 and not each.stopped_early for each in others)
-    assert all(each.load_s == 25.0 for each in others if each.kind is not Kind.BURN_IN)
+    assert all(each.load_s == 25.0 for each in others if each.kind is not Kind.STABILISE)
 
 
 def test_the_time_saved_is_what_the_same_study_takes_longer_without(study: Study) -> None:
@@ -172,8 +172,8 @@ def test_a_trial_that_breaks_a_constraint_is_not_saturated_and_only_told_what_wa
 def test_a_study_that_goes_on_races_as_it_would_have(tmp_path: Path, study: Study) -> None:
     at_once = study(LEARNING).trials
     run(replace(LEARNING, search=replace(LEARNING.search, trials=13)), tmp_path)
-    resumed = [each for each in run(LEARNING, tmp_path).trials if each.kind is not Kind.BURN_IN]
-    expected = [each for each in at_once if each.kind is not Kind.BURN_IN]
+    resumed = [each for each in run(LEARNING, tmp_path).trials if each.kind is not Kind.STABILISE]
+    expected = [each for each in at_once if each.kind is not Kind.STABILISE]
     # The second run burns in anew, and numbers (and luck) go on from there.
     before = [each for each in expected if each.number < 13]
     assert [asdict(each) for each in resumed[: len(before)]] == [asdict(each) for each in before]
@@ -220,7 +220,7 @@ def windows(*mb_per_s: float, warm: int = 3, **changes: Any) -> list[Window]:
 
 
 def judged(rule: PhaseRule, seen: list[Window]) -> str:
-    course = rule.course()
+    course = PhaseProgress(rule.metrics)
     for each in seen:
         course.add(each)
     stop = rule.judge(course)
@@ -257,14 +257,14 @@ def test_a_config_that_falls_behind_its_rate_is_stopped_with_and_without_racing(
     assert judged(rule, windows(100, warm=2)) == ""
     assert judged(rule, windows(79, warm=2)) == "only 79% of the rate was delivered"
     assert judged(rule, windows(99, 99, 99, 99, 1, warm=2)) == "only 79% of the rate was delivered"
-    course = rule.course()
+    course = PhaseProgress(rule.metrics)
     for each in windows(10, warm=2):
         course.add(each)
     stop = rule.judge(course)
     assert stop is not None
     assert stop.falling_behind
     assert stop.ends_trial
-    assert judged(replace(rule, whole=True), windows(10, 10, warm=2)) == ""
+    assert judged(replace(rule, run_to_end=True), windows(10, 10, warm=2)) == ""
 
 
 def test_only_a_trial_of_the_search_is_spared_the_rest_when_it_can_t_hold_the_rate(tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_forecasts_learn_from_trials_that_ran_to_their_end_and_not_from_burn_ins
     course = {"mb_per_s": (50.0, *[100.0] * 9)}
     plain = race_of(SPEC, record(), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
     learnt = race_of(SPEC, record(trial(2, 95, 9, course=course)), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
-    burnt = record(trial(2, 95, 9, course=course, kind=Kind.BURN_IN))
+    burnt = record(trial(2, 95, 9, course=course, kind=Kind.STABILISE))
     assert learnt.shift_log[0] == pytest.approx(0.64, abs=0.01)
     assert plain.shift_log[0] == 0.0
     assert race_of(SPEC, burnt, ProducerConfig.parse({}), 9).forecasts["mb_per_s"] == plain

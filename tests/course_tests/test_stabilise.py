@@ -13,8 +13,8 @@ from runners.runner import Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
+from tests.builders.studies import THROUGHPUT, Told, simulated_study
 from tests.builders.trials import OBJECTIVES, failed, trial
-from tests.campaign_tests.studies import THROUGHPUT, Told, simulated_study
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial
@@ -41,9 +41,9 @@ class Settling:
         return replace(measured, latency=Histogram.of([latency_ms * 1000] * 100))
 
 
-def burn_ins(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
+def stabilising_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
     (size,) = run_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
-    found = [trial for trial in size.trials if trial.kind is Kind.BURN_IN]
+    found = [trial for trial in size.trials if trial.kind is Kind.STABILISE]
     assert list(size.trials[: len(found)]) == found, "ahead of all others"
     return found
 
@@ -54,7 +54,7 @@ def burn_ins(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list
     ids=["at once", "after some", "not while it still falls", "no longer than is allowed"],
 )
 def test_latency_is_waited_for_too(tmp_path: Path, latencies_ms: list[int], paced: int) -> None:
-    found = burn_ins(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=4))
+    found = stabilising_trials(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=4))
     assert ["latency_p99_ms" in trial.metrics for trial in found] == [False] * 2 + [True] * paced
 
 
@@ -69,7 +69,7 @@ def test_one_stall_in_the_first_baseline_decides_nothing(tmp_path: Path) -> None
 
 
 def test_what_counts_as_settled() -> None:
-    def measured(number: int, p99_ms: float | None, kind: Kind = Kind.BURN_IN) -> Trial:
+    def measured(number: int, p99_ms: float | None, kind: Kind = Kind.STABILISE) -> Trial:
         return trial(number, 100.0, p99_ms, kind=kind)
 
     warm = [measured(0, None), measured(1, 40.0), measured(2, 10.0), measured(3, 11.0)]
@@ -113,10 +113,10 @@ def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
 def test_not_where_no_objective_is_a_latency_or_no_agreement_is_asked_for(tmp_path: Path) -> None:
     asked = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     fast = replace(asked, objectives=THROUGHPUT)
-    assert len(burn_ins(tmp_path / "fast", [10], fast)) == fast.burn_ins - 2 == 2
+    assert len(stabilising_trials(tmp_path / "fast", [10], fast)) == fast.stabilising_trials - 2 == 2
     once = replace(asked, search=replace(asked.search, burn_in_max=1))
-    assert len(burn_ins(tmp_path / "once", [10], once)) == once.burn_ins == 1
-    assert asked.burn_ins == 8
+    assert len(stabilising_trials(tmp_path / "once", [10], once)) == once.stabilising_trials == 1
+    assert asked.stabilising_trials == 8
 
 
 @dataclass(slots=True)
@@ -161,19 +161,19 @@ def again(folder: Path, latencies_ms: Sequence[int], confirm: ConfirmSpec, burn_
 )
 def test_a_winner_is_burnt_in_before_its_rounds(tmp_path: Path, latencies_ms: list[int], burnt_in: list[int]) -> None:
     trials = again(tmp_path, latencies_ms, ONE_WINNER)
-    ours = [each for each in trials if each.config().values and each.kind in (Kind.BURN_IN, Kind.CONFIRM)]
+    ours = [each for each in trials if each.config().values and each.kind in (Kind.STABILISE, Kind.CONFIRM)]
     last = latencies_ms[-1]
     assert [round(each.metrics["latency_p99_ms"]) for each in ours] == [*burnt_in, last, last, last]
-    assert [each.kind for each in ours] == [Kind.BURN_IN] * len(burnt_in) + [Kind.CONFIRM] * 3
+    assert [each.kind for each in ours] == [Kind.STABILISE] * len(burnt_in) + [Kind.CONFIRM] * 3
     first_round = next(each.number for each in trials if each.kind is Kind.CONFIRM)
-    assert all(each.number < first_round for each in ours if each.kind is Kind.BURN_IN)
+    assert all(each.number < first_round for each in ours if each.kind is Kind.STABILISE)
 
 
 def test_what_is_looked_at_again_is_measured_once_before_and_the_looks_burn_it_in(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, looks=2))
     looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.SECOND_LOOK]
     assert sorted(looks) == [10, 10, 11, 11, 100, 100]
-    burnt_in = [each.fingerprint for each in trials if each.kind is Kind.BURN_IN and each.config().values]
+    burnt_in = [each.fingerprint for each in trials if each.kind is Kind.STABILISE and each.config().values]
     assert len(burnt_in) == len(set(burnt_in)) == 2
 
 
@@ -181,19 +181,19 @@ def test_what_is_looked_at_again_is_measured_once_before_and_the_looks_burn_it_i
 def test_what_the_same_process_has_measured_counts(tmp_path: Path, nominees: int, burn_ins: int) -> None:
     confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
     spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
-    assert spec.least_winner_burn_ins == burn_ins <= spec.winner_burn_ins == 4
+    assert spec.least_winner_stabilising_trials == burn_ins <= spec.winner_stabilising_trials == 4
     (size,) = run_study(spec, "", tmp_path, Told(), simulated=NewToIt(WARM)).sizes
-    assert sum(each.kind is Kind.BURN_IN and bool(each.config().values) for each in size.trials) == burn_ins
+    assert sum(each.kind is Kind.STABILISE and bool(each.config().values) for each in size.trials) == burn_ins
 
 
 def test_one_that_never_agrees_is_measured_as_often_as_is_allowed_all_in_all(tmp_path: Path) -> None:
     trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, looks=2))
     winner = next(each.fingerprint for each in trials if each.kind is Kind.CONFIRM and each.config().values)
     before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not Kind.CONFIRM]
-    assert before == [Kind.BURN_IN, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.BURN_IN]
+    assert before == [Kind.STABILISE, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.STABILISE]
 
 
 def test_winners_are_not_burnt_in_where_nothing_has_to_agree(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
-    assert not [each for each in trials if each.kind is Kind.BURN_IN and each.config().values]
+    assert not [each for each in trials if each.kind is Kind.STABILISE and each.config().values]
     assert [each for each in trials if each.kind is Kind.CONFIRM]

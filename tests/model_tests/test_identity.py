@@ -12,7 +12,7 @@ from search_spaces.guarantee import DURABILITY
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import check_unchanged, lock_key, question_of, target_label
+from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -77,19 +77,19 @@ SAME_QUESTION: list[dict[str, Any]] = [
 
 def on_record(spec: StudySpec) -> dict[str, Any]:
     """The question as it comes back from the store."""
-    kept: dict[str, Any] = json.loads(json.dumps(question_of(spec)))
+    kept: dict[str, Any] = json.loads(json.dumps(study_identity(spec)))
     return kept
 
 
 def test_the_same_question_is_the_same_after_it_was_kept() -> None:
-    check_unchanged("overnight", question_of(SPEC), on_record(SPEC))
+    check_unchanged("overnight", study_identity(SPEC), on_record(SPEC))
 
 
 @pytest.mark.parametrize(("section", "changes"), OTHER_QUESTIONS)
 def test_another_question_is_refused_and_only_the_section_that_changed_is_named(
     section: str, changes: dict[str, Any]
 ) -> None:
-    now = question_of(replace(SPEC, **changes))
+    now = study_identity(replace(SPEC, **changes))
     with pytest.raises(StudyChanged) as caught:
         check_unchanged("overnight", now, on_record(SPEC))
     was = on_record(SPEC)
@@ -99,29 +99,29 @@ def test_another_question_is_refused_and_only_the_section_that_changed_is_named(
 
 
 def test_each_of_several_changes_is_named() -> None:
-    now = question_of(replace(SPEC, constraints=(P99,), baseline=ProducerConfig.parse({"acks": "1"})))
+    now = study_identity(replace(SPEC, constraints=(P99,), baseline=ProducerConfig.parse({"acks": "1"})))
     with pytest.raises(StudyChanged, match=r"baseline is .*acks.* but was {}; constraints is .*p99.* but was \[\]"):
         check_unchanged("overnight", now, on_record(SPEC))
 
 
 def test_other_objectives_are_another_question_and_a_phase_that_nothing_needs_is_none() -> None:
-    now = question_of(replace(SPEC, objectives=(Objective("mb_per_s"),)))
+    now = study_identity(replace(SPEC, objectives=(Objective("mb_per_s"),)))
     assert now["workload"]["paced"] is None
     with pytest.raises(StudyChanged, match=r"objectives is \['mb_per_s'\] but was"):
         check_unchanged("overnight", now, on_record(SPEC))
     longer = replace(SPEC, objectives=(Objective("mb_per_s"),), workload=replace(LOAD, paced=PhaseSpec(1.0, 60.0)))
-    check_unchanged("overnight", question_of(longer), json.loads(json.dumps(now)))
+    check_unchanged("overnight", study_identity(longer), json.loads(json.dumps(now)))
 
 
 @pytest.mark.parametrize("changes", SAME_QUESTION)
 def test_limits_names_and_where_things_run_may_change(changes: dict[str, Any]) -> None:
-    check_unchanged("overnight", question_of(replace(SPEC, **changes)), on_record(SPEC))
+    check_unchanged("overnight", study_identity(replace(SPEC, **changes)), on_record(SPEC))
 
 
 def test_no_secret_is_in_the_question_or_in_a_label() -> None:
     secret = Target("broker:9092", connection={"sasl.password": "s3cret", "sasl.username": "us3r"})
     spec = replace(SPEC, targets=(secret,))
-    told = f"{question_of(spec)} {target_label(secret)} {lock_key(secret)} {spec!r}"
+    told = f"{study_identity(spec)} {target_label(secret)} {lock_key(secret)} {spec!r}"
     assert "broker:9092" in told
     assert "s3cret" not in told
     assert "us3r" not in told

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import trial
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 
 NUMBERS = st.floats(allow_nan=False)
 NAMES = st.text(max_size=12)
@@ -94,7 +95,7 @@ def test_the_config_is_checked_anew() -> None:
     kept = trial(0, config={"linger.ms": "7", "acks": "1"})
     assert kept.config() == ProducerConfig.parse({"acks": 1, "linger.ms": 7})
     assert kept.config().fingerprint == kept.fingerprint
-    assert kept.guarantee == guarantee_of(kept.config()) == "acks=1, may reorder on retry"
+    assert kept.guarantee == str(Guarantee.of(kept.config())) == "acks=1, may reorder on retry"
 
 
 @pytest.mark.parametrize(

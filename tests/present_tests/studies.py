@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from objectives.scoring import Objective, score
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
+from tuner.model.progress import Progress
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.files import STUDY_FILE, write_progress
 from tuner.storage.sqlite import SqliteStore
@@ -50,7 +51,7 @@ def write_study(
     rounds: int = 3,
     change: Change = lambda trial: trial,
     facts: Mapping[str, Any] | None = None,
-    progress: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
     study_file: str = "study: overnight\nworkload:\n  record_sizes: [1000]\n",
 ) -> Path:
     """Write a study's folder.
@@ -73,8 +74,8 @@ def write_study(
     store._file.rows("BEGIN")
     if rounds:
         base, winner = (ProducerConfig.parse(values).fingerprint for values in ({}, WINNER))
-        choice = Choice(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
-        kept = {CONFIRMING: {size: choice.as_json() for size in record_sizes}, **kept}
+        plan = ConfirmationPlan(base, dict.fromkeys(Goal, (winner,)), rounds=rounds, max_rounds=rounds)
+        kept = {CONFIRMING: {size: plan.as_json() for size in record_sizes}, **kept}
     for name, value in kept.items():
         store.set_fact(name, value)
     for place, size in enumerate(record_sizes):
@@ -158,7 +159,7 @@ def trial_of(
         state=State.COMPLETE,
         values=config.values,
         fingerprint=config.fingerprint,
-        guarantee=guarantee_of(config),
+        guarantee=str(Guarantee.of(config)),
         params=params,
         metrics=metrics,
         objectives=judged.values,

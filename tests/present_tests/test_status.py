@@ -1,7 +1,6 @@
 """How far a study is, as other terminals see it."""
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,41 +10,45 @@ from typing import Any
 
 import pytest
 
+from tests.builders.watched_run import watched_run
 from tests.present_tests.studies import failed, study
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
-from tuner.model.trial import Trial
-from tuner.present.report.status import Recommended, Status, StudyState, status_of
+from tuner.model.trial import Kind, Trial
+from tuner.present.report.status import Recommended, Status, status_of
 
 UNFINISHED = {"finished_at": None}
 
 
-def told(**values: Any) -> dict[str, Any]:
-    """What a driver tells; this process is the driver."""
-    now = datetime.now(UTC).isoformat()
-    usual: dict[str, Any] = {"pid": os.getpid(), "state": "running", "record_bytes": "1000", "trial": 12, "trials": 60}
-    return {
-        **usual,
-        "kind": "search",
-        "phase": "saturate",
-        "updated_at": now,
-        "ends_at": None,
-        "message": "",
-        "behind_mlflow": 3,
-        **values,
-    }
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> list[Progress]:
+    """What a study told while this process ran it."""
+    return watched_run(tmp_path_factory.mktemp("watched") / "small")
 
 
-def asked(folder: Path, progress: dict[str, Any], **options: Any) -> Status:
+@pytest.fixture
+def searching(told: list[Progress]) -> Progress:
+    """What it told in the last phase of its search."""
+    return [each for each in told if each.kind is Kind.SEARCH and each.phase == "saturated"][-1]
+
+
+@pytest.fixture
+def confirming(told: list[Progress]) -> Progress:
+    """What it told in its confirming rounds."""
+    return next(each for each in told if each.kind is Kind.CONFIRM and each.phase)
+
+
+def asked(folder: Path, progress: Progress | None, **options: Any) -> Status:
     results = study(folder, **{"trials": 12, "rounds": 0, "facts": UNFINISHED, **options})
     return status_of(results, progress, datetime.now(UTC))
 
 
-def test_a_study_that_runs(tmp_path: Path) -> None:
-    found = asked(tmp_path, told())
+def test_a_study_that_runs(tmp_path: Path, searching: Progress) -> None:
+    found = asked(tmp_path, searching)
     assert found.state is StudyState.RUNNING
-    assert found.doing == "1000 B, trial 12, search, saturate"
-    assert found.left_s == pytest.approx(48 * 30.0)
-    assert found.behind_mlflow == 3
+    assert found.doing == f"1000 B, search trial {searching.trial}: saturated phase"
+    assert found.behind_mlflow == searching.behind_mlflow > 1
+    assert found.updated_at == searching.updated_at
     (size,) = found.sizes
     assert (size.done, size.total) == (12, 60)
     assert [best.metric for best in size.best] == ["mb_per_s", "latency_p99_ms"]
@@ -54,82 +57,101 @@ def test_a_study_that_runs(tmp_path: Path) -> None:
     assert found.as_json()["kind"] == "status"
 
 
-def test_the_driver_knows_best_when_it_ends(tmp_path: Path) -> None:
+def test_a_study_that_is_confirmed_says_the_round(tmp_path: Path, confirming: Progress) -> None:
+    found = asked(tmp_path, confirming, rounds=1)
+    assert found.state is StudyState.CONFIRMING
+    assert found.doing.startswith(f"1000 B, confirm trial {confirming.trial}, round 1, ")
+
+
+def test_the_mirror_of_a_study_that_has_ended_is_not_told_of(tmp_path: Path, searching: Progress) -> None:
+    """`tuner sync` may have brought it up to date since."""
+    assert asked(tmp_path, replace(searching, state=StudyState.FINISHED), facts={}).behind_mlflow == 0
+
+
+def test_the_driver_knows_best_when_it_ends(tmp_path: Path, searching: Progress) -> None:
     ends_at = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
-    assert asked(tmp_path, told(ends_at=ends_at)).left_s == pytest.approx(7200, abs=60)
+    assert asked(tmp_path, replace(searching, ends_at=ends_at)).left_s == pytest.approx(7200, abs=60)
 
 
-def test_a_driver_that_is_gone_was_interrupted(tmp_path: Path) -> None:
+def test_else_the_trials_to_come_tell(tmp_path: Path, searching: Progress) -> None:
+    assert asked(tmp_path, replace(searching, ends_at=None)).left_s == pytest.approx(48 * 30.0)
+
+
+def test_a_driver_that_is_gone_was_interrupted(tmp_path: Path, confirming: Progress) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    found = asked(tmp_path, told(pid=process.pid, state="confirming"))
+    found = asked(tmp_path, replace(confirming, pid=process.pid))
     assert found.state is StudyState.INTERRUPTED
-    assert (found.doing, found.left_s) == ("", None)
+    assert (found.doing, found.left_s, found.behind_mlflow) == ("", None, 0)
 
 
-def test_a_process_that_got_the_number_later_is_another(tmp_path: Path) -> None:
+def test_a_process_that_got_the_number_later_is_another(tmp_path: Path, searching: Progress) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC).isoformat()
-    assert asked(tmp_path, told(updated_at=long_ago)).state is StudyState.INTERRUPTED
+    assert asked(tmp_path, replace(searching, updated_at=long_ago)).state is StudyState.INTERRUPTED
 
 
 @pytest.mark.parametrize(
     ("progress", "facts", "expected"),
     [
-        ({}, {}, StudyState.FINISHED),
-        ({"state": "finished"}, {}, StudyState.FINISHED),
-        ({}, UNFINISHED, StudyState.INTERRUPTED),
-        ({"state": "failed"}, UNFINISHED, StudyState.FAILED),
-        ({"state": "running", "pid": "?"}, UNFINISHED, StudyState.INTERRUPTED),
+        (None, {}, StudyState.FINISHED),
+        (Progress(StudyState.FINISHED), {}, StudyState.FINISHED),
+        (None, UNFINISHED, StudyState.INTERRUPTED),
+        (Progress(StudyState.FAILED), UNFINISHED, StudyState.FAILED),
+        (Progress(StudyState.RUNNING), UNFINISHED, StudyState.INTERRUPTED),
+        (Progress(StudyState.RUNNING, alive=True), UNFINISHED, StudyState.RUNNING),
+        (Progress(StudyState.RUNNING, alive=False), UNFINISHED, StudyState.INTERRUPTED),
     ],
 )
-def test_states(tmp_path: Path, progress: dict[str, Any], facts: dict[str, Any], expected: StudyState) -> None:
+def test_states(tmp_path: Path, progress: Progress | None, facts: dict[str, Any], expected: StudyState) -> None:
     assert asked(tmp_path, progress, facts=facts).state is expected
 
 
-def test_failures_are_told_and_counted(tmp_path: Path) -> None:
-    found = asked(tmp_path, told(), change=lambda trial: failed(trial) if trial.number in (4, 9) else trial)
+def test_failures_are_told_and_counted(tmp_path: Path, searching: Progress) -> None:
+    found = asked(tmp_path, searching, change=lambda trial: failed(trial) if trial.number in (4, 9) else trial)
     assert found.sizes[0].failed == 2
     assert found.failures == (("1000/0004", "the broker did not answer"), ("1000/0009", "the broker did not answer"))
 
 
-def test_a_study_bounded_by_time_has_no_total(tmp_path: Path) -> None:
-    found = asked(tmp_path, told(), facts={**UNFINISHED, "trials_per_size": None})
+def test_a_study_bounded_by_time_has_no_total(tmp_path: Path, searching: Progress) -> None:
+    found = asked(tmp_path, replace(searching, ends_at=None), facts={**UNFINISHED, "trials_per_size": None})
     assert found.sizes[0].total is None
     assert found.left_s is None
 
 
-def test_a_grid_that_ends_before_the_trials_asked_for_has_a_total_of_its_own(tmp_path: Path) -> None:
-    found = asked(tmp_path, told(), facts={**UNFINISHED, "totals": {"1000": 14}})
+def test_a_grid_that_ends_before_the_trials_asked_for_has_a_total_of_its_own(
+    tmp_path: Path, searching: Progress
+) -> None:
+    found = asked(tmp_path, replace(searching, ends_at=None), facts={**UNFINISHED, "totals": {"1000": 14}})
     assert (found.sizes[0].done, found.sizes[0].total) == (12, 14)
     assert found.left_s == pytest.approx(2 * 30.0)
 
 
-def test_a_study_that_has_just_begun(tmp_path: Path) -> None:
-    found = asked(tmp_path, told(trial=None, record_bytes="", kind="", phase="starting the cluster"), trials=0)
-    assert found.doing == "starting the cluster"
+def test_a_study_that_has_just_begun(tmp_path: Path, told: list[Progress]) -> None:
+    found = asked(tmp_path, replace(told[0], ends_at=None), trials=0)
+    assert found.doing == "1000 B, burn-in trial 0, the baseline"
     assert found.sizes[0].best == ()
     assert found.left_s is None
 
 
-def test_the_best_so_far_is_no_lucky_trial(tmp_path: Path) -> None:
+def test_the_best_so_far_is_no_lucky_trial(tmp_path: Path, confirming: Progress) -> None:
     def lucky(trial: Trial) -> Trial:
         if trial.number != 7:
             return trial
         return replace(trial, metrics={**trial.metrics, "mb_per_s": 400.0}, objectives=(400.0, trial.objectives[1]))
 
-    found = asked(tmp_path, told(state="confirming"), rounds=3, change=lucky)
+    found = asked(tmp_path, confirming, rounds=3, change=lucky)
     by_metric = {best.metric: best for best in found.sizes[0].best}
     assert by_metric["mb_per_s"].trial == 7
     assert 100 < by_metric["mb_per_s"].value < 200, "the mean of the lucky trial and of three that are not"
     assert by_metric["latency_p99_ms"].trial != 7
 
 
-def test_a_size_that_is_being_confirmed_has_nothing_recommended_yet(tmp_path: Path) -> None:
-    assert asked(tmp_path, told(state="confirming"), rounds=3).sizes[0].recommended == ()
+def test_a_size_that_is_being_confirmed_has_nothing_recommended_yet(tmp_path: Path, confirming: Progress) -> None:
+    assert asked(tmp_path, confirming, rounds=3).sizes[0].recommended == ()
 
 
 def test_what_is_recommended_is_shown_once_a_size_is_confirmed(tmp_path: Path) -> None:
-    found = asked(tmp_path, {}, rounds=3, facts={})
+    found = asked(tmp_path, None, rounds=3, facts={})
     (size,) = found.sizes
     assert [(each.goal, each.trial) for each in size.recommended] == [
         (goal, 7) for goal in (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
@@ -143,11 +165,11 @@ def test_what_is_recommended_is_shown_once_a_size_is_confirmed(tmp_path: Path) -
     assert kept["recommended"][1]["gains"]["mb_per_s"]["low"] == gain.low
 
 
-def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path) -> None:
+def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path, searching: Progress) -> None:
     def later(trial: Trial) -> Trial:
         return replace(trial, started_at=f"2026-03-01T{20 + (trial.record_bytes == '1000')}:00:00+00:00")
 
-    found = asked(tmp_path, told(), rounds=3, record_sizes=("100", "1000"), change=later)
+    found = asked(tmp_path, searching, rounds=3, record_sizes=("100", "1000"), change=later)
     assert [bool(size.recommended) for size in found.sizes] == [True, False]
 
 

@@ -22,6 +22,7 @@ from tuner.cli.recommend import recommend
 from tuner.cli.report import report
 from tuner.cli.status import status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
+from tuner.model.progress import Progress, StudyState
 from tuner.storage.home import ROOT_VARIABLE
 
 Run = Callable[..., Result]
@@ -194,7 +195,7 @@ def test_status_says_what_is_recommended_in_place_of_lucky_trials(run: Run, tmp_
 
 
 def test_status_goes_on_until_the_study_ends(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = {"pid": os.getpid(), "state": "running", "updated_at": datetime.now(UTC).isoformat()}
+    progress = Progress(StudyState.RUNNING, pid=os.getpid(), updated_at=datetime.now(UTC).isoformat())
     folder = write_study(tmp_path / "overnight", trials=3, rounds=0, progress=progress, facts={"finished_at": None})
 
     def another_trial(_: float) -> None:

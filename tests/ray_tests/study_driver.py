@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from runners.measurement import Window
+from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.course.trial_loop import Standing
 from tuner.model.trial import Trial
 from tuner.study_file import load_study
 
@@ -17,18 +17,18 @@ def tell(*words: str) -> None:
 
 
 class Printing:
-    """A `Show` for whoever reads our output."""
+    """A `Reporter` for whoever reads our output."""
 
     def say(self, sentence: str) -> None:
-        """See `Show.say`."""
+        """See `Reporter.say`."""
         tell("say", sentence)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Show.window`."""
+        """See `Reporter.window`."""
         tell("window", str(window.number))
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Show.trial`."""
+        """See `Reporter.trial`."""
         tell("trial", str(trial.kind), str(trial.state))
 
 

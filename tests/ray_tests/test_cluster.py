@@ -11,7 +11,7 @@ import pytest
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
-from tests.campaign_tests.studies import of_kind, on_record
+from tests.builders.studies import of_kind, on_record
 from tests.ray_tests.nodes import Nodes, running_nodes
 from tests.runners_tests.mock_cluster import running_mock_cluster
 from tuner.model.trial import Kind, State

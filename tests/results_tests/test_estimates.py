@@ -39,7 +39,7 @@ def test_repeats_of_whatever_kind_are_averaged_and_surer() -> None:
 
 def test_what_was_stopped_early_or_burns_in_does_not_count() -> None:
     trials = [
-        trial(0, 10, 50, kind=Kind.BURN_IN),
+        trial(0, 10, 50, kind=Kind.STABILISE),
         baseline(1),
         trial(2, 200, 5, config=FAST),
         trial(3, 20, 5, config=FAST, stopped_early="hopeless"),

@@ -9,11 +9,10 @@ import pytest
 from runners.workload import RecordSizes
 from search_spaces.knob_change import KnobChange
 from tests.builders.known_runner import LZ4_GAIN, KnownRunner
-from tests.builders.trials import baseline, choice_of, confirming, results, trial
-from tests.campaign_tests.quiet import Quiet
+from tests.builders.trials import baseline, confirming, plan_of, results, trial
 from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of
-from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
+from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import (
     ConfirmSpec,
@@ -43,14 +42,14 @@ LEVEL = [(100.0, 10.0), (98.0, 9.7), (101.5, 10.3), (100.5, 9.9)]
 def why(
     trials: Sequence[Trial],
     goal: Goal = Goal.BALANCED,
-    choice: Choice | None = None,
+    plan: ConfirmationPlan | None = None,
     importance: Mapping[str, Mapping[str, float]] = IMPORTANCE,
 ) -> Explanation:
     """The explanation of what these trials of one record size recommend."""
-    asked = choice or choice_of(trials)
-    size = results(trials, choice=asked)
+    asked = plan or plan_of(trials)
+    size = results(trials, plan=asked)
     facts = {CONFIRMING: {size.record_bytes: asked.as_json()}}
-    study = StudyResults("overnight", Path(), "", facts, size.objectives, (size,), {})
+    study = StudyResults("overnight", Path(), "", facts, size.objectives, (size,))
     return explain(study, recommend(study, size.record_bytes, goal), importance)
 
 
@@ -129,11 +128,11 @@ def test_what_could_not_go_back_alone_is_said_to_be_so() -> None:
     ]
     taken = ablation(config=config, baseline=before)
     trials = [base, trial(1, 150, 2, config=config), *rounds, *taken]
-    choice = Choice(base.fingerprint, dict.fromkeys(Goal, (trials[1].fingerprint,)), rounds=4, max_rounds=4)
-    said = text(why(trials, choice=choice))
+    plan = ConfirmationPlan(base.fingerprint, dict.fromkeys(Goal, (trials[1].fingerprint,)), rounds=4, max_rounds=4)
+    said = text(why(trials, plan=plan))
     assert "acks=-1 instead of 1, together with enable.idempotence=true instead of false" in said
     without = [each for each in taken if each.values.get("acks") != "1"]
-    said = text(why([base, trials[1], *rounds, *without], choice=choice))
+    said = text(why([base, trials[1], *rounds, *without], plan=plan))
     assert "not measured alone (there was no time for it)" in said
 
 
@@ -238,7 +237,7 @@ SPEC = StudySpec(
 
 
 def test_a_whole_study_finds_which_of_its_changes_did_it(tmp_path: Path) -> None:
-    study = run_study(SPEC, "", tmp_path, Quiet(), simulated=KnownRunner(noise_ratio=0.03))
+    study = run_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
     found = explain(study, recommend(study, "1000"), {})
     assert not found.found.is_baseline
     assert {each.knobs for each in found.telling} == {("linger.ms",), ("compression.type",)}

@@ -49,7 +49,7 @@ def test_where_nothing_was_saved_nothing_is_said() -> None:
 
 
 def test_the_status_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = status_of(study(tmp_path / "overnight", change=with_one_stopped), {}, datetime.now(UTC))
+    found = status_of(study(tmp_path / "overnight", change=with_one_stopped), None, datetime.now(UTC))
     assert str(found.sizes[0].raced) == SENTENCE
     assert json.loads(json.dumps(found.as_json()))["sizes"][0]["raced"]["saved_s"] == 16.0
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from objectives.scoring import Constraint, Objective
-from tests.builders.trials import OBJECTIVES, baseline, choice_of, confirming, failed, results, trial
+from tests.builders.trials import OBJECTIVES, baseline, confirming, failed, plan_of, results, trial
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
@@ -38,7 +38,6 @@ def study(trials: Sequence[Trial] = SEARCH, **changes: Any) -> StudyResults:
         "facts": {"client_version": "2.16.0"},
         "objectives": OBJECTIVES,
         "sizes": (results(trials),),
-        "progress": {},
     }
     return StudyResults(**{**good, **changes})
 
@@ -126,7 +125,7 @@ def test_of_several_confirmed_each_goal_takes_its_own(goal: Goal, config: dict[s
             trial(20 + 2 * place + turn, *numbers, kind=Kind.CONFIRM, config=values, round=turn) for turn in range(2)
         ]
     claimed = {Goal.THROUGHPUT: FASTEST, Goal.LATENCY: QUICKEST, Goal.BALANCED: BOTH}
-    found = recommend(study(sizes=(results(trials, choice=choice_of(trials, claimed)),)), "1000", goal)
+    found = recommend(study(sizes=(results(trials, plan=plan_of(trials, claimed)),)), "1000", goal)
     assert found.config.values == config
     assert found.confirmed
 
@@ -134,7 +133,7 @@ def test_of_several_confirmed_each_goal_takes_its_own(goal: Goal, config: dict[s
 def test_what_was_better_at_something_else_than_was_claimed_is_not_recommended_for_it() -> None:
     """Of many numbers one is always lucky: only what was to be proven is proven."""
     trials = [*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]
-    only_fast = study(sizes=(results(trials, choice=choice_of(trials, {Goal.THROUGHPUT: BOTH})),))
+    only_fast = study(sizes=(results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: BOTH})),))
     assert recommend(only_fast, "1000", Goal.THROUGHPUT).config.values == BOTH
     kept = recommend(only_fast, "1000", Goal.LATENCY)
     assert kept.is_baseline
@@ -145,7 +144,7 @@ def test_what_was_better_at_something_else_than_was_claimed_is_not_recommended_f
 def test_where_no_goal_is_asked_for_it_is_the_first_with_a_proven_gain() -> None:
     trials = [*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]
     for goal in Goal:
-        only = study(sizes=(results(trials, choice=choice_of(trials, {goal: BOTH})),))
+        only = study(sizes=(results(trials, plan=plan_of(trials, {goal: BOTH})),))
         found = recommend_for(only, "1000", None)
         assert (found.goal, found.config.values) == (goal, BOTH)
     kept = recommend_for(study([*SEARCH, *confirmed(BOTH, (140, 6), (70, 20), (150, 6))]), "1000", None)
@@ -323,7 +322,7 @@ def test_the_latency_that_is_asked_for_is_the_one_that_the_study_optimises() -> 
         for place, (p95_ms, p99_ms, config) in enumerate(((8, 10, {}), (4, 60, QUICKEST)) * 3)
     ]
     trials = [*STALLED, *rounds]
-    sizes = (results(trials, BY_P95, choice=choice_of(trials, {Goal.LATENCY: QUICKEST})),)
+    sizes = (results(trials, BY_P95, plan=plan_of(trials, {Goal.LATENCY: QUICKEST})),)
     found = recommend(study(sizes=sizes, objectives=BY_P95), "1000", Goal.LATENCY)
     assert (found.config.values, found.confirmed) == (QUICKEST, True)
     assert found.gains["latency_p95_ms"].value == pytest.approx(2)
@@ -351,9 +350,9 @@ def test_a_p99_that_is_not_optimised_has_no_veto() -> None:
             for place, (mb_per_s, p95_ms, p99_ms, config) in enumerate(((100, 8, 10, {}), (130, 6, 60, BOTH)) * 3)
         ),
     ]
-    sizes = (results(trials, BY_P95, choice=choice_of(trials, {Goal.BALANCED: BOTH})),)
+    sizes = (results(trials, BY_P95, plan=plan_of(trials, {Goal.BALANCED: BOTH})),)
     assert recommend(study(sizes=sizes, objectives=BY_P95), "1000", Goal.BALANCED).proven
-    by_p99 = (results(trials, OBJECTIVES, choice=choice_of(trials, {Goal.BALANCED: BOTH})),)
+    by_p99 = (results(trials, OBJECTIVES, plan=plan_of(trials, {Goal.BALANCED: BOTH})),)
     assert not recommend(study(sizes=by_p99), "1000", Goal.BALANCED).proven, "one that is, has"
 
 
@@ -369,8 +368,8 @@ def by_constraint(limit: str, limit_ms: float, p99_ms: Sequence[float]) -> Recom
             for place, ((mb_per_s, p99), config) in enumerate(zip(rounds, ({}, BOTH) * len(p99_ms), strict=True))
         ),
     ]
-    choice = choice_of(trials, {Goal.THROUGHPUT: BOTH}, constraints=constraints)
-    return recommend(study(sizes=(results(trials, choice=choice),)), "1000", Goal.THROUGHPUT)
+    plan = plan_of(trials, {Goal.THROUGHPUT: BOTH}, constraints=constraints)
+    return recommend(study(sizes=(results(trials, plan=plan),)), "1000", Goal.THROUGHPUT)
 
 
 @pytest.mark.parametrize(("limit", "limit_ms"), [("absolute", 10.0), ("relative", 1.0)])
@@ -413,7 +412,7 @@ def test_a_round_that_lacks_a_number_costs_that_round_alone() -> None:
 def test_what_is_proven_goes_before_what_only_seems_better() -> None:
     """Balanced comes first where nothing is asked for, but only its one trial speaks for the config it would name."""
     trials = [*SEARCH, *confirmed(FASTEST, (280, 38), (290, 39), (285, 38))]
-    sizes = (results(trials, choice=choice_of(trials, {Goal.THROUGHPUT: FASTEST})),)
+    sizes = (results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: FASTEST})),)
     conditions = Conditions(min_mb_per_s=120)
     asked = study(sizes=sizes)
     assert not recommend(asked, "1000", Goal.BALANCED, conditions).proven

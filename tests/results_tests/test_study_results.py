@@ -7,17 +7,17 @@ import pytest
 
 from objectives.front import hypervolume
 from objectives.scoring import Constraint, Objective
-from tests.builders.trials import OBJECTIVES, SIZE, baseline, choice_of, confirming, failed, results, trial
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, confirming, failed, plan_of, results, trial
 from tuner.model.errors import RecordDamaged
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults, StudyResults, load_results
-from tuner.storage.files import STUDY_FILE, write_progress
+from tuner.storage.files import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
 
 FAST = {"linger.ms": "20"}
 SEARCH = [
-    trial(0, 900, 1, kind=Kind.BURN_IN),
+    trial(0, 900, 1, kind=Kind.STABILISE),
     baseline(1, 100, 10),
     trial(2, 200, 10),
     failed(3),
@@ -88,7 +88,7 @@ def test_a_median_is_of_the_complete_baselines_that_have_the_number() -> None:
 
 
 def test_burn_ins_and_confirmations_are_no_baselines() -> None:
-    found = results([trial(0, 900, 1, kind=Kind.BURN_IN), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
+    found = results([trial(0, 900, 1, kind=Kind.STABILISE), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
     assert found.baseline is None
     assert found.baseline_metrics == {}
     assert found.front == ()
@@ -163,12 +163,11 @@ def test_results_are_read_from_the_folder_of_a_study(tmp_path: Path) -> None:
         rates={SIZE: 20_000.0},
         client_version="simulated",
         finished_at=None,
-        confirming={SIZE: choice_of(SEARCH).as_json()},
+        confirming={SIZE: plan_of(SEARCH).as_json()},
     )
     (tmp_path / STUDY_FILE).write_text("study: größe\n", encoding="utf-8")
-    write_progress(tmp_path, {"trial": 13})
     found = load_results(tmp_path)
-    assert (found.name, found.study_file, found.progress) == ("overnight", "study: größe\n", {"trial": 13})
+    assert (found.name, found.study_file) == ("overnight", "study: größe\n")
     assert [each.record_bytes for each in found.sizes] == ["100", SIZE]
     assert found.size(SIZE) == results(SEARCH)
     assert found.size("100") == found.sizes[0]
@@ -183,7 +182,7 @@ def test_a_study_says_when_it_was_measured_and_is_finished(tmp_path: Path) -> No
     found: StudyResults = load_results(tmp_path)
     assert not found.simulated
     assert found.finished
-    assert (found.name, found.sizes, found.study_file, found.progress) == (tmp_path.name, (), "", {})
+    assert (found.name, found.sizes, found.study_file) == (tmp_path.name, (), "")
 
 
 def test_reading_results_changes_nothing_that_was_kept(tmp_path: Path) -> None:

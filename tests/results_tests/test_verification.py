@@ -9,8 +9,8 @@ import pytest
 from objectives.scoring import Constraint, Objective
 from search_spaces.guarantee import DURABILITY
 from search_spaces.producer_config import ProducerConfig
-from tests.builders.trials import OBJECTIVES, baseline, choice_of, results, trial
-from tests.campaign_tests.studies import simulated_study
+from tests.builders.studies import simulated_study
+from tests.builders.trials import OBJECTIVES, baseline, plan_of, results, trial
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind
 from tuner.results.verification import Lack, Verification, promises_of, verification_of
@@ -45,8 +45,8 @@ def found_of(spec: StudySpec, ours: Sequence[Numbers], theirs: Sequence[Numbers]
         for numbers, values in ((other, spec.baseline.values), (mine, config.values)):
             asked: dict[str, Any] = {"kind": Kind.CONFIRM, "round": number, "objectives": spec.objectives}
             trials.append(trial(len(trials), *numbers, config=values, **asked))
-    choice = replace(choice_of(trials, {}, rounds=len(ours)), baseline=spec.baseline.fingerprint)
-    return verification_of(results(trials, spec.objectives, choice), spec)
+    plan = replace(plan_of(trials, {}, rounds=len(ours)), baseline=spec.baseline.fingerprint)
+    return verification_of(results(trials, spec.objectives, plan), spec)
 
 
 def missed_by(found: Verification, *, allow_weaker: bool = False) -> list[str]:
@@ -172,8 +172,8 @@ def test_a_rate_that_is_not_held_is_a_miss_although_such_rounds_are_left_out_of_
         trials.append(trial(len(trials), 100, 10, kind=Kind.CONFIRM, round=number, config={}))
         behind = {"held_rate_ratio": held}
         trials.append(trial(len(trials), 100, 5, kind=Kind.CONFIRM, round=number, config=config.values, metrics=behind))
-    choice = replace(choice_of(trials, {}, rounds=4), baseline=spec.baseline.fingerprint)
-    found = verification_of(results(trials, OBJECTIVES, choice), spec)
+    plan = replace(plan_of(trials, {}, rounds=4), baseline=spec.baseline.fingerprint)
+    found = verification_of(results(trials, OBJECTIVES, plan), spec)
     assert found.gains["latency_p99_ms"].rounds == 3
     (missed,) = missed_by(found)
     assert missed == "the fixed rate must be held in 9 of 10 rounds, but was not: held_rate_ratio >= 0.95"
@@ -188,7 +188,7 @@ def test_a_rate_that_is_held_in_no_round_leaves_no_latency_to_compare() -> None:
             trials.append(
                 trial(len(trials), 100, 9, kind=Kind.CONFIRM, round=number, config=config.values, metrics=held)
             )
-    found = verification_of(results(trials, OBJECTIVES, choice_of(trials, {}, rounds=3)), spec)
+    found = verification_of(results(trials, OBJECTIVES, plan_of(trials, {}, rounds=3)), spec)
     unknown, behind = missed_by(found, allow_weaker=True)
     assert unknown.startswith("latency_p99_ms: could not be compared")
     assert unknown.endswith("with the fixed rate held")

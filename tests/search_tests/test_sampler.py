@@ -7,6 +7,7 @@ import optuna
 import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler
+from optuna.study import StudyDirection
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 from optuna.trial import TrialState
 
@@ -22,8 +23,8 @@ class TestAsOptunaTestsSamplers(BasicSamplerTestCase, RelativeSamplerTestCase, M
         return lambda: BayesianSampler(seed=0)
 
 
-def study_of(sampler: BaseSampler, *directions: str) -> optuna.Study:
-    return optuna.create_study(directions=directions or ("minimize",), sampler=sampler)
+def study_of(sampler: BaseSampler, *directions: StudyDirection) -> optuna.Study:
+    return optuna.create_study(directions=directions or (StudyDirection.MINIMIZE,), sampler=sampler)
 
 
 def valley(trial: optuna.Trial) -> float:
@@ -89,7 +90,8 @@ def test_what_breaks_a_constraint_is_left_alone() -> None:
 
 
 def test_the_front_of_two_objectives_spreads_between_their_best() -> None:
-    study = study_of(BayesianSampler(PlainSpace({"x": FloatDistribution(0, 1)}), seed=0), "maximize", "minimize")
+    directions = (StudyDirection.MAXIMIZE, StudyDirection.MINIMIZE)
+    study = study_of(BayesianSampler(PlainSpace({"x": FloatDistribution(0, 1)}), seed=0), *directions)
     study.optimize(lambda trial: (x := trial.suggest_float("x", 0, 1), x**2), n_trials=25)
     tried = sorted(trial.params["x"] for trial in study.trials)
     assert len(study.best_trials) == len({trial.params["x"] for trial in study.trials})

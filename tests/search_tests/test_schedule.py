@@ -11,7 +11,7 @@ from tests.builders.trials import trial
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.search.samplers import strategy_of
-from tuner.search.schedule import burnt_in, next_kind, trials_in_all
+from tuner.search.schedule import is_stable, next_kind, trials_in_all
 
 
 def test_the_baseline_is_first_and_returns_every_few_trials() -> None:
@@ -92,10 +92,10 @@ def test_other_methods_take_as_many_trials_as_they_are_given() -> None:
     ],
 )
 def test_the_burn_in_ends_when_two_in_a_row_agree_or_enough_were_measured(capacities: list[float], over: bool) -> None:
-    assert burnt_in(capacities, 4) is over
+    assert is_stable(capacities, 4) is over
 
 
 @pytest.mark.parametrize("at_most", [0, 1])
 def test_a_burn_in_that_does_without_still_takes_one(at_most: int) -> None:
-    assert not burnt_in([], at_most)
-    assert burnt_in([100.0], at_most)
+    assert not is_stable([], at_most)
+    assert is_stable([100.0], at_most)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign_tests.studies import on_record
+from tests.builders.studies import on_record
 from tests.service_tests.serving import (
     Serving,
     at_work,

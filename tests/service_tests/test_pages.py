@@ -11,7 +11,7 @@ from tuner.service.http.pages import study_page
 
 
 def page(folder: Path, **options: Any) -> str:
-    progress = json.loads(json.dumps(status_of(study(folder, **options), {}, datetime.now(UTC)).as_json()))
+    progress = json.loads(json.dumps(status_of(study(folder, **options), None, datetime.now(UTC)).as_json()))
     links = {"report": "/v1/studies/overnight/report", "front": "/v1/studies/overnight/front"}
     view: dict[str, Any] = {
         "name": "overnight",

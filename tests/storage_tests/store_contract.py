@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.builders.trials import failed, trial
+from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Kind
 from tuner.storage.protocols import ResultsStore
 
 Open = Callable[[], ResultsStore]
@@ -139,16 +141,13 @@ class ResultsStoreContract:
 
     def test_progress_is_what_was_told_last(self, store: ResultsStore, reopen: Open) -> None:
         reader = reopen()
-        assert reader.progress() == {}
+        assert reader.progress() is None
         for number in range(20):
-            store.set_progress({"state": "running", "trial": number, "phase": "größer"})
+            store.set_progress(Progress(StudyState.RUNNING, trial=number, kind=Kind.SEARCH, message="größer"))
         store.close()
         told = reader.progress()
-        assert {name: told[name] for name in ("state", "trial", "phase")} == {
-            "state": "running",
-            "trial": 19,
-            "phase": "größer",
-        }
+        assert told is not None
+        assert replace(told, alive=None) == Progress(StudyState.RUNNING, trial=19, kind=Kind.SEARCH, message="größer")
 
     def test_what_is_held_is_held_by_one_until_it_is_closed(self, store: ResultsStore, reopen: Open) -> None:
         held = store.hold("mlflow-mirror")

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.builders.trials import trial
 from tests.postgres_server import USER, PostgresServer
 from tests.storage_tests.shared import opened, storage_of
 from tuner.model.errors import RecordDamaged, StorageUnreachable
+from tuner.model.progress import StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
 from tuner.storage.postgres_schema import migrate as postgres_migrate
@@ -102,8 +104,10 @@ def test_a_kept_dump_is_migrated_read_and_gone_on_with(
     results = load_results(tmp_path / NAME, storage)
     assert postgres.execute("SELECT max(version) FROM kafka_tuner.schema_version", name) == [(SCHEMA_VERSION,)]
     assert (results.name, results.finished) == ("small", True)
-    assert results.progress["state"] == "finished"
-    assert not results.progress["alive"]
+    with closing(storage.read(tmp_path / NAME)) as store:
+        told = store.progress()
+    assert told is not None
+    assert (told.state, told.alive) == (StudyState.FINISHED, False)
     old = load_results(shutil.copytree(KEPT / "sqlite-1", tmp_path / NAME))
     assert results.sizes == old.sizes
     assert results.facts == old.facts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign_tests.studies import Steady, Told, simulated_study
+from tests.builders.studies import Steady, Told, simulated_study
 from tests.cli_tests.command import Ended, arguments
 from tests.postgres_server import PASSWORD, USER, PostgresServer
 from tests.storage_tests.shared import storage_of

@@ -16,6 +16,7 @@ from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, Opened, opened, storage_of
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
+from tuner.model.progress import Progress, StudyState
 from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore
@@ -94,7 +95,7 @@ def test_who_looks_on_can_not_write(night: Opened) -> None:
         lambda: reader.append(trial(0)),
         lambda: reader.set_fact("a", 1),
         lambda: reader.set_study_file("a"),
-        lambda: reader.set_progress({}),
+        lambda: reader.set_progress(Progress(StudyState.RUNNING)),
     ]
     for write in writes:
         with pytest.raises(StudyBusy, match="night was opened to be read"):
@@ -153,18 +154,18 @@ def test_a_driver_that_was_replaced_learns_it_from_its_progress(hasty: Opened) -
     first = hasty.drive()
     frozen(first)
     second = hasty.drive()
-    second.set_progress({"trial": 7})
+    second.set_progress(Progress(StudyState.RUNNING, trial=7))
     assert isinstance(first, PostgresStore)
     assert first._keeping is not None
     for _ in range(200):
         if first._keeping.lost:
             break
         time.sleep(0.05)
-        first._keeping.tell({"trial": 1})
+        first._keeping.tell(Progress(StudyState.RUNNING, trial=1))
     with pytest.raises(StudyTakenOver):
-        first.set_progress({"trial": 1})
+        first.set_progress(Progress(StudyState.RUNNING, trial=1))
     second.close()
-    assert hasty.read().progress() == {"trial": 7, "alive": False}
+    assert hasty.read().progress() == Progress(StudyState.RUNNING, trial=7, alive=False)
 
 
 def test_a_replaced_drivers_transaction_that_is_under_way_ends_before_the_study_is_taken_over(
@@ -212,19 +213,19 @@ def test_a_killed_driver_is_replaced_by_another_process(database: str, tmp_path:
 
 def test_whether_a_driver_is_at_work_is_told_by_its_lease(hasty: Opened) -> None:
     driver = hasty.drive()
-    driver.set_progress({"state": "running"})
+    driver.set_progress(Progress(StudyState.RUNNING))
     reader = hasty.read()
     for _ in range(200):
         if reader.progress():
             break
         time.sleep(0.05)
-    assert reader.progress() == {"state": "running", "alive": True}
+    assert reader.progress() == Progress(StudyState.RUNNING, alive=True)
     frozen(driver)
     for _ in range(200):
-        if not reader.progress()["alive"]:
+        if reader.progress() == Progress(StudyState.RUNNING, alive=False):
             break
         time.sleep(0.05)
-    assert reader.progress() == {"state": "running", "alive": False}
+    assert reader.progress() == Progress(StudyState.RUNNING, alive=False)
 
 
 def test_a_server_that_is_restarted_between_two_statements_is_not_noticed(

@@ -15,6 +15,7 @@ import pytest
 from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.model.progress import Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore
@@ -195,9 +196,11 @@ def test_a_write_that_can_not_take_its_place_leaves_no_scratch_file(tmp_path: Pa
 
 
 def test_progress_is_what_was_told_last_and_nothing_where_nothing_was(tmp_path: Path) -> None:
-    assert read_progress(tmp_path) == {}
-    write_progress(tmp_path, {"trial": 1})
-    write_progress(tmp_path, {"trial": 2, "state": "running"})
-    assert read_progress(tmp_path) == {"trial": 2, "state": "running"}
-    (tmp_path / "progress.json").write_text('{"trial": 3', encoding="utf-8")
-    assert read_progress(tmp_path) == {}
+    assert read_progress(tmp_path) is None
+    told = Progress(StudyState.RUNNING, trial=2, message="größe")
+    write_progress(tmp_path, Progress(StudyState.RUNNING, trial=1))
+    write_progress(tmp_path, told)
+    assert read_progress(tmp_path) == told
+    for broken in ('{"trial": 3', '{"trial": 3}', '{"state": "asleep"}', "null"):
+        (tmp_path / "progress.json").write_text(broken, encoding="utf-8")
+        assert read_progress(tmp_path) is None

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.history import CONFIRMING
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial, guarantee_of
+from tuner.model.trial import Kind, State, Trial
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.sqlite import SqliteStore
 
@@ -36,7 +36,7 @@ def trial(
         "state": State.COMPLETE,
         "values": config.values,
         "fingerprint": config.fingerprint,
-        "guarantee": guarantee_of(config),
+        "guarantee": str(Guarantee.of(config)),
         "metrics": {
             "mb_per_s": mb_per_s,
             "records_per_s": mb_per_s * 1_000,
@@ -74,13 +74,13 @@ def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
         yield trial(theirs, kind=Kind.CONFIRM, round=each)
 
 
-def choice(trials: Iterable[Trial]) -> dict[str, Any]:
+def plan(trials: Iterable[Trial]) -> dict[str, Any]:
     """What was chosen to be measured again, if these are all of its trials."""
     again = [each for each in trials if each.kind is Kind.CONFIRM]
     winner = next((each.fingerprint for each in again if each.values), None)
     winners = dict.fromkeys(Goal, (winner,)) if winner else {}
     rounds = len(again) // 2
-    return Choice(baseline().fingerprint, winners, rounds=rounds, max_rounds=rounds).as_json()
+    return ConfirmationPlan(baseline().fingerprint, winners, rounds=rounds, max_rounds=rounds).as_json()
 
 
 def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
@@ -94,7 +94,7 @@ def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
     store = SqliteStore(folder)
     (folder / STUDY_FILE).write_text("study: night\nworkload:\n  record_sizes: [1000]\n", encoding="utf-8")
     usual: dict[str, Any] = {
-        CONFIRMING: {"1000": choice(trials)},
+        CONFIRMING: {"1000": plan(trials)},
         "study_id": f"id-of-{folder.name}",
         "name": folder.name,
         "target": "embedded",

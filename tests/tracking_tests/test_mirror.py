@@ -16,8 +16,8 @@ import pytest
 from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
-from tests.tracking_tests.studies import baseline, choice, confirming, study, trial
-from tuner.confirmation.history import CONFIRMING
+from tests.tracking_tests.studies import baseline, confirming, plan, study, trial
+from tuner.confirmation.plan import CONFIRMING
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
@@ -57,6 +57,7 @@ def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient
     store.set_fact("finished_at", "2025-03-01T23:00:00+00:00")
     outcome = mirror.finish(PATIENCE_S)
     store.close()
+    assert mirror.behind(3) == 0
     assert (outcome.trials_behind, outcome.error) == (0, None)
     assert outcome.runs_written == 4
     assert runs(client)["night/1000B"].info.status == "FINISHED"
@@ -78,6 +79,7 @@ def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pyte
     for number in (1, 2, 3):  # nobody lets the mirror go before this is done
         store.append(trial(number))
         mirror.poke()
+    assert mirror.behind(4) == 4
     outcome = mirror.finish(0.05)
     free.set()
     store.close()
@@ -90,6 +92,7 @@ def test_a_study_that_wants_no_mirror_has_none(root: Path) -> None:
     mirror = Mirror(root / "night", TrackingSpec(enabled=False), ignore)
     mirror.start()
     mirror.poke()
+    assert mirror.behind(1) == 0
     assert mirror.finish(PATIENCE_S).error is None
     assert not any(thread.name == "mlflow-mirror" for thread in threading.enumerate())
 
@@ -127,7 +130,7 @@ def test_a_server_that_comes_and_goes_is_caught_up_with(
     assert behind.error is not None
     assert "hunter2secret" not in f"{behind}"
     again = list(confirming(best, 3))
-    store.set_fact(CONFIRMING, {"1000": choice(again)})
+    store.set_fact(CONFIRMING, {"1000": plan(again)})
     for each in again:
         store.append(each)
     with server(root, port):

@@ -17,7 +17,7 @@ from tuner.cli import options
 from tuner.cli.console import say
 from tuner.cli.live import live_view
 from tuner.cli.tables import print_measurement, print_spread
-from tuner.course.open_target import open_session
+from tuner.course.open_target import open_target
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 
 
@@ -118,9 +118,7 @@ def bench(
     if png is not None:
         _check_picture(png)
     silent = quiet or as_json
-    with open_session(target, (lambda _: None) if silent else say) as session:
-        if session.swept and not silent:
-            say(f"deleted {len(session.swept)} topics that an earlier run left behind")
+    with open_target(target, (lambda _: None) if silent else say) as session:
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
         for number in range(repeat):

@@ -25,7 +25,7 @@ from runners.librdkafka.bench import Limits
 from runners.places import cache_root, state_root
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.open_target import Session, open_session
+from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
 
 OF_THE_CLUSTER: Final = frozenset({"cluster", "rights"})
@@ -157,14 +157,14 @@ def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[F
     One small topic is created and deleted, where the target names none of its own.
     """
     try:
-        with open_session(target, progress) as session:
+        with open_target(target, progress) as session:
             yield Finding("cluster", State.GOOD, f"{session.cluster.bootstrap} answers")
             yield _rights(session)
     except RunnerError as error:
         yield Finding("cluster", State.BAD, str(error))
 
 
-def _rights(session: Session) -> Finding:
+def _rights(session: OpenTarget) -> Finding:
     named = session.target.topic
     try:
         with OwnedTopics(session.cluster) as topics:
@@ -186,7 +186,7 @@ def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iter
         {"acks": "1", "linger.ms": 10, "batch.num.messages": 100_000, "queue.buffering.max.kbytes": 65_536}
     )
     try:
-        with open_session(Target(), progress) as session:
+        with open_target(Target(), progress) as session:
             runner = session.runner(limits=Limits(max_bytes=20 * 10**9))
             for size in (10, 100, 1000):
                 seen = runner.run(config, Workload(RecordSizes.fixed(size), warmup_s=1.0, measured_s=seconds))

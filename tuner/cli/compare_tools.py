@@ -15,7 +15,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
 from tuner.cli.console import OUT, say
-from tuner.course.open_target import Session, open_session
+from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.measurement_record import SCHEMA_VERSION
 
 _FIRST_GUESS_RECORDS_PER_S = 100_000.0
@@ -52,7 +52,7 @@ def compare_tools(
     tell: Callable[[str], None] = (lambda _: None) if as_json else say
     ours: list[float] = []
     theirs: list[float] = []
-    with open_session(options.target_of(bootstrap, None, brokers=brokers), tell) as session:
+    with open_target(options.target_of(bootstrap, None, brokers=brokers), tell) as session:
         runner = session.runner()
         expected = _FIRST_GUESS_RECORDS_PER_S
         for number in range(rounds + 1):
@@ -71,7 +71,7 @@ def compare_tools(
         _print(ours, theirs, ratio)
 
 
-def _java(session: Session, config: ProducerConfig, workload: Workload, expected: float) -> float:
+def _java(session: OpenTarget, config: ProducerConfig, workload: Workload, expected: float) -> float:
     with owned_topic(session.topics)(workload) as topic:
         return java_throughput(session.cluster, topic, config, workload, expected).records_per_s
 

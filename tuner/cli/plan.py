@@ -13,7 +13,7 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.cli.console import OUT, say
-from tuner.confirmation.plan import most_steps
+from tuner.confirmation.rounds import most_steps
 from tuner.course.driver import space_of
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
@@ -125,7 +125,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: fl
     for size, count in trials.items():
         many = "as many as time allows" if count is None else f"{count}"
         OUT.print(
-            f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {spec.burn_ins} "
+            f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {spec.stabilising_trials} "
             f"baselines to burn in, after it up to {_confirming(spec)} to confirm",
             markup=False,
         )
@@ -171,7 +171,7 @@ def _waiting(begin: dict[str, int]) -> str:
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     each_s = spec.trial_s + _OVERHEAD_S
-    others = _confirming(spec) + spec.burn_ins
+    others = _confirming(spec) + spec.stabilising_trials
     by_trials = None
     if all(count is not None for count in trials.values()):
         by_trials = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)
@@ -181,7 +181,7 @@ def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | 
 
 
 def _confirming(spec: StudySpec) -> int:
-    return most_steps(spec.confirm) + spec.winner_burn_ins
+    return most_steps(spec.confirm) + spec.winner_stabilising_trials
 
 
 def _bytes(spec: StudySpec, trials: dict[RecordSizes, int | None], mb_per_s: float) -> int | None:

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from tuner.cli import options
 from tuner.cli.console import OUT
-from tuner.present.report.status import SizeStatus, Status, StudyState, status_of
+from tuner.model.progress import StudyState
+from tuner.present.report.status import SizeStatus, Status, status_of
 from tuner.present.wording import number, title
 from tuner.results.study_results import results_of
 from tuner.storage.home import find_study, storage_at

@@ -11,7 +11,7 @@ from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
 from tuner.cli.console import ERR
-from tuner.course.trial_loop import Standing
+from tuner.course.reporter import Standing
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.wording import title
 
@@ -19,7 +19,7 @@ _CHANGES_SHOWN = 4
 
 
 class StudyView:
-    """A `Show` on standard error; a context manager, so that the terminal is given back."""
+    """A `Reporter` on standard error; a context manager, so that the terminal is given back."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -38,12 +38,12 @@ class StudyView:
             self._live.stop()
 
     def say(self, sentence: str) -> None:
-        """See `Show.say`."""
+        """See `Reporter.say`."""
         if not self._quiet:
             ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Show.window`."""
+        """See `Reporter.window`."""
         if self._live is None:
             return
         p99_ms = window.latency.percentile_us(0.99) / 1e3
@@ -54,7 +54,7 @@ class StudyView:
         self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Show.trial`."""
+        """See `Reporter.trial`."""
         if not self._quiet:
             ERR.print(_line(standing, trial), markup=False, soft_wrap=True, style=_style(standing, trial))
 
@@ -117,7 +117,7 @@ def _remark(standing: Standing, trial: Trial) -> str:
 
 def _times(standing: Standing, metric: str, value: float) -> str:
     baseline = standing.record.baseline_metrics.get(metric)
-    if baseline is None or standing.kind is Kind.BURN_IN:
+    if baseline is None or standing.kind is Kind.STABILISE:
         return ""
     return f" ({Objective(metric).gain(value, baseline):.2f}x)"
 

@@ -4,7 +4,6 @@ Not every change can go back alone. What means nothing without another goes back
 between knobs ties to it.
 """
 
-from collections.abc import Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,7 +68,7 @@ def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing,
     measured = [each for each in found.values() if each.variant is not None]
     if len(measured) <= MOST_VARIANTS:
         return tuple(found.values())
-    alone = sorted(measured, key=lambda each: (_place(each.knobs[0]), each.knobs))
+    alone = sorted(measured, key=lambda each: (_priority(each.knobs[0]), each.knobs))
     rest = dict.fromkeys(knob for each in alone[MOST_VARIANTS - 1 :] for knob in each.knobs)
     many = f"of {len(measured)} changes, {MOST_VARIANTS - 1} are undone alone and the others together"
     kept = [each for each in found.values() if each not in alone[MOST_VARIANTS - 1 :]]
@@ -83,7 +82,7 @@ def changed_knobs(config: ProducerConfig, baseline: ProducerConfig) -> tuple[str
 
 
 def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str, ...], because: str) -> Undoing:
-    changed = frozenset(changed_knobs(config, baseline))
+    catalogue, changed = load_catalogue(), frozenset(changed_knobs(config, baseline))
     while True:
         knobs = (*knobs, *sorted(each for each in changed - {*knobs} if _FOLLOWS.get(each) in knobs))
         values = {name: value for name, value in config.values.items() if name not in knobs}
@@ -91,10 +90,11 @@ def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str,
         try:
             variant = ProducerConfig.parse(values)
         except RuleBroken as error:
-            tied = _tied(error.rule) & (changed - {*knobs})
+            rule = next(each for each in RULES if each.name == error.rule)
+            tied = {catalogue.find(name).name for name in rule.knobs} & (changed - {*knobs})
             if not tied:
                 return Undoing(knobs, None, str(error))
-            knobs, because = (*knobs, *sorted(tied)), because or _statement(error.rule)
+            knobs, because = (*knobs, *sorted(tied)), because or rule.statement
         except ConfigError as error:
             return Undoing(knobs, None, str(error))
         else:
@@ -104,15 +104,5 @@ def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str,
     return Undoing(knobs, variant, because)
 
 
-def _tied(rule: str) -> Set[str]:
-    """The knobs of a rule, by their own names."""
-    catalogue = load_catalogue()
-    return {catalogue.find(name).name for each in RULES if each.name == rule for name in each.knobs}
-
-
-def _statement(rule: str) -> str:
-    return next(each.statement for each in RULES if each.name == rule)
-
-
-def _place(knob: str) -> int:
+def _priority(knob: str) -> int:
     return _ALONE_FIRST.index(knob) if knob in _ALONE_FIRST else len(_ALONE_FIRST)

@@ -6,14 +6,13 @@ The intervals are 95 % each. They are not corrected for there being several: of 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from objectives.metrics import Direction
-from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio
-from objectives.scoring import HELD_RATE_RATIO
+from objectives.scoring import Objective
 from objectives.turns import noise_in_turns, ratio_in_turns
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import Undoing, undoings
-from tuner.confirmation.plan import Choice, rounds_of
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.rounds import rounds_of, tells
 from tuner.model.trial import Kind, State, Trial
 
 
@@ -73,7 +72,7 @@ def effects_of(
     config: ProducerConfig,
     baseline: ProducerConfig,
     metrics: Iterable[str],
-    choice: Choice | None = None,
+    plan: ConfirmationPlan | None = None,
 ) -> Effects:
     """Take a config apart, as far as that was measured.
 
@@ -86,14 +85,14 @@ def effects_of(
         config: To be taken apart.
         baseline: What its changes are changes to.
         metrics: For which gains are told.
-        choice: Of the confirmation; without it, the ablation's own rounds are all that noise is taken from.
+        plan: Of the confirmation; without it, the ablation's own rounds are all that noise is taken from.
     """
     planned = undoings(config, baseline)
     done = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.state is State.COMPLETE]
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
     seen = [trial for trial in done if trial.fingerprint in own]
-    again = _fixed_rounds(trials, choice, config.fingerprint)
-    gains: dict[int, dict[str, Ratio]] = {place: {} for place in range(len(planned))}
+    again = _fixed_rounds(trials, plan, config.fingerprint)
+    gains: dict[int, dict[str, Ratio]] = {index: {} for index in range(len(planned))}
     product = {}
     for metric in dict.fromkeys(metrics):
         things = _turns(seen, metric)
@@ -102,33 +101,31 @@ def effects_of(
         if noise is None:
             continue
         found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
-        for place, theirs in enumerate(found):
+        for index, theirs in enumerate(found):
             if ours.keys() & theirs.keys():
-                gains[place][metric] = ratio_in_turns(ours, theirs, noise=noise)
+                gains[index][metric] = ratio_in_turns(ours, theirs, noise=noise)
         if all(ours.keys() & theirs.keys() for theirs in found) and _once_each(planned):
             product[metric] = ratio_in_turns(ours, *found, noise=noise)
-    each_effect = tuple(Effect(each, gains[place], _misses(each, seen)) for place, each in enumerate(planned))
+    each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
     rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})
     return Effects(each_effect, product, rounds if any(each.measured for each in each_effect) else 0)
 
 
-def _fixed_rounds(trials: Sequence[Trial], choice: Choice | None, fingerprint: str) -> list[Trial]:
+def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, fingerprint: str) -> list[Trial]:
     """The rounds with the baseline whose number was fixed beforehand."""
-    if choice is None:
+    if plan is None:
         return []
-    rounds = rounds_of(choice, trials, fingerprint)
+    rounds = rounds_of(plan, trials, fingerprint)
     return [*rounds.ours[: rounds.first], *rounds.theirs[: rounds.first]]
 
 
 def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
     """Values that are to be large, by config and round; the latency of what can't hold the rate says nothing."""
-    maximise, paced = OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE, OUTCOME_METRICS[metric].paced
     found: dict[str, dict[Hashable, float]] = {}
     for trial in trials:
-        value = trial.metrics.get(metric, 0.0)
-        held = trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO
-        if value > 0 and (held or not paced):
-            found.setdefault(trial.fingerprint, {})[trial.kind, trial.round] = value if maximise else 1 / value
+        if tells(trial, metric):
+            by_round = found.setdefault(trial.fingerprint, {})
+            by_round[trial.kind, trial.round] = Objective(metric).gain(trial.metrics[metric], 1.0)
     return found
 
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
-from tuner.confirmation.plan import Choice, Rounds, looks_are_there, means_of, rounds_of, winners_of
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.rounds import Rounds, looks_are_there, means_of, rounds_of, winners_of
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
@@ -51,7 +52,7 @@ class Confirmation:
 
 def confirmations_of(
     trials: Sequence[Trial],
-    choices: Sequence[Choice],
+    plans: Sequence[ConfirmationPlan],
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> tuple[Confirmation, ...]:
@@ -63,7 +64,7 @@ def confirmations_of(
 
     Args:
         trials: Of the record size.
-        choices: What was confirmed, the oldest first.
+        plans: What was confirmed, the oldest first.
         baseline_metrics: The baseline's numbers from the search.
         objectives: Of the study.
 
@@ -72,20 +73,20 @@ def confirmations_of(
     """
     found: list[Confirmation] = []
     decided: set[Goal] = set()
-    for choice in reversed(choices):
-        winners = winners_of(choice, trials, baseline_metrics, objectives)
-        oldest = choice is choices[0]
-        decided |= _without_winner(choice, winners, trials)
+    for plan in reversed(plans):
+        winners = winners_of(plan, trials, baseline_metrics, objectives)
+        oldest = plan is plans[0]
+        decided |= _without_winner(plan, winners, trials)
         measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
         told: set[Goal] = set()
         for fingerprint in measured:
-            rounds = rounds_of(choice, trials, fingerprint)
-            enough = 2 if oldest else max(2, choice.rounds)
-            if fingerprint == choice.baseline or len(rounds.ours) < enough:
+            rounds = rounds_of(plan, trials, fingerprint)
+            enough = 2 if oldest else max(2, plan.rounds)
+            if fingerprint == plan.baseline or len(rounds.ours) < enough:
                 continue
             goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint) - decided
             if goals or all(each.fingerprint != fingerprint for each in found):
-                found.append(_confirmation(fingerprint, goals, rounds, len(winners), objectives, choice))
+                found.append(_confirmation(fingerprint, goals, rounds, len(winners), objectives, plan))
                 told |= goals
         decided |= told
     return tuple(found)
@@ -93,25 +94,25 @@ def confirmations_of(
 
 def goals_without_winner(
     trials: Sequence[Trial],
-    choices: Sequence[Choice],
+    plans: Sequence[ConfirmationPlan],
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> frozenset[Goal]:
     """Goals whose nominees all broke what the study asks for when they were looked at again; the newest looks count."""
     refused: set[Goal] = set()
     decided: set[Goal] = set()
-    for choice in reversed(choices):
-        winners = winners_of(choice, trials, baseline_metrics, objectives)
-        without = _without_winner(choice, winners, trials)
+    for plan in reversed(plans):
+        winners = winners_of(plan, trials, baseline_metrics, objectives)
+        without = _without_winner(plan, winners, trials)
         refused |= without - decided
         decided |= without | winners.keys()
     return frozenset(refused)
 
 
-def _without_winner(choice: Choice, winners: Mapping[Goal, str], trials: Sequence[Trial]) -> frozenset[Goal]:
-    if not choice.looks or not looks_are_there(choice, trials):
+def _without_winner(plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial]) -> frozenset[Goal]:
+    if not plan.looks or not looks_are_there(plan, trials):
         return frozenset()
-    return frozenset(goal for goal, nominees in choice.nominees.items() if nominees and goal not in winners)
+    return frozenset(goal for goal, nominees in plan.nominees.items() if nominees and goal not in winners)
 
 
 def _confirmation(
@@ -120,7 +121,7 @@ def _confirmation(
     rounds: Rounds,
     claims: int,
     objectives: Sequence[Objective],
-    choice: Choice,
+    plan: ConfirmationPlan,
 ) -> Confirmation:
     level, together = claim_level(claims), goal_metrics(Goal.BALANCED, objectives)
     told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*SHOWN, *together))}
@@ -133,5 +134,5 @@ def _confirmation(
         baseline=means_of(rounds.theirs),
         balance=rounds.gain(together, level) or ratio_of(ones, ones, level=level),
         claims=claims,
-        broken=rounds.broken(choice.constraints, objectives),
+        broken=rounds.broken(plan.constraints, objectives),
     )

@@ -1,35 +1,28 @@
-"""The course of a confirmation: what is measured next follows from the record alone, so that it can be gone on with.
+"""What is confirmed, and which confirmation is under way: the search's own, or one that `tuner confirm` asked for.
 
-1. **Second looks**: of the search's best configs, the luckiest stands first. For each goal the best few are measured
-   again, the baseline among them, and the best of them by these second looks alone is the goal's winner.
-2. **Rounds**: baseline and winners in turn, in an order drawn anew for each round. Each goal makes one claim: that its
-   winner is better than the baseline. A first number of rounds, fixed beforehand, shows how far they scatter, and that
-   decides how many more a winner gets (`objectives.ratios`), up to a most.
-3. **Ablation**: each winner that has proven better, with one knob at a time back at the baseline's value.
+A record size may be confirmed several times: when its search ends, again after the search was gone on with, and as
+often as a user asks. Each has an identifier, kept with its `ConfirmationPlan`, so that what was interrupted is gone
+on with, and what was finished stands until a later one has its rounds.
 """
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from random import Random
-from statistics import fmean, geometric_mean
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self
 
-from objectives.outcome import OUTCOME_METRICS
-from objectives.ratios import Ratio, claim_level, ratio_of, rounds_needed
-from objectives.scoring import HELD_RATE, HELD_RATE_RATIO, Constraint, Objective, score
-from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.ablation import MOST_VARIANTS, variants_of
-from tuner.model.goals import goal_metrics, goal_rank
+from objectives.scoring import Constraint
 from tuner.model.spec import ConfirmSpec, Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import Trial
+from tuner.storage.protocols import ResultsStore
 
-_HELD_SHARE: Final = 0.9
-"""Of its rounds in which a config must hold the fixed rate: in the others its latency can't be compared."""
+CONFIRMING: Final = "confirming"
+"""Name of the fact that holds the `ConfirmationPlan`s of each record size, in their order."""
+_SESSIONS: Final = "confirm_sessions"
+_ID_ON_RECORD: Final = "session"
+"""The name under which records keep `ConfirmationPlan.confirmation_id`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ConfirmationPlan:
     """What is confirmed, and how: kept with the record when a confirmation begins.
 
     Attributes:
@@ -43,7 +36,7 @@ class Choice:
         ablation_rounds: Rounds of the ablation.
         both_ways: Whether a config that is worse is of interest too, so that it gets as many rounds.
         constraints: Of the study, to be kept by the means of what is measured again.
-        session: Of which run it is; see `tuner.confirmation.history`.
+        confirmation_id: Identifies it; see this module's beginning.
         end_round: The first round that is of a later confirmation; None for the last one.
     """
 
@@ -57,7 +50,7 @@ class Choice:
     ablation_rounds: int = 0
     both_ways: bool = False
     constraints: tuple[Constraint, ...] = ()
-    session: str = ""
+    confirmation_id: str = ""
     end_round: int | None = None
 
     @classmethod
@@ -68,9 +61,9 @@ class Choice:
         nominees: Mapping[Goal, tuple[str, ...]],
         trials: Iterable[Trial],
         constraints: Sequence[Constraint] = (),
-        session: str = "",
+        confirmation_id: str = "",
     ) -> Self:
-        """The choice of a confirmation that begins now."""
+        """The plan of a confirmation that begins now."""
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
             baseline=baseline,
@@ -83,283 +76,74 @@ class Choice:
             ablation_rounds=spec.ablation_rounds,
             both_ways=bool(spec.configs),
             constraints=tuple(constraints),
-            session=session,
+            confirmation_id=confirmation_id,
         )
 
     def as_json(self) -> dict[str, Any]:
         """Of JSON types only; `from_json` reads it."""
-        plain = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            **plain,
-            "nominees": {str(goal): list(fingerprints) for goal, fingerprints in self.nominees.items()},
-            "constraints": [asdict(each) for each in self.constraints],
-        }
+        plain = asdict(self)
+        plain[_ID_ON_RECORD] = plain.pop("confirmation_id")
+        return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The choice that `as_json` wrote."""
+        """The plan that `as_json` wrote."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
-        return cls(**known)
+        return cls(**known, confirmation_id=data.get(_ID_ON_RECORD, ""))
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One measurement of a confirmation."""
-
-    kind: Kind
-    round: int
-    config: ProducerConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """Numbers of a winner and of the baseline, of the rounds in which both were measured.
-
-    Attributes:
-        ours: The winner's trials.
-        theirs: The baseline's.
-        first: How many of them belong to the rounds that were fixed beforehand.
-    """
-
-    ours: tuple[Trial, ...]
-    theirs: tuple[Trial, ...]
-    first: int
-
-    def that_tell(self, metrics: Sequence[str]) -> Self:
-        """Those in which both sides have all these numbers, and held the rate that a latency is about."""
-        told = [
-            all(_tells(trial, metric) for trial in pair for metric in metrics)
-            for pair in zip(self.ours, self.theirs, strict=True)
-        ]
-        return type(self)(
-            tuple(itertools.compress(self.ours, told)),
-            tuple(itertools.compress(self.theirs, told)),
-            sum(told[: self.first]),
-        )
-
-    def values(self, metrics: Sequence[str]) -> tuple[list[float], list[float]] | None:
-        """Both sides as numbers that are to be large, several metrics by their geometric mean.
-
-        None with fewer than two rounds that tell of them.
-        """
-        told = self.that_tell(metrics)
-        if not metrics or len(told.ours) < 2:
-            return None
-        return [_large(trial, metrics) for trial in told.ours], [_large(trial, metrics) for trial in told.theirs]
-
-    def gain(self, metrics: Sequence[str], level: float) -> Ratio | None:
-        """How many times better than the baseline, several metrics by their geometric mean; None if that is unknown."""
-        values, first = self.values(metrics), self.that_tell(metrics).first
-        # One round alone has no scatter: then all there are decide.
-        return ratio_of(*values, level=level, first_rounds=first if first >= 2 else None) if values else None
-
-    def broken(self, constraints: Sequence[Constraint], objectives: Sequence[Objective]) -> tuple[str, ...]:
-        """Constraints that the means of these rounds break, by their texts; relative ones by the baseline's means."""
-        held = [trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO for trial in self.ours]
-        behind = () if sum(held) >= _HELD_SHARE * len(held) else (str(HELD_RATE),)
-        return tuple(
-            dict.fromkeys((*behind, *broken(means_of(self.ours), means_of(self.theirs), constraints, objectives)))
-        )
+def plans_in(facts: Mapping[str, Any], size: str) -> tuple[ConfirmationPlan, ...]:
+    """A record size's confirmations, the oldest first, each with the rounds that are its own."""
+    kept = facts.get(CONFIRMING, {}).get(size, [])
+    # One alone, as records of before had it.
+    plans = [ConfirmationPlan.from_json(each) for each in ([kept] if isinstance(kept, Mapping) else kept)]
+    ends: list[int | None] = [*(plan.first_round for plan in plans), None]
+    return tuple(replace(plan, end_round=end) for plan, end in zip(plans, ends[1:], strict=True))
 
 
-def means_of(trials: Sequence[Trial]) -> dict[str, float]:
-    """The mean of every number that all trials have; geometric, as gains are."""
-    shared = set.intersection(*(set(trial.metrics) for trial in trials)) if trials else set()
-    return {name: _mean([trial.metrics[name] for trial in trials]) for name in sorted(shared)}
+def plan_of(store: ResultsStore, size: str, confirmation_id: str) -> ConfirmationPlan | None:
+    """The plan of a confirmation for a record size; None before it has begun there."""
+    plans = plans_in(store.facts(), size)
+    return plans[-1] if plans and plans[-1].confirmation_id == confirmation_id else None
 
 
-def _mean(values: Sequence[float]) -> float:
-    if min(values) == max(values):
-        return values[0]  # exactly what was measured, not what logarithms make of it
-    return geometric_mean(values) if min(values) > 0 else fmean(values)
+def add_plan(store: ResultsStore, size: str, plan: ConfirmationPlan) -> None:
+    """Keep the plan of a confirmation that begins."""
+    facts = store.facts()
+    kept = [each.as_json() for each in plans_in(facts, size)]
+    store.set_fact(CONFIRMING, {**facts.get(CONFIRMING, {}), size: [*kept, plan.as_json()]})
 
 
-def broken(
-    metrics: Mapping[str, float],
-    baseline: Mapping[str, float],
-    constraints: Sequence[Constraint],
-    objectives: Sequence[Objective],
-) -> tuple[str, ...]:
-    """Constraints that numbers break, by their texts."""
-    return tuple(name for name, by in score(metrics, objectives, constraints, baseline).violations.items() if by > 0)
+def has_begun(store: ResultsStore, size: str, confirmation_id: str) -> bool:
+    """Whether a confirmation has begun for a record size, whatever came after it."""
+    return any(plan.confirmation_id == confirmation_id for plan in plans_in(store.facts(), size))
 
 
-def winners_of(
-    choice: Choice, trials: Sequence[Trial], baseline_metrics: Mapping[str, float], objectives: Sequence[Objective]
-) -> dict[Goal, str]:
-    """Each goal's winner by the second looks; empty while these are not all there, a goal left out that has none."""
-    looks = _of_kind(trials, Kind.SECOND_LOOK, choice)
-    if not looks_are_there(choice, trials):
-        return {}
-    # Of the same time as the looks: the target may have become slower since the search.
-    yardstick = {**baseline_metrics, **means_of(_complete(looks, choice.baseline))}
-    found = {}
-    for goal, nominees in choice.nominees.items():
-        ranks = {}
-        for fingerprint in nominees:
-            means = means_of(_complete(looks, fingerprint))
-            if means and not broken(means, yardstick, choice.constraints, objectives):
-                ranks[fingerprint] = goal_rank(goal, means, yardstick, objectives)
-        if ranks and len(nominees) > 1 and choice.looks:
-            found[goal] = max(ranks, key=lambda fingerprint: ranks[fingerprint])
-        elif nominees and not (len(nominees) > 1 and choice.looks):
-            found[goal] = nominees[0]
-    return found
+def searchs_own(store: ResultsStore) -> str:
+    """Identifies the confirmation that belongs to the search that is, or was last, under way."""
+    searches = store.facts().get(_SESSIONS, {}).get("searches", 0)
+    return f"search {searches}" if searches else ""
 
 
-def looks_are_there(choice: Choice, trials: Sequence[Trial]) -> bool:
-    """Whether every nominee has had its second looks."""
-    asked = _looked_at(choice) - {choice.baseline}
-    seen = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, choice)}
-    return seen >= {(choice.first_round + look, each) for look in range(choice.looks) for each in asked}
+def search_again(store: ResultsStore) -> None:
+    """Let the search be gone on with; what it finds is confirmed anew."""
+    kept = store.facts().get(_SESSIONS, {})
+    store.set_fact(_SESSIONS, {**kept, "searches": kept.get("searches", 0) + 1})
 
 
-def rounds_of(choice: Choice, trials: Sequence[Trial], fingerprint: str) -> Rounds:
-    """The rounds that a config and the baseline share."""
-    by_round: dict[str, dict[int, Trial]] = {choice.baseline: {}, fingerprint: {}}
-    for trial in _of_kind(trials, Kind.CONFIRM, choice):
-        if trial.fingerprint in by_round and trial.state is State.COMPLETE and trial.round is not None:
-            by_round[trial.fingerprint][trial.round] = trial
-    ours, theirs = by_round[fingerprint], by_round[choice.baseline]
-    shared = sorted(ours.keys() & theirs.keys())
-    return Rounds(
-        tuple(ours[number] for number in shared),
-        tuple(theirs[number] for number in shared),
-        sum(number < choice.first_round + choice.rounds for number in shared),
-    )
+def asked_for(store: ResultsStore, options: Mapping[str, Any]) -> str:
+    """Identifies what `tuner confirm` runs: a new confirmation, or an interrupted one that had the same options."""
+    kept = store.facts().get(_SESSIONS, {})
+    goes_on = kept.get("open") and kept.get("options") == options
+    number = kept.get("confirms", 0) + (0 if goes_on else 1)
+    store.set_fact(_SESSIONS, {**kept, "confirms": number, "options": dict(options), "open": True})
+    return f"confirm {number}"
 
 
-def next_step(
-    choice: Choice,
-    configs: Mapping[str, ProducerConfig],
-    trials: Sequence[Trial],
-    baseline_metrics: Mapping[str, float],
-    objectives: Sequence[Objective],
-    seed: int,
-) -> Step | None:
-    """What to measure next; None when the confirmation is over. A step that failed is not tried again.
-
-    Args:
-        choice: What is confirmed.
-        configs: Baseline and nominees by fingerprint.
-        trials: Of the record size.
-        baseline_metrics: The baseline's numbers from the search.
-        objectives: Of the study.
-        seed: Of the order within rounds.
-    """
-    there = {(trial.kind, trial.round, trial.fingerprint) for trial in trials if trial.round is not None}
-
-    def missing(kind: Kind, round_number: int, fingerprints: Iterable[str]) -> Step | None:
-        number = choice.first_round + round_number
-        order = sorted(set(fingerprints))
-        Random(f"{seed} {kind} {number}").shuffle(order)
-        return next((Step(kind, number, configs[each]) for each in order if (kind, number, each) not in there), None)
-
-    for look in range(choice.looks):
-        if step := missing(Kind.SECOND_LOOK, look, _looked_at(choice)):
-            return step
-    winners = winners_of(choice, trials, baseline_metrics, objectives)
-    if not winners:
-        return None
-    for number in range(choice.rounds):
-        if step := missing(Kind.CONFIRM, number, [choice.baseline, *winners.values()]):
-            return step
-    needed = _rounds_needed(choice, winners, trials, objectives)
-    for number in range(choice.rounds, max(needed.values())):
-        going_on = [fingerprint for fingerprint, rounds in needed.items() if rounds > number]
-        if step := missing(Kind.CONFIRM, number, [choice.baseline, *going_on]):
-            return step
-    proven = _proven(choice, winners, trials, objectives)
-    configs = dict(configs)
-    asked = []
-    for winner in proven:
-        variants = variants_of(configs[winner], configs[choice.baseline]).values()
-        configs |= {variant.fingerprint: variant for variant in variants}
-        # A single change undone is the baseline, which the rounds have measured.
-        asked += [winner, *(variant.fingerprint for variant in variants)] if variants else []
-    for number in range(choice.ablation_rounds):
-        if step := missing(Kind.ABLATION, number, asked):
-            return step
-    return None
-
-
-def most_steps(spec: ConfirmSpec) -> int:
-    """Measurements of one record size's confirmation, at most."""
-    further = max(0, spec.max_rounds - spec.rounds) * (1 + len(spec.goals))
-    apart = spec.ablation_rounds * len(spec.goals) * (1 + MOST_VARIANTS)
-    return least_steps(spec) + further + apart if spec.rounds else 0
-
-
-def least_steps(spec: ConfirmSpec) -> int:
-    """Measurements of one record size's confirmation that there are in any case, if every goal has a winner."""
-    if not spec.rounds:
-        return 0
-    nominees = 1 + len(spec.goals) * spec.nominees if spec.nominees > 1 else 0
-    return spec.looks * nominees + spec.rounds * (1 + len(spec.goals))
-
-
-def _rounds_needed(
-    choice: Choice, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
-) -> dict[str, int]:
-    """Rounds that each winner gets: as its first ones scatter; no more if these do not speak for it at all."""
-    level = claim_level(len(winners))
-    needed = dict.fromkeys(winners.values(), choice.rounds)
-    for goal, fingerprint in winners.items():
-        rounds = rounds_of(choice, trials, fingerprint)
-        first = Rounds(rounds.ours[: rounds.first], rounds.theirs[: rounds.first], rounds.first)
-        values = first.values(goal_metrics(goal, objectives))
-        if values is None or (not choice.both_ways and ratio_of(*values, level=level).value <= 1.0):
-            continue
-        asked = rounds_needed(*values, level=level, width_ratio=choice.width_ratio)
-        needed[fingerprint] = max(needed[fingerprint], min(asked, choice.max_rounds))
-    return needed
-
-
-def _proven(
-    choice: Choice, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
-) -> list[str]:
-    """Winners whose claim holds."""
-    found = {}
-    for goal, fingerprint in winners.items():
-        rounds = rounds_of(choice, trials, fingerprint)
-        gain = rounds.gain(goal_metrics(goal, objectives), claim_level(len(winners)))
-        if gain and gain.low > 1.0 and not rounds.broken(choice.constraints, objectives):
-            found[fingerprint] = True
-    return list(found)
-
-
-def _looked_at(choice: Choice) -> set[str]:
-    """Nominees among which a goal has to choose, and the baseline that they are to be compared with."""
-    found = {fingerprint for each in choice.nominees.values() if len(each) > 1 for fingerprint in each}
-    return found | {choice.baseline} if found else found
-
-
-def _of_kind(trials: Iterable[Trial], kind: Kind, choice: Choice) -> list[Trial]:
-    return [
-        trial
-        for trial in trials
-        if trial.kind is kind
-        and trial.round is not None
-        and trial.round >= choice.first_round
-        and (choice.end_round is None or trial.round < choice.end_round)
-    ]
-
-
-def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:
-    return [trial for trial in trials if trial.fingerprint == fingerprint and trial.state is State.COMPLETE]
-
-
-def _tells(trial: Trial, metric: str) -> bool:
-    """Whether a trial has that number, and can be compared by it."""
-    held = trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO or not OUTCOME_METRICS[metric].paced
-    return held and trial.metrics.get(metric, 0.0) > 0
-
-
-def _large(trial: Trial, metrics: Sequence[str]) -> float:
-    product = 1.0
-    for metric in metrics:
-        maximise = OUTCOME_METRICS[metric].direction.value == "maximize"
-        product *= trial.metrics[metric] if maximise else 1 / trial.metrics[metric]
-    return float(product ** (1 / len(metrics)))
+def ended(store: ResultsStore) -> None:
+    """`tuner confirm` has come to its end."""
+    kept = store.facts().get(_SESSIONS, {})
+    if kept.get("open"):
+        store.set_fact(_SESSIONS, {**kept, "open": False})

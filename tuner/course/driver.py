@@ -10,11 +10,11 @@ from runners.workload import RecordSizes
 from search_spaces.errors import NothingToSearch
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tuner.confirmation.history import has_begun
-from tuner.course.confirm import confirm
-from tuner.course.scoring import Ask
-from tuner.course.stabilise import BurnIn
+from tuner.confirmation.plan import has_begun
+from tuner.course.bench import StartedTrial
+from tuner.course.confirm import Stabiliser, confirm
 from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.size_record import SizeRecord
@@ -35,21 +35,21 @@ class Driver:
         loop: What every trial goes through.
         make_strategy: Of each record size.
         topic_max_message_bytes: What topics of the target take.
-        session: Of the confirmation that it comes to; see `tuner.confirmation.history`.
+        confirmation_id: Of the confirmation that it comes to; see `tuner.confirmation.plan`.
         searching: Whether to search; else only what was found is confirmed.
     """
 
     loop: TrialLoop
     make_strategy: MakeStrategy
     topic_max_message_bytes: int
-    session: str
+    confirmation_id: str
     searching: bool = True
     _spec: StudySpec = field(init=False)
-    _burn_in: BurnIn = field(init=False)
+    _stabiliser: Stabiliser = field(init=False)
 
     def __post_init__(self) -> None:
         """The study is the loop's."""
-        self._spec, self._burn_in = self.loop.spec, BurnIn(self.loop)
+        self._spec, self._stabiliser = self.loop.spec, Stabiliser(self.loop)
 
     def run(self) -> None:
         """Search and confirm every record size; returns when the study is finished.
@@ -62,13 +62,12 @@ class Driver:
         if self.searching:
             self._count(sizes)
         for place, size in enumerate(sizes):
-            if self.searching and not has_begun(self.loop.store, str(size), self.session):
+            if self.searching and not has_begun(self.loop.store, str(size), self.confirmation_id):
                 self._search(size, sizes_left=len(sizes) - place)
-            confirm(self.loop, size, self.session, self._burn_in)
+            confirm(self.loop, size, self.confirmation_id, self._stabiliser)
         if self.searching:
             self.loop.store.set_fact("finished_at", utc_now().isoformat(timespec="seconds"))
-        self.loop.tell_progress(None, "", "finished")
-        self.loop.poke()
+        self.loop.tell_progress(Progress(StudyState.FINISHED))
 
     def _count(self, sizes: Sequence[RecordSizes]) -> None:
         """Say how many trials there are to be."""
@@ -89,32 +88,32 @@ class Driver:
         ends_s = None if left_s is None else time.monotonic() + left_s / sizes_left - loop.confirm_s()
         left_bytes = loop.budget.left_bytes() or 0.0
         of_others = left_bytes - left_bytes / sizes_left
-        if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=self._spec.burn_ins):
-            loop.show.say(f"{size} B: no time or bytes are left to search")
+        if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=self._spec.stabilising_trials):
+            loop.reporter.say(f"{size} B: no time or bytes are left to search")
             return
         space = self.space_of(size)
-        rate = self._burn_in.of_baseline(size)
+        rate = self._stabiliser.of_baseline(size)
         strategy = self.make_strategy(space, zlib.crc32(str(size).encode()) ^ self._spec.search.seed)
         for trial in record.trials:
             _tell(strategy, record, trial)
         seeds = seeds_of(self._spec, size, space, loop.records)
-        under_way: list[Ask] = []
+        under_way: list[StartedTrial] = []
         while True:
             while loop.bench.free and loop.may_start(ends_s, of_others + loop.confirm_bytes(), len(under_way)):
-                ask = self._next(size, strategy, seeds, under_way)
-                if ask is None:
+                started = self._next(size, strategy, seeds, under_way)
+                if started is None:
                     break
-                loop.start(ask, rate)
-                under_way.append(ask)
+                loop.start(started, rate)
+                under_way.append(started)
             if not under_way:
                 return
-            ask, trial = loop.finish()
-            under_way.remove(ask)
-            _tell(strategy, record, trial, ask.proposal.index if ask.asked else None)
+            started, trial = loop.finish()
+            under_way.remove(started)
+            _tell(strategy, record, trial, started.proposal.index if started.from_strategy else None)
 
     def _next(
-        self, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[Ask]
-    ) -> Ask | None:
+        self, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[StartedTrial]
+    ) -> StartedTrial | None:
         """The next trial to start; None when there is none, or none before those under way have ended."""
         loop, record, since_s = self.loop, self.loop.records[size], time.monotonic()
         kind = next_kind(record.counted + len(under_way), self._spec.search)
@@ -123,16 +122,18 @@ class Driver:
             kind = None if under_way else Kind.BASELINE
         if kind is None:
             return None
-        asked = False
+        from_strategy = False
         index = _next_index(record, under_way)
         proposal: Proposal | None
         if kind is Kind.BASELINE:
             proposal = Proposal(index, self._spec.baseline, {})
         else:
-            proposal, asked = strategy.ask(index, seeds.pop(0) if seeds else None), True
+            proposal, from_strategy = strategy.ask(index, seeds.pop(0) if seeds else None), True
         if proposal is None:
             return None
-        return loop.ask(size, kind, proposal, under_way=under_way, asked=asked, since_s=since_s)
+        return loop.started_trial(
+            size, kind, proposal, under_way=under_way, from_strategy=from_strategy, since_s=since_s
+        )
 
 
 def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
@@ -165,8 +166,8 @@ def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | Non
     strategy.tell(record.of_its_time(trial), index)
 
 
-def _next_index(record: SizeRecord, under_way: list[Ask]) -> int:
+def _next_index(record: SizeRecord, under_way: list[StartedTrial]) -> int:
     """The first proposal that was not made, or that was lost under way with an earlier run."""
     made = {trial.proposal for trial in record.trials}
-    made |= {ask.proposal.index for ask in under_way if ask.kind is Kind.SEARCH}
+    made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
     return next(index for index in itertools.count() if index not in made)

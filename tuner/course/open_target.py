@@ -2,17 +2,17 @@
 
 from search_spaces import ProducerConfig
 from runners.workload import RecordSizes, Workload
-from tuner.course.open_target import open_session
+from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
-with open_session(Target()) as session:          # a real broker of our own
-    measured = session.runner().run(ProducerConfig.parse({"linger.ms": 20}), Workload(RecordSizes.fixed(1000)))
+with open_target(Target()) as opened:          # a real broker of our own
+    measured = opened.runner().run(ProducerConfig.parse({"linger.ms": 20}), Workload(RecordSizes.fixed(1000)))
 print(measured.mb_per_s, measured.latency.percentile_us(0.99))
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 
 from runners.clusters.cluster import Progress, RunningCluster, silent
 from runners.clusters.leftovers import sweep_dead_runs
@@ -26,21 +26,19 @@ from tuner.model.target import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class OpenTarget:
     """An open target.
 
     Attributes:
         target: What was asked for.
         cluster: What runs.
         topics: Creates and deletes our topics there.
-        swept: Topics of earlier, dead runs of this host that were deleted on opening.
         progress: Told in short sentences what is being done.
     """
 
     target: Target
     cluster: RunningCluster
     topics: OwnedTopics
-    swept: tuple[str, ...] = ()
     progress: Progress = silent
 
     def lease(self, *, overlapping: bool = False) -> Lease:
@@ -63,8 +61,8 @@ class Session:
 
 
 @contextmanager
-def open_session(target: Target, progress: Progress = silent) -> Iterator[Session]:
-    """Start or contact the cluster; on leaving, delete our topics and stop what we started.
+def open_target(target: Target, progress: Progress = silent) -> Iterator[OpenTarget]:
+    """Start or contact the cluster, without what earlier runs left there; on leaving, leave nothing of ours either.
 
     Args:
         target: Which cluster.
@@ -78,14 +76,14 @@ def open_session(target: Target, progress: Progress = silent) -> Iterator[Sessio
         cluster = target.cluster()
         stack.callback(cluster.stop)
         running = cluster.start(progress)
-        session = Session(target, running, stack.enter_context(OwnedTopics(running)), progress=progress)
+        topics = stack.enter_context(OwnedTopics(running))
         if target.bootstrap is not None:
-            session = replace(session, swept=_sweep(running))
-        yield session
+            _sweep(running, progress)
+        yield OpenTarget(target, running, topics, progress)
 
 
-def _sweep(running: RunningCluster) -> tuple[str, ...]:
-    try:
-        return tuple(sweep_dead_runs(running))
-    except TargetRefused:
-        return ()  # we may not delete there, so nothing of ours is there either
+def _sweep(running: RunningCluster, progress: Progress) -> None:
+    """Delete topics that earlier, dead runs of this host left behind."""
+    with suppress(TargetRefused):  # we may not delete there, so nothing of ours is there either
+        if swept := list(sweep_dead_runs(running)):
+            progress(f"deleted {len(swept)} topics that an earlier run left behind")

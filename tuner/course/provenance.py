@@ -11,7 +11,7 @@ from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError
 from runners.librdkafka import capi
-from tuner.course.open_target import Session
+from tuner.course.open_target import OpenTarget
 
 _GB = 10**9
 
@@ -27,46 +27,32 @@ def host_facts() -> dict[str, str]:
     }
 
 
-def cluster_facts(session: Session) -> dict[str, str]:
+def cluster_facts(opened: OpenTarget) -> dict[str, str]:
     """The target: kind, id, brokers; where its log lies, if that is this host."""
-    facts = {"kind": session.cluster.kind}
+    facts = {"kind": opened.cluster.kind}
     try:
-        cluster_id, brokers = TopicAdmin(session.cluster.connection).cluster()
+        cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster()
     except RunnerError:
         return facts
     # A broker of our own is formatted anew for each run: its id would make equals look different.
-    own = session.cluster.kind != "existing"
+    own = opened.cluster.kind != "existing"
     facts |= {"brokers": str(brokers), **({} if own else {"cluster_id": cluster_id})}
-    if logs := [broker.log_dir for broker in session.cluster.local_brokers if broker.log_dir is not None]:
+    if logs := [broker.log_dir for broker in opened.cluster.local_brokers if broker.log_dir is not None]:
         facts["log"] = "in memory" if all(map(in_memory, logs)) else "on disk"
     return facts
 
 
-def broker_version(session: Session) -> str:
-    """Kafka's version; only known of brokers of our own, as the protocol does not tell it."""
-    match session.cluster.kind:
-        case "embedded":
-            return KAFKA_VERSION
-        case "container":
-            return session.target.container or "unknown"
-        case _:
-            return "unknown"
-
-
-def client_version() -> str:
-    """The client library's version."""
-    return f"librdkafka {capi.version()}"
-
-
-def all_facts(session: Session | None) -> dict[str, Any]:
+def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
     """Everything, by the names that the study's record uses; None is a simulation."""
-    if session is None:
+    if opened is None:
         return {"client_version": "simulated", "broker_version": "simulated", "host": {}, "cluster": {}}
+    # Of a broker that is not ours the version is unknown: the protocol does not tell it.
+    ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
-        "client_version": client_version(),
-        "broker_version": broker_version(session),
+        "client_version": f"librdkafka {capi.version()}",
+        "broker_version": ours.get(opened.cluster.kind) or "unknown",
         "host": host_facts(),
-        "cluster": cluster_facts(session),
+        "cluster": cluster_facts(opened),
     }
 
 

@@ -27,7 +27,7 @@ _MOST_OTHERS: Final = 200
 
 
 @dataclass(slots=True)
-class Course:
+class PhaseProgress:
     """What the measured windows of a phase have shown so far.
 
     Attributes:
@@ -70,7 +70,7 @@ class PhaseRule:
         race: What the trial has to beat; None runs it to its end, as long as it holds its rate.
         before: What the phases before it have shown, by metric.
         last: Whether it is the trial's last phase.
-        whole: Whether it goes on where the rate can't be held.
+        run_to_end: Whether it goes on where the rate can't be held.
     """
 
     workload: Workload
@@ -78,16 +78,12 @@ class PhaseRule:
     race: Race | None = None
     before: Mapping[str, Range] = field(default_factory=dict)
     last: bool = True
-    whole: bool = False
+    run_to_end: bool = False
 
-    def course(self) -> Course:
-        """To be filled with the phase's windows."""
-        return Course(self.metrics)
-
-    def judge(self, seen: Course) -> Stop | None:
+    def judge(self, seen: PhaseProgress) -> Stop | None:
         """Whether to end the phase now; None is to go on."""
         offered = self.workload.rate_records_per_s
-        if offered is not None and not self.whole and seen.seconds >= _PATIENCE_S:
+        if offered is not None and not self.run_to_end and seen.seconds >= _PATIENCE_S:
             held_ratio = seen.records / (offered * seen.seconds)
             if held_ratio < HOPELESS_RATIO:
                 return Stop(f"only {held_ratio:.0%} of the rate was delivered", ends_trial=True, falling_behind=True)
@@ -100,7 +96,7 @@ class PhaseRule:
         stop = self.race.judge({**self.before, **self.ranges(seen)}, last=self.last)
         return None if stop is None else Stop(f"{after} {stop.because}", stop.ends_trial)
 
-    def ranges(self, seen: Course) -> dict[str, Range]:
+    def ranges(self, seen: PhaseProgress) -> dict[str, Range]:
         """Where the phase's values will lie, as far as its windows tell."""
         if self.race is None:
             return {}
@@ -127,7 +123,7 @@ class Stopping:
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """See `Runner.run`."""
-        seen = self.rule.course()
+        seen = PhaseProgress(self.rule.metrics)
 
         def asked(window: Window) -> Answer:
             seen.add(window)
@@ -182,7 +178,9 @@ def measured_windows(workload: Workload) -> int:
     return len(phases.ends_ns) - phases.warm_windows
 
 
-def ranges_of(rule: PhaseRule, measured: Measurement, cut_short: Course | None, *, paced: bool) -> dict[str, Range]:
+def ranges_of(
+    rule: PhaseRule, measured: Measurement, cut_short: PhaseProgress | None, *, paced: bool
+) -> dict[str, Range]:
     """What a phase that has ended says of the trial's values.
 
     Args:

@@ -3,8 +3,8 @@
 import datetime
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,26 +19,25 @@ from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.target_lock import TargetLock
-from tuner.confirmation.history import asked_for, ended, search_again, searchs_own
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
+from tuner.course.confirm import RATES
 from tuner.course.driver import Driver, space_of
-from tuner.course.open_target import Session, open_session
+from tuner.course.open_target import open_target
 from tuner.course.provenance import all_facts
-from tuner.course.stabilise import RATES
-from tuner.course.targets import ClusterPlace, Place, SimulatedPlace
-from tuner.course.trial_loop import Show, TrialLoop, utc_now
-from tuner.model.identity import check_unchanged, lock_key, question_of, target_label
+from tuner.course.reporter import Mirror, Reporter
+from tuner.course.targets import ClusterTarget, SimulatedTarget, TrialTarget
+from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Executor, StudySpec
-from tuner.model.target import Target
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import strategy_of
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.storage.url import secrets_in
-from tuner.tracking import Mirror
 
 SIMULATED_NOISE_RATIO: Final = 0.03
 
@@ -51,7 +50,7 @@ def run_study(
     spec: StudySpec,
     study_text: str,
     folder: Path,
-    show: Show,
+    reporter: Reporter,
     mirror: Mirror | None = None,
     simulated: Runner | None = None,
     *,
@@ -65,7 +64,7 @@ def run_study(
         spec: What is asked.
         study_text: The study file as it was given, to be kept with the results.
         folder: Where the study's files lie, or will; on a shared storage, what is made anew from its record.
-        show: Told what happens.
+        reporter: Told what happens.
         mirror: Poked after each trial.
         simulated: Measures for `Executor.SIMULATED`; a small model by default.
         searching: Whether to search; else what the search has found so far is confirmed anew.
@@ -85,52 +84,51 @@ def run_study(
         TooManyFailures: Trial after trial gave no measurement; the study can be gone on with.
     """
     with ExitStack() as stack:
-        store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, show.say))
-        if searching and _is_finished(spec, store):
-            show.say(f"{spec.name} is finished; ask for more trials or time to go on, or give it another name")
+        store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
+        if searching and _is_finished(spec, store.facts()):
+            reporter.say(f"{spec.name} is finished; ask for more trials or time to go on, or give it another name")
             return results_of(store, folder)
         # Spaces first: what can't be searched is said before anything is started, or kept as what the study asks.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
         _begin(spec, study_text, store, searching=searching)
-        session = searchs_own(store) if searching else asked_for(store, _confirm_options(spec))
+        options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
+        confirmation_id = searchs_own(store) if searching else asked_for(store, options)
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
-        poke: Callable[[], None] = lambda: None  # noqa: E731
         if mirror is not None:
             mirror.start()
-            stack.push(_finishing(mirror, spec.name, show))
-            poke = mirror.poke
+            stack.push(_finishing(mirror, spec.name, reporter))
         # A cluster first, which may not have what is asked for; a Ray of our own last, as it takes seconds to start.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
-        there = stack.enter_context(_pool(spec, folder, show)) if elsewhere else None
-        places, topic_max, facts = _places(spec, stack, show, simulated)
+        there = stack.enter_context(_pool(spec, folder, reporter)) if elsewhere else None
+        targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
         for name, value in facts.items():
             store.set_fact(name, value)
         # Topics go after the load has ended: brokers that create topics by themselves would make them anew for it.
         leases = stack.enter_context(ExitStack())
         # A pool that is there already is entered once more, so that it too is closed before the leases are.
-        bench = Bench(places, stack.enter_context(there or _pool(spec, folder, show)))
+        bench = Bench(targets, stack.enter_context(there or _pool(spec, folder, reporter)))
         leases.callback(bench.close)
-        loop = _loop(spec, store, bench, show, poke)
+        loop = _loop(spec, store, bench, reporter, mirror)
         try:
-            Driver(loop, partial(strategy_of, spec), topic_max, session, searching).run()
+            Driver(loop, partial(strategy_of, spec), topic_max, confirmation_id, searching).run()
             if not searching:
                 ended(store)
         except BaseException as error:
-            interrupted = not isinstance(error, Exception)
-            loop.tell_progress(None, "", "interrupted" if interrupted else "failed")
+            state = StudyState.FAILED if isinstance(error, Exception) else StudyState.INTERRUPTED
+            loop.tell_progress(Progress(state))
             raise
         return results_of(store, folder)
 
 
-def _finishing(mirror: Mirror, name: str, show: Show) -> Callable[..., None]:
+def _finishing(mirror: Mirror, name: str, reporter: Reporter) -> Callable[..., None]:
     """What ends the mirror when the study's context is left: patiently at the study's own end, at once otherwise."""
 
     def leave(kind: type[BaseException] | None, *_: object) -> None:
         outcome = mirror.finish(MIRROR_PATIENCE_S if kind is None else _HASTE_S)
         if outcome.trials_behind or (outcome.error and kind is None):
-            show.say(
+            reporter.say(
                 f"MLflow ({outcome.uri}) does not show everything yet: {outcome.error or 'no time was left'}; "
                 f"later: tuner sync {name}"
             )
@@ -139,7 +137,7 @@ def _finishing(mirror: Mirror, name: str, show: Show) -> Callable[..., None]:
 
 
 def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: bool) -> None:
-    facts, question = store.facts(), question_of(spec)
+    facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
     if not store.trials():
         # What has no answers yet may be asked otherwise: the address was mistyped, say.
         facts = {name: value for name, value in facts.items() if name in ("study_id", "started_at")}
@@ -147,7 +145,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         check_unchanged(spec.name, question, facts["question"])
     new: dict[str, Any] = {
         "name": spec.name,
-        "record_sizes": _all_sizes(facts.get("record_sizes", []), [str(s) for s in spec.workload.record_sizes]),
+        "record_sizes": list(dict.fromkeys([*facts.get("record_sizes", []), *limits["record_sizes"]])),
         "objectives": [objective.metric for objective in spec.objectives],
         "constraints": [str(constraint) for constraint in spec.constraints],
         "target": ", ".join(target_label(target) for target in spec.targets),
@@ -161,11 +159,11 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         },
         "finished_at": None,
         "question": question,
-        "limits": _limits(spec),
+        "limits": limits,
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    if searching and _allows_more(facts.get("limits"), new["limits"]):
+    if searching and _differ(facts.get("limits"), limits):
         search_again(store)
     if not searching:  # what was asked of the search, and whether it has ended, stays as it is
         new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
@@ -174,14 +172,13 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
     store.set_study_file(study_text)
 
 
-def _is_finished(spec: StudySpec, store: ResultsStore) -> bool:
+def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
     """Whether this very question, with the same limits, was answered before."""
-    facts = store.facts()
-    asked = {"question": question_of(spec), "limits": _limits(spec)}
-    return bool(facts.get("finished_at")) and all(facts.get(name) == value for name, value in asked.items())
+    answered = facts.get("question") == study_identity(spec) and facts.get("limits") == _limits(spec)
+    return answered and bool(facts.get("finished_at"))
 
 
-def _allows_more(before: dict[str, Any] | None, now: dict[str, Any]) -> bool:
+def _differ(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
     """Whether a study that goes on is to search or confirm for longer, or shorter, than it was to."""
     return before is not None and any(
         before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes", "confirm")
@@ -200,13 +197,8 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
     }
 
 
-def _confirm_options(spec: StudySpec) -> dict[str, Any]:
-    """What `tuner confirm` was asked for."""
-    return {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
-
-
 def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
-    plain = Choice.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
+    plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
     return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
 
 
@@ -215,80 +207,70 @@ def _without_secret(uri: str | None) -> str | None:
     return None if uri is not None and secrets_in(uri) else uri
 
 
-def _all_sizes(before: list[str], now: list[str]) -> list[str]:
-    return list(dict.fromkeys([*before, *now]))
-
-
-def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, show: Show, poke: Callable[[], None]) -> TrialLoop:
+def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
         size: SizeRecord(str(size), spec.objectives, [trial for trial in trials if trial.record_bytes == str(size)])
         for size in spec.workload.record_sizes
     }
     if trials:
-        show.say(f"{len(trials)} trials are on record; going on from there")
+        reporter.say(f"{len(trials)} trials are on record; going on from there")
     budget = Budget(spec.search, trials, datetime.datetime.now())
-    return TrialLoop(spec, store, bench, show, poke, records, budget)
+    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, len(trials))
 
 
-def _places(
-    spec: StudySpec, stack: ExitStack, show: Show, simulated: Runner | None
-) -> tuple[list[Place], int, dict[str, Any]]:
+def _targets(
+    spec: StudySpec, stack: ExitStack, reporter: Reporter, simulated: Runner | None
+) -> tuple[list[TrialTarget], int, dict[str, Any]]:
     """The targets, opened; what their topics take; and what is to be known of them."""
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(SIMULATED_NOISE_RATIO)
-        nowhere = SimulatedPlace((runner,) * spec.workload.producers)
+        nowhere = SimulatedTarget((runner,) * spec.workload.producers)
         return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(None)
-    places: list[ClusterPlace] = []
+    targets: list[ClusterTarget] = []
     for key in sorted({lock_key(target) for target in spec.targets}):
-        stack.enter_context(TargetLock(key, spec.name, on_wait=_wait_for(show)))
+        stack.enter_context(TargetLock(key, spec.name, on_wait=_wait_for(reporter)))
     load = spec.workload
     overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:
-        place = ClusterPlace(
-            _opener(target, show), load.producers, spec.safety.broker_wait_s, show.say, time.sleep, overlapping
+        opened = ClusterTarget(
+            partial(open_target, target, reporter.say),
+            load.producers,
+            spec.safety.broker_wait_s,
+            reporter.say,
+            time.sleep,
+            overlapping,
         )
-        stack.callback(place.close)
-        places.append(place)
-    session = places[0].session
-    with session.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
+        stack.callback(opened.close)
+        targets.append(opened)
+    first = targets[0].opened
+    with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
-    return list(places), topic_max, all_facts(session)
+    return list(targets), topic_max, all_facts(first)
 
 
-def _opener(target: Target, show: Show) -> Callable[[], AbstractContextManager[Session]]:
-    @contextmanager
-    def opened() -> Iterator[Session]:
-        with open_session(target, show.say) as session:
-            if session.swept:
-                show.say(f"deleted {len(session.swept)} topics that an earlier run left behind")
-            yield session
-
-    return opened
-
-
-def _pool(spec: StudySpec, folder: Path, show: Show) -> Pool:
+def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:
     if spec.executor is not Executor.RAY:
         return LocalPool(len(spec.targets))
     return RayPool(
         folder / "ray",
         slots=len(spec.targets),
         producers=spec.workload.producers,
-        cluster=_ray_cluster(spec, show),
+        cluster=_ray_cluster(spec, reporter),
         target=",".join(sorted(lock_key(target) for target in spec.targets)),
-        on_wait=_wait_for(show),
-        tell=show.say,
+        on_wait=_wait_for(reporter),
+        tell=reporter.say,
     )
 
 
-def _ray_cluster(spec: StudySpec, show: Show) -> RayCluster | None:
+def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
     if spec.ray_address is None:
         if spec.placement:
             raise RayUnfit(
                 f"zones are those of a Ray cluster that runs, but none was named for {', '.join(spec.placement)}: give "
                 "executor.ray_address, or leave executor.placement out"
             )
-        show.say("starting Ray on this host")
+        reporter.say("starting Ray on this host")
         return None
     return RayCluster(
         spec.ray_address,
@@ -299,8 +281,8 @@ def _ray_cluster(spec: StudySpec, show: Show) -> RayCluster | None:
     )
 
 
-def _wait_for(show: Show) -> Callable[[str], None]:
+def _wait_for(reporter: Reporter) -> Callable[[str], None]:
     def on_wait(holder: str) -> None:
-        show.say(f"the target is in use by {holder}; waiting until it is free, so that neither disturbs the other")
+        reporter.say(f"the target is in use by {holder}; waiting until it is free, so that neither disturbs the other")
 
     return on_wait

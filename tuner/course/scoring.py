@@ -1,8 +1,6 @@
 """From what a trial's phases gave to the trial that is kept."""
 
-import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from objectives.evidence import Evidence
@@ -16,36 +14,11 @@ from search_spaces.guarantee import Guarantee
 from tuner.course.bench import PACED, SATURATED, TrialDone
 from tuner.model.measurement_record import measurement_record
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Kind, Proposal, State, Trial
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A trial that was started.
-
-    Attributes:
-        record_bytes: Its record size or mix.
-        number: Its number.
-        kind: Why it is run.
-        proposal: What is measured.
-        started_at: UTC.
-        started_s: On the driver's clock.
-        round: Of the confirmation; None elsewhere.
-        asked: Whether the strategy of this process proposed it.
-    """
-
-    record_bytes: str
-    number: int
-    kind: Kind
-    proposal: Proposal
-    started_at: datetime.datetime
-    started_s: float
-    round: int | None = None
-    asked: bool = False
+from tuner.model.trial import Kind, State, Trial
 
 
 def trial_of(
-    ask: Ask, done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
+    done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
 ) -> tuple[Trial, dict[str, Any]]:
     """The trial to keep, and its measurements as attachments.
 
@@ -53,37 +26,37 @@ def trial_of(
     would come back to it.
 
     Args:
-        ask: What was started.
         done: What came of it.
         spec: The study's.
         baseline: The baseline's numbers so far.
         ended_s: On the driver's clock.
     """
     saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
-    config = ask.proposal.config
+    started = done.job.started
+    config = started.proposal.config
     overloaded = isinstance(done.error, DeliveryFailed)
     metrics = metrics_of(saturated, paced)
     if overloaded:
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, spec.objectives, spec.constraints, baseline)
-    burn_in = ask.kind is Kind.BURN_IN
+    stabilising = started.kind is Kind.STABILISE
     raced = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
     lost = next((stop for stop in raced.values() if stop.ends_trial), None) if done.error is None else None
     main = saturated or paced
     verdict = judge(Evidence.of(main)) if main is not None else None
     seen = [measured for measured in (paced, saturated) if measured is not None]
     trial = Trial(
-        record_bytes=ask.record_bytes,
-        number=ask.number,
-        kind=ask.kind,
+        record_bytes=started.record_bytes,
+        number=started.number,
+        kind=started.kind,
         state=State.COMPLETE if done.error is None or overloaded else State.FAILED,
         values=config.values,
         fingerprint=config.fingerprint,
         guarantee=str(Guarantee.of(config)),
-        params=dict(ask.proposal.params),
+        params=dict(started.proposal.params),
         metrics=metrics,
-        objectives=() if burn_in else judged.values,
-        violations={} if burn_in else _violations(judged, metrics, spec) if lost else dict(judged.violations),
+        objectives=() if stabilising else judged.values,
+        violations={} if stabilising else _violations(judged, metrics, spec) if lost else dict(judged.violations),
         verdict=str(verdict.bound) if verdict else "",
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),
@@ -91,13 +64,13 @@ def trial_of(
         warnings=_warnings(seen, {} if lost else raced),
         worker=done.worker,
         attempts=done.attempts,
-        started_at=ask.started_at.isoformat(timespec="milliseconds"),
-        duration_s=ended_s - ask.started_s,
+        started_at=started.started_at.isoformat(timespec="milliseconds"),
+        duration_s=ended_s - started.started_s,
         load_s=sum(_load_s(measured) for measured in (*seen, *done.replaced)),
         value_bytes=sum(_all_bytes(measured) for measured in (*seen, *done.replaced)),
-        round=ask.round,
-        proposal=ask.proposal.index if ask.kind is Kind.SEARCH else None,
-        sampler_state=dict(ask.proposal.sampler_state),
+        round=started.round,
+        proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
+        sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
         saved_s=_saved_s(done, raced, skipping=lost is not None) if done.error is None else 0.0,
         course=_whole_courses(done),
@@ -133,10 +106,10 @@ def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
     """What is followed window by window, of phases that ran to their end."""
     return {
         name: tuple(values)
-        for phase, course in done.courses.items()
+        for phase, seen in done.progress.items()
         if phase in done.measurements and phase not in done.stops
-        for name, values in course.values.items()
-        if len(values) == course.windows
+        for name, values in seen.values.items()
+        if len(values) == seen.windows
     }
 
 

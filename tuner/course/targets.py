@@ -1,4 +1,4 @@
-"""Targets as a bench sees them: each gives a seat to one trial at a time."""
+"""Targets as a bench sees them: each gives a lease to one trial at a time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -14,7 +14,7 @@ from runners.measurement import Measurement
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.open_target import Session
+from tuner.course.open_target import OpenTarget
 
 _SETTLING_S: Final = 1.5
 """A load whose worker is gone ends when it has a window to show, within a second."""
@@ -22,7 +22,7 @@ _SETTLING_LOOKS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class TrialLease:
     """What a trial has while it is measured.
 
     Attributes:
@@ -38,10 +38,10 @@ class Seat:
     settled: Callable[[], int | None] = lambda: None
 
 
-class Place(Protocol):
+class TrialTarget(Protocol):
     """A target as a bench sees it."""
 
-    def lease(self, workload: Workload, limits: Limits, trial: int) -> AbstractContextManager[Seat]:
+    def lease(self, workload: Workload, limits: Limits, trial: int) -> AbstractContextManager[TrialLease]:
         """Runners on a topic that is theirs until the context is left.
 
         Args:
@@ -58,11 +58,11 @@ class Place(Protocol):
         """
 
 
-class ClusterPlace:
+class ClusterTarget:
     """A Kafka cluster, reopened when its broker was lost.
 
     Args:
-        open_session: Starts or contacts the cluster.
+        open_target: Starts or contacts the cluster.
         producers: Of one trial.
         broker_wait_s: How long a lost broker is waited for.
         tell: Told what is being done.
@@ -72,42 +72,42 @@ class ClusterPlace:
 
     def __init__(
         self,
-        open_session: Callable[[], AbstractContextManager[Session]],
+        open_target: Callable[[], AbstractContextManager[OpenTarget]],
         producers: int,
         broker_wait_s: float,
         tell: Progress,
         sleep: Callable[[float], None],
         overlapping: bool = False,
     ) -> None:
-        self._open, self._producers, self._wait_s = open_session, producers, broker_wait_s
+        self._open, self._producers, self._wait_s = open_target, producers, broker_wait_s
         self._tell, self._sleep, self._overlapping = tell, sleep, overlapping
         self._stack = ExitStack()
-        self.session = self._stack.enter_context(open_session())
+        self.opened = self._stack.enter_context(open_target())
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[Seat]:
-        """See `Place.lease`."""
-        with self.session.lease(overlapping=self._overlapping)(workload) as topic:
+    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
+        """See `TrialTarget.lease`."""
+        with self.opened.lease(overlapping=self._overlapping)(workload) as topic:
             # Several producers share the topic: none of them can count what is stored by its own end offsets.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
             share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
-            runners = tuple(Kept(self.session.on_topic(ours, limits=share_of)) for _ in range(self._producers))
-            yield Seat(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
+            runners = tuple(Kept(self.opened.on_topic(ours, limits=share_of)) for _ in range(self._producers))
+            yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:
-        """See `Place.mend`."""
+        """See `TrialTarget.mend`."""
         self._tell("the broker was lost; waiting for it to come back")
         waited_s, pause_s = 0.0, 1.0
         while True:
             stack = ExitStack()
             try:
-                session = stack.enter_context(self._open())
+                opened = stack.enter_context(self._open())
             except TargetError:
                 if waited_s >= self._wait_s:
                     raise
             else:
                 self._tell("the broker is back")
-                lost, self._stack, self.session = self._stack, stack, session
+                lost, self._stack, self.opened = self._stack, stack, opened
                 # Only now is there somebody who can delete our topics.
                 with suppress(RunnerError):  # what is left there is found by the next start
                     lost.close()
@@ -117,7 +117,7 @@ class ClusterPlace:
 
     def _stored(self, topic: Topic) -> int | None:
         try:
-            return sum(self.session.topics.end_offsets(topic))
+            return sum(self.opened.topics.end_offsets(topic))
         except RunnerError:
             return None  # we may not read there
 
@@ -136,15 +136,15 @@ class ClusterPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedPlace:
+class SimulatedTarget:
     """No cluster: runners that compute."""
 
     runners: tuple[Runner, ...]
 
     @contextmanager
-    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[Seat]:
-        """See `Place.lease`."""
-        yield Seat(tuple(_Drawn(runner, trial) for runner in self.runners), lambda: None, owned=True)
+    def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
+        """See `TrialTarget.lease`."""
+        yield TrialLease(tuple(_Drawn(runner, trial) for runner in self.runners), lambda: None, owned=True)
 
     def mend(self) -> None:
         """Nothing can be lost."""

@@ -4,22 +4,24 @@ import datetime
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Final, Protocol
+from typing import Final
 
 from objectives.racing import followed
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.librdkafka.bench import Limits
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
-from tuner.confirmation.plan import least_steps
-from tuner.course.bench import PACED, SATURATED, Bench, TrialJob
+from tuner.confirmation.rounds import least_steps
+from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.racing import race_of
-from tuner.course.scoring import Ask, trial_of
+from tuner.course.reporter import Mirror, Reporter, Standing
+from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Proposal, State, Trial
 from tuner.results.size_record import SizeRecord
@@ -27,38 +29,13 @@ from tuner.storage.protocols import ResultsStore
 
 _OVERHEAD_S: Final = 1.0
 _RECENT: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a record size is.
-
-    Attributes:
-        kind: What is being measured.
-        number: Of the trial that is under way, or ended last.
-        total: Trials that there are to be; None where only time or bytes end it.
-        left_s: Seconds until the whole study ends, as far as can be told.
-        record: The record size's trials.
-    """
-
-    kind: Kind
-    number: int
-    total: int | None
-    left_s: float | None
-    record: SizeRecord
-
-
-class Show(Protocol):
-    """What a study tells its user while it runs."""
-
-    def say(self, sentence: str) -> None:
-        """Something worth a line."""
-
-    def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """A window of the trial under way has ended."""
-
-    def trial(self, standing: Standing, trial: Trial) -> None:
-        """A trial has ended and is on record."""
+_COMPARED: Final = {
+    Kind.STABILISE: "a config to be compared with it",
+    Kind.SECOND_LOOK: "one of the best configs",
+    Kind.CONFIRM: "a winner",
+    Kind.ABLATION: "a winner, whole or with changes undone",
+}
+"""What is measured beside the baseline in trials of a kind."""
 
 
 @dataclass(slots=True)
@@ -69,55 +46,54 @@ class TrialLoop:
         spec: The study's.
         store: Where trials are kept.
         bench: Where they are measured.
-        show: Told what happens.
-        poke: Called after each change of the record.
+        reporter: Told what happens.
+        mirror: Shows the record elsewhere; None where nobody wants that.
         records: By record size.
         budget: What is left.
+        on_record: How many trials there are, of all record sizes.
         totals: By record size, how many trials there are to be; None where only time or bytes end the search.
     """
 
     spec: StudySpec
     store: ResultsStore
     bench: Bench
-    show: Show
-    poke: Callable[[], None]
+    reporter: Reporter
+    mirror: Mirror | None
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
+    on_record: int
     totals: dict[RecordSizes, int | None] = field(default_factory=dict)
-    _recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    _recent_whole_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    _recent_bytes: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    _recent: deque[Trial] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _failures: int = 0
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def __post_init__(self) -> None:
         """What trials of earlier runs took is known."""
         for record in self.records.values():
-            for trial in record.trials:
-                self._note(trial)
+            self._recent.extend(record.trials)
 
-    def start(self, ask: Ask, rate_records_per_s: float | None) -> None:
-        """Start measuring at a free place; without a rate there is no paced phase."""
-        size, load = RecordSizes.parse(ask.record_bytes), self.spec.workload
+    def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
+        """Start measuring at a free target; without a rate there is no paced phase."""
+        size, load = RecordSizes.parse(started.record_bytes), self.spec.workload
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
-        standing = self.standing(ask)
-        self.tell_progress(standing, "")
+        standing, what = self.standing(started), self._in_words(started)
+        self._tell_trial(standing, "", what)
 
         def on_window(phase: str, window: Window) -> None:
-            self.show.window(standing, phase, window)
-            self.tell_progress(standing, phase)
+            self.reporter.window(standing, phase, window)
+            self._tell_trial(standing, phase, f"{what}: {phase} phase")
 
         limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
-        config, racing = ask.proposal.config, self.spec.search.racing
-        metrics = followed(self.spec.objectives, self.spec.constraints) if racing else ()
-        race = race_of(self.spec, standing.record, config, ask.number) if racing and ask.kind is Kind.SEARCH else None
-        # What others are compared with must have all its numbers: a busy moment is no reason to leave some out.
-        whole = ask.kind is not Kind.SEARCH
-        self.bench.submit(TrialJob(config, phases, limits, ask.number, on_window, ask, metrics, race, whole))
+        metrics, race = tuple[str, ...](), None
+        if self.spec.search.racing:
+            metrics = followed(self.spec.objectives, self.spec.constraints)
+            if started.kind is Kind.SEARCH:
+                race = race_of(self.spec, standing.record, started.proposal.config, started.number)
+        self.bench.submit(TrialJob(started, phases, limits, on_window, metrics, race))
 
-    def finish(self) -> tuple[Ask, Trial]:
+    def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for a trial to end, and keep it.
 
         Raises:
@@ -126,16 +102,17 @@ class TrialLoop:
             TooManyFailures: Trial after trial gave no measurement.
         """
         done = self.bench.next_done()
-        ask = done.job.tag
-        assert isinstance(ask, Ask)
-        record = self.records[RecordSizes.parse(ask.record_bytes)]
-        trial, attachments = trial_of(ask, done, self.spec, record.baseline_metrics or None, time.monotonic())
+        started = done.job.started
+        record = self.records[RecordSizes.parse(started.record_bytes)]
+        trial, attachments = trial_of(done, self.spec, record.baseline_metrics or None, time.monotonic())
         self.store.append(trial, attachments)
+        self.on_record += 1
         record.add(trial)
         self.budget.spend(trial)
-        self._note(trial)
-        self.poke()
-        self.show.trial(self.standing(ask), trial)
+        self._recent.append(trial)
+        if self.mirror is not None:
+            self.mirror.poke()
+        self.reporter.trial(self.standing(started), trial)
         match done.error:
             case SafetyStop() | TargetRefused() | WorkloadRefused():
                 raise done.error
@@ -145,7 +122,7 @@ class TrialLoop:
                 f"fewer than {self._failures} trials in a row may end without a measurement; "
                 f"the last one: {trial.error}"
             )
-        return ask, trial
+        return started, trial
 
     def run_one(
         self,
@@ -156,21 +133,21 @@ class TrialLoop:
         confirm_round: int | None = None,
     ) -> Trial:
         """Measure one config now, with nothing else under way."""
-        ask = self.ask(size, kind, proposal, confirm_round=confirm_round)
-        self.start(ask, rate_records_per_s)
+        started = self.started_trial(size, kind, proposal, confirm_round=confirm_round)
+        self.start(started, rate_records_per_s)
         return self.finish()[1]
 
-    def ask(
+    def started_trial(
         self,
         size: RecordSizes,
         kind: Kind,
         proposal: Proposal,
         *,
-        under_way: Sequence[Ask] = (),
-        asked: bool = False,
+        under_way: Sequence[StartedTrial] = (),
+        from_strategy: bool = False,
         confirm_round: int | None = None,
         since_s: float | None = None,
-    ) -> Ask:
+    ) -> StartedTrial:
         """Number a trial.
 
         Args:
@@ -178,14 +155,14 @@ class TrialLoop:
             kind: Why it is run.
             proposal: What is measured.
             under_way: Trials of this size that are not on record yet.
-            asked: Whether the strategy proposed it.
+            from_strategy: Whether the strategy proposed it.
             confirm_round: Of the confirmation.
             since_s: When work on it began, on `time.monotonic`; now by default.
         """
         # Trials end in any order: one under way may have a higher number than all on record.
         number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
-        return Ask(str(size), number, kind, proposal, utc_now(), started_s, confirm_round, asked)
+        return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round, from_strategy)
 
     def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
         """Whether another trial fits before `ends_s` and into the bytes that are left.
@@ -202,12 +179,14 @@ class TrialLoop:
 
     def mean_s(self) -> float:
         """Seconds that a trial takes, overhead included."""
-        return fmean(self._recent_s) if self._recent_s else self.spec.trial_s + _OVERHEAD_S
+        recent_s = [trial.duration_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
         """Seconds that are kept for confirming one record size: for what there is in any case."""
-        whole_s = fmean(self._recent_whole_s) if self._recent_whole_s else self.mean_s()
-        return self._least_confirming * whole_s
+        # What racing spares a trial of the search it does not spare one that confirms.
+        spared_s = [trial.saved_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        return self._least_confirming * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
         """Bytes that are kept for confirming one record size."""
@@ -215,49 +194,59 @@ class TrialLoop:
 
     @property
     def _least_confirming(self) -> int:
-        return least_steps(self.spec.confirm) + self.spec.least_winner_burn_ins
+        return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials
 
     def ends_s(self) -> float | None:
         """When the study is to end, on `time.monotonic`; None is no limit."""
         left_s = self.budget.left_s()
         return None if left_s is None else time.monotonic() + left_s
 
-    def standing(self, ask: Ask) -> Standing:
+    def standing(self, started: StartedTrial) -> Standing:
         """How far the record size of a trial is."""
-        size = RecordSizes.parse(ask.record_bytes)
-        return Standing(ask.kind, ask.number, self._total(size), self._left_s(size), self.records[size])
+        size = RecordSizes.parse(started.record_bytes)
+        return Standing(started.kind, started.number, self._total(size), self._left_s(size), self.records[size])
 
-    def tell_progress(self, standing: Standing | None, phase: str, state: str = "running") -> None:
-        """Tell other terminals."""
-        now = utc_now()
-        left_s = standing.left_s if standing else None
-        ends_at = None if left_s is None else (now + datetime.timedelta(seconds=left_s)).isoformat(timespec="seconds")
-        if standing is not None and standing.kind in CONFIRMING_KINDS:
-            state = "confirming"
-        self.store.set_progress(
-            {
-                "pid": os.getpid(),
-                "state": state,
-                "record_bytes": standing.record.record_bytes if standing else "",
-                "trial": standing.number if standing else None,
-                "kind": str(standing.kind) if standing else "",
-                "trials": standing.total if standing else self.spec.search.trials,
-                "phase": phase,
-                "started_at": self._started_at,
-                "updated_at": now.isoformat(timespec="seconds"),
-                "ends_at": ends_at,
-            },
+    def tell_progress(self, progress: Progress) -> None:
+        """Tell whoever looks on; who tells it, when, and how far the mirror is, is filled in here."""
+        now = replace(
+            progress,
+            behind_mlflow=self.mirror.behind(self.on_record) if self.mirror is not None else 0,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            updated_at=utc_now().isoformat(timespec="seconds"),
+        )
+        self.store.set_progress(now)
+
+    def _tell_trial(self, standing: Standing, phase: str, message: str) -> None:
+        ends_at = None
+        if standing.left_s is not None:
+            ends_at = (utc_now() + datetime.timedelta(seconds=standing.left_s)).isoformat(timespec="seconds")
+        self.tell_progress(
+            Progress(
+                StudyState.CONFIRMING if standing.kind in CONFIRMING_KINDS else StudyState.RUNNING,
+                record_bytes=standing.record.record_bytes,
+                trial=standing.number,
+                kind=standing.kind,
+                trials=standing.total,
+                phase=phase,
+                message=message,
+                ends_at=ends_at,
+            )
         )
 
-    def _note(self, trial: Trial) -> None:
-        self._recent_bytes.append(trial.value_bytes)
-        if trial.kind is not Kind.BURN_IN:
-            self._recent_s.append(trial.duration_s)
-            # What racing spares a trial it does not spare one that confirms.
-            self._recent_whole_s.append(trial.duration_s + trial.saved_s)
+    def _in_words(self, started: StartedTrial) -> str:
+        """What a trial is for, such as `1000 B, confirm trial 64, round 3, the baseline`."""
+        said = [f"{started.record_bytes} B, {started.kind} trial {started.number}"]
+        if started.round is not None:
+            said.append(f"round {started.round + 1}")
+        if started.kind not in (Kind.BASELINE, Kind.SEARCH):
+            is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
+            compared = "the config given" if self.spec.confirm.configs else _COMPARED[started.kind]
+            said.append("the baseline" if is_baseline else compared)
+        return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        return max(self._recent_bytes, default=0.0)
+        return max((trial.value_bytes for trial in self._recent), default=0.0)
 
     def _trial_bytes(self) -> int:
         left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from objectives.metrics import UnusableMetric
-from runners.errors import RunnerError, SafetyStop, TargetError, WorkloadRefused
+from runners.errors import SafetyStop, TargetError, WorkloadRefused
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig, StorageMisnamed, StudyChanged, StudyNotFound
 
@@ -24,9 +24,9 @@ class ExitCode(IntEnum):
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code that stands for an error."""
     match error:
-        case ConfigError() | WorkloadRefused() | UnusableMetric():
-            return ExitCode.USAGE
-        case StudyNotFound() | StudyChanged() | StorageMisnamed():
+        case (
+            ConfigError() | WorkloadRefused() | UnusableMetric() | StudyNotFound() | StudyChanged() | StorageMisnamed()
+        ):
             return ExitCode.USAGE
         case NoFeasibleConfig():
             return ExitCode.NO_FEASIBLE_CONFIG
@@ -34,5 +34,5 @@ def exit_code_of(error: BaseException) -> ExitCode:
             return ExitCode.TARGET
         case SafetyStop():
             return ExitCode.SAFETY
-        case RunnerError() | _:
+        case _:
             return ExitCode.FAILED

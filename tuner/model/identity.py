@@ -9,7 +9,7 @@ from tuner.model.target import Target
 _ANEW: Final = "give the study another name to ask anew, or put it back as it was to go on"
 
 
-def question_of(spec: StudySpec) -> dict[str, Any]:
+def study_identity(spec: StudySpec) -> dict[str, Any]:
     """All that trials depend on, by the section of the study file; budgets and tracking may change. No secrets."""
     load = spec.workload
     return {

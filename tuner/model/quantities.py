@@ -1,6 +1,7 @@
 """Sizes, durations and times of day as people write them, for options and study files alike."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 _BYTES: Final = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
@@ -24,10 +25,7 @@ def size_bytes(text: str) -> int:
     Raises:
         ValueError: The text has another form; the message states the rule and leaves the text out.
     """
-    number, unit = _split(text, SIZE_RULE)
-    if unit not in _BYTES:
-        raise ValueError(SIZE_RULE)
-    return int(float(number) * _BYTES[unit])
+    return int(_amount(text, _BYTES, SIZE_RULE))
 
 
 def duration_s(text: str) -> float:
@@ -36,10 +34,7 @@ def duration_s(text: str) -> float:
     Raises:
         ValueError: The text has another form; the message states the rule and leaves the text out.
     """
-    number, unit = _split(text, DURATION_RULE)
-    if unit not in _SECONDS:
-        raise ValueError(DURATION_RULE)
-    return float(number) * _SECONDS[unit]
+    return _amount(text, _SECONDS, DURATION_RULE)
 
 
 def clock_time(text: str) -> str:
@@ -54,8 +49,8 @@ def clock_time(text: str) -> str:
     return f"{int(match['hour']):02}:{match['minute']}"
 
 
-def _split(text: str, rule: str) -> tuple[str, str]:
+def _amount(text: str, units: Mapping[str, float], rule: str) -> float:
     match = _QUANTITY.fullmatch(text.strip())
-    if match is None:
+    if match is None or match["unit"] not in units:
         raise ValueError(rule)
-    return match["number"], match["unit"]
+    return float(match["number"]) * units[match["unit"]]

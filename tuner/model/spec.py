@@ -131,8 +131,9 @@ class SearchSpec:
         seed: Of the sampler.
         startup_trials: Random trials before a model is used.
         baseline_every: The baseline returns after so many trials.
-        burn_in_max: Baselines measured at most, before two agree in capacity, ahead of trial 0, and as many before two
-            agree in the latency that is an objective, and of each winner before its rounds; 0 does without.
+        burn_in_max: Before trial 0 the baseline is measured until two in a row agree in throughput, so often at most;
+            as often again until two agree in each latency that is an objective; and each winner as often before its
+            rounds. With 0 or 1 the baseline is measured once, and nothing has to agree.
         grid_steps: Values per knob of a grid, where the knob does not say.
         transfer: Whether each record size starts with the front of those before it.
         racing: Whether a trial is stopped once it is sure not to come to anything.
@@ -258,26 +259,26 @@ class StudySpec:
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
 
     @property
-    def settling(self) -> tuple[str, ...]:
-        """Objectives of the paced phase that a burn-in waits for; none where no two baselines are to agree."""
+    def stabilising_metrics(self) -> tuple[str, ...]:
+        """Objectives of the paced phase in which two measurements in a row must agree before a config is compared."""
         return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()
 
     @property
-    def burn_ins(self) -> int:
+    def stabilising_trials(self) -> int:
         """Baselines at most ahead of trial 0: for the capacity, and as many for what is paced."""
-        return max(1, self.search.burn_in_max) * (2 if self.settling else 1)
+        return max(1, self.search.burn_in_max) * (2 if self.stabilising_metrics else 1)
 
     @property
-    def winner_burn_ins(self) -> int:
-        """Measurements at most of winners before their rounds, until two in a row agree; none where none need to."""
+    def winner_stabilising_trials(self) -> int:
+        """The most measurements of winners before their rounds; 0 where no two have to agree."""
         asked = self.confirm.rounds and self.search.burn_in_max > 1
         return self.search.burn_in_max * len(self.confirm.goals) if asked else 0
 
     @property
-    def least_winner_burn_ins(self) -> int:
-        """Those that are sure to be: with one from the search only, no two can agree; second looks are two."""
+    def least_winner_stabilising_trials(self) -> int:
+        """The fewest: one trial of the search is not two that agree, but with second looks there are two already."""
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
-        return len(self.confirm.goals) if self.winner_burn_ins and not looks else 0
+        return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0
 
     @property
     def trial_s(self) -> float:

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Self
 
-from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
 
 
 class Kind(StrEnum):
     """Why a trial was run."""
 
-    BURN_IN = "burn-in"
+    STABILISE = "burn-in"
     BASELINE = "baseline"
     SEARCH = "search"
     SECOND_LOOK = "second-look"
@@ -147,11 +146,6 @@ class Proposal:
     config: ProducerConfig
     params: Mapping[str, int | float | str]
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
-
-
-def guarantee_of(config: ProducerConfig) -> str:
-    """What a config promises, in words."""
-    return str(Guarantee.of(config))
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Final
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import SHOWN, Confirmation
-from tuner.confirmation.history import choices_in
-from tuner.confirmation.plan import Choice, rounds_of
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
+from tuner.confirmation.rounds import rounds_of
 from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
@@ -91,7 +91,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
     assert size is not None, "a recommendation is for one of the study's record sizes"
     asked = goal_metrics(found.goal, size.objectives)
     metrics = tuple(dict.fromkeys((*asked, *SHOWN, *goal_metrics(Goal.BALANCED, size.objectives))))
-    effects = effects_of(size.trials, found.config, found.baseline.config(), metrics, _choice(study, size, found))
+    effects = effects_of(size.trials, found.config, found.baseline.config(), metrics, _plan(study, size, found))
     strongest = sorted(effects.each, key=lambda each: _strength(each, asked), reverse=True)
     return Explanation(
         found=found,
@@ -104,10 +104,10 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
     )
 
 
-def _choice(study: StudyResults, size: SizeResults, found: Recommendation) -> Choice | None:
+def _plan(study: StudyResults, size: SizeResults, found: Recommendation) -> ConfirmationPlan | None:
     """The newest confirmation that measured the config."""
-    choices = reversed(choices_in(study.facts, size.record_bytes))
-    return next((each for each in choices if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
+    plans = reversed(plans_in(study.facts, size.record_bytes))
+    return next((each for each in plans if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
 
 
 def _strength(effect: Effect, asked: tuple[str, ...]) -> tuple[bool, bool, bool, float]:

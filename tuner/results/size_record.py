@@ -49,7 +49,7 @@ class SizeRecord:
             self._drift.append((trial.number, [self._drift_of(objective) for objective in self.objectives]))
         if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE:
             self.searched.append(trial)
-        if trial.course and trial.kind is not Kind.BURN_IN:
+        if trial.course and trial.kind is not Kind.STABILISE:
             self.followed.append(trial)
         on_trial(self.front, trial, self.baselines[0] if self.baselines else None)
 

@@ -10,8 +10,7 @@ from objectives.front import Front, hypervolume, surely_dominates
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
 from tuner.confirmation.gains import SHOWN, Confirmation, confirmations_of, goals_without_winner
-from tuner.confirmation.history import choices_in
-from tuner.confirmation.plan import Choice
+from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
@@ -20,7 +19,7 @@ from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _AGREED: Final = 2
-"""Burn-ins in a row that agree end it: see `schedule.burnt_in`."""
+"""Burn-ins in a row that agree end it: see `schedule.is_stable`."""
 TOTALS: Final = "totals"
 """Name of the fact that holds how many trials each record size's search is to have."""
 
@@ -107,7 +106,6 @@ class StudyResults:
         facts: Versions and fingerprints of client, cluster and host, when it began, whether it is finished.
         objectives: What it optimises.
         sizes: By record size, in the order searched.
-        progress: What its driver told last; empty if nothing.
     """
 
     name: str
@@ -116,7 +114,6 @@ class StudyResults:
     facts: Mapping[str, Any]
     objectives: tuple[Objective, ...]
     sizes: tuple[SizeResults, ...]
-    progress: Mapping[str, Any]
 
     def size(self, record_bytes: str) -> SizeResults | None:
         """The results of that record size; None if it was not searched."""
@@ -173,11 +170,10 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
                 objectives,
                 [trial for trial in trials if trial.record_bytes == size],
                 facts.get("rates", {}).get(size),
-                choices_in(facts, size),
+                plans_in(facts, size),
             )
             for size in facts.get("record_sizes", [])
         ),
-        progress=store.progress(),
     )
 
 
@@ -186,7 +182,7 @@ def size_results(
     objectives: tuple[Objective, ...],
     trials: Sequence[Trial],
     rate_records_per_s: float | None,
-    choices: Sequence[Choice] = (),
+    plans: Sequence[ConfirmationPlan] = (),
 ) -> SizeResults:
     """Front, hypervolume and confirmations of one record size's trials.
 
@@ -195,7 +191,7 @@ def size_results(
         objectives: Of the study.
         trials: Of all kinds.
         rate_records_per_s: Fixed rate of the paced phase.
-        choices: Its confirmations, the oldest first.
+        plans: Its confirmations, the oldest first.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
@@ -223,8 +219,8 @@ def size_results(
         near_front=near,
         hypervolume=tuple(volumes),
         rate_records_per_s=rate_records_per_s,
-        confirmations=confirmations_of(trials, choices, medians, objectives),
-        without_winner=goals_without_winner(trials, choices, medians, objectives),
+        confirmations=confirmations_of(trials, plans, medians, objectives),
+        without_winner=goals_without_winner(trials, plans, medians, objectives),
     )
 
 
@@ -276,7 +272,7 @@ def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Tr
             continue
         if trial.kind is Kind.BASELINE:
             return found[-_AGREED:] if len(found) >= _AGREED else []
-        if trial.kind is Kind.BURN_IN and all(each.metric in trial.metrics for each in objectives):
+        if trial.kind is Kind.STABILISE and all(each.metric in trial.metrics for each in objectives):
             values = tuple(trial.metrics[each.metric] for each in objectives)
             found.append(replace(trial, kind=Kind.BASELINE, objectives=values))
     return []

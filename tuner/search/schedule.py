@@ -67,7 +67,7 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
     return whole if search.trials is None else min(search.trials, whole)
 
 
-def burnt_in(values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO) -> bool:
+def is_stable(values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO) -> bool:
     """Whether the last two baselines of this run agree, or enough were measured.
 
     Args:

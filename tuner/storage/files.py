@@ -1,11 +1,11 @@
 """What lies in a study's folder: names, files that are there whole or not at all, and the progress in one of them."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from runners.clusters import files
+from tuner.model.progress import Progress
 
 RESULTS_FILE: Final = "results.db"
 STUDY_FILE: Final = "study.yaml"
@@ -22,18 +22,17 @@ def write_atomically(path: Path, data: bytes) -> None:
     files.write_atomically(path, data, mode=0o644)
 
 
-def write_progress(folder: Path, progress: Mapping[str, Any]) -> None:
+def write_progress(folder: Path, progress: Progress) -> None:
     """Tell other terminals what is being done now; not part of the record, so not awaited on disk."""
     path = folder / _PROGRESS
     scratch = path.with_suffix(".new")
-    scratch.write_text(json.dumps(progress), encoding="utf-8")
+    scratch.write_text(json.dumps(progress.as_json()), encoding="utf-8")
     scratch.replace(path)
 
 
-def read_progress(folder: Path) -> dict[str, Any]:
-    """What `write_progress` told last; empty if nothing."""
+def read_progress(folder: Path) -> Progress | None:
+    """What `write_progress` told last; None if nothing."""
     try:
-        told: dict[str, Any] = json.loads((folder / _PROGRESS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told
+        return Progress.from_json(json.loads((folder / _PROGRESS).read_text(encoding="utf-8")))
+    except (OSError, KeyError, TypeError, ValueError):
+        return None

@@ -4,10 +4,12 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.errors import StudyBusy, StudyNotFound
+from tuner.model.progress import Progress
 from tuner.model.trial import Trial
 from tuner.storage.connection import Connection, Db
 from tuner.storage.postgres_lease import LEASE_S, Keeping, take, taken_over
@@ -192,7 +194,7 @@ class PostgresStore:
         ((text,),) = self._connection.rows("SELECT study_file FROM kafka_tuner.studies WHERE id = %s", self._study)
         return str(text)
 
-    def set_progress(self, progress: Mapping[str, Any]) -> None:
+    def set_progress(self, progress: Progress) -> None:
         """See `ResultsStore.set_progress`; seen by others within a second.
 
         Raises:
@@ -200,10 +202,10 @@ class PostgresStore:
         """
         self._writing().tell(progress)
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Progress | None:
         """See `ResultsStore.progress`; whether its driver is at work is what the lease says, as it may be anywhere."""
         rows = self._connection.rows(_PROGRESS, self._study)
-        return {**json.loads(rows[0][0]), "alive": bool(rows[0][1])} if rows else {}
+        return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
 
     def hold(self, what: str) -> Connection | None:
         """See `ResultsStore.hold`. The server lets go of it when the connection ends that has it, however."""

@@ -10,10 +10,10 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Mapping
 from typing import Any, Final
 
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
+from tuner.model.progress import Progress
 from tuner.storage.connection import Connection, Db
 from tuner.storage.protocols import Tell
 
@@ -113,9 +113,9 @@ class Keeping:
         self._thread = threading.Thread(target=self._run, name="tuner-lease", daemon=True)
         self._thread.start()
 
-    def tell(self, progress: Mapping[str, Any]) -> None:
+    def tell(self, progress: Progress) -> None:
         """Let others see this soon; never waits."""
-        self._progress = json.dumps(progress)
+        self._progress = json.dumps(progress.as_json())
         self._news.set()
 
     def end(self) -> None:

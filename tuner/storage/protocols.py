@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from tuner.model.progress import Progress
 from tuner.model.trial import Trial
 
 Tell = Callable[[str], None]
@@ -44,13 +45,13 @@ class ResultsStore(Protocol):
     def study_file(self) -> str:
         """The study file; empty if none was kept."""
 
-    def set_progress(self, progress: Mapping[str, Any]) -> None:
+    def set_progress(self, progress: Progress) -> None:
         """Tell whoever looks on what is being done now; not part of the record, so neither durable nor awaited."""
 
-    def progress(self) -> dict[str, Any]:
-        """What the driver told last; empty if nothing.
+    def progress(self) -> Progress | None:
+        """What the driver told last; None if nothing.
 
-        Where the storage knows by itself whether a driver is at work, it says so under `alive`.
+        Where the storage knows by itself whether a driver is at work, it says so in `Progress.alive`.
         """
 
     def hold(self, what: str) -> "Hold | None":

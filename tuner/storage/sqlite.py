@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from runners.target_lock import TargetLock
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
+from tuner.model.progress import Progress
 from tuner.model.trial import Trial
 from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore, Tell
@@ -152,11 +153,11 @@ class SqliteStore:
         path = self.folder / STUDY_FILE
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
-    def set_progress(self, progress: Mapping[str, Any]) -> None:
+    def set_progress(self, progress: Progress) -> None:
         """See `ResultsStore.set_progress`."""
         write_progress(self.folder, progress)
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> Progress | None:
         """See `ResultsStore.progress`."""
         return read_progress(self.folder)
 

@@ -3,8 +3,9 @@
 Importing this does not import MLflow.
 """
 
+from tuner.course.reporter import SyncOutcome
 from tuner.tracking.errors import ReportFailed, TrackingBusy, TrackingError
-from tuner.tracking.mirror import Mirror, SyncOutcome, sync
+from tuner.tracking.mirror import Mirror, sync
 from tuner.tracking.place import Place, tracking_of
 from tuner.tracking.reading import recommend_from_tracking, recommendations_from_tracking
 from tuner.tracking.session import Report

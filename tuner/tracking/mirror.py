@@ -7,10 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tuner.course.reporter import SyncOutcome
 from tuner.model.errors import StorageUnreachable, StudyError
 from tuner.model.spec import TrackingSpec
 from tuner.storage.home import storage_at
@@ -30,23 +30,6 @@ _SHARE: Final = 0.1
 # Not the least of all: it may hold Python's lock while the driver waits for it.
 _NICENESS: Final = 10
 _LONGEST_REST_S: Final = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class SyncOutcome:
-    """How far the mirror is.
-
-    Attributes:
-        runs_written: Runs made or changed.
-        trials_behind: Trials on record that MLflow is not known to show.
-        uri: Of MLflow, without a password.
-        error: Why not everything is shown; None when it is.
-    """
-
-    runs_written: int
-    trials_behind: int
-    uri: str
-    error: str | None
 
 
 def sync(
@@ -128,6 +111,10 @@ class Mirror:
     def poke(self) -> None:
         """Say that the record has grown. Never waits."""
         self._news.set()
+
+    def behind(self, on_record: int) -> int:
+        """How many of the trials on record MLflow is not known to show. Never waits."""
+        return max(0, on_record - self._shown) if self._thread.ident is not None else 0
 
     def finish(self, timeout_s: float) -> SyncOutcome:
         """Wait until all is shown, at most so long, and end."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from enum import StrEnum
 from statistics import median
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ import psutil
 from objectives.ratios import Ratio
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics, goals_of
+from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, title
@@ -24,16 +24,6 @@ _SHOWN_FAILURES: Final = 3
 _RECENT: Final = 20
 _CLOCK_SLACK_S: Final = 5.0
 _COUNTED: Final = (Kind.BASELINE, Kind.SEARCH)
-
-
-class StudyState(StrEnum):
-    """What a study is doing."""
-
-    RUNNING = "running"
-    CONFIRMING = "confirming"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
-    FINISHED = "finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +109,7 @@ class Status:
         sizes: By record size.
         left_s: Seconds left, roughly; None where that can't be told, or nothing runs.
         failures: The last trials without a measurement: name and error.
-        behind_mlflow: Trials that MLflow does not have yet.
+        behind_mlflow: Trials that MLflow does not have yet, while it runs; a `tuner sync` afterwards is not told here.
         updated_at: When its driver told anything last, ISO 8601; empty if never.
     """
 
@@ -143,16 +133,16 @@ class Status:
         return {"schema_version": SCHEMA_VERSION, "kind": "status", **asdict(self), "failures": failures}
 
 
-def status_of(study: StudyResults, progress: Mapping[str, Any], now: datetime) -> Status:
+def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> Status:
     """How far the study is.
 
     Args:
         study: Its results.
-        progress: What its driver told last, which may be newer than what `study` was read with.
+        progress: What its driver told last, which may be newer than what `study` was read with; None if nothing.
         now: The time, with its zone.
     """
     state = _state(study, progress)
-    running = state in (StudyState.RUNNING, StudyState.CONFIRMING)
+    doing = progress if progress is not None and state is progress.state and progress.running else None
     asked, totals = study.facts.get("trials_per_size"), study.facts.get(TOTALS, {})
     sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
     failed = [trial for size in study.sizes for trial in size.trials if trial.state is State.FAILED]
@@ -160,40 +150,34 @@ def status_of(study: StudyResults, progress: Mapping[str, Any], now: datetime) -
     return Status(
         study=study.name,
         state=state,
-        doing=_doing(progress) if running else "",
+        doing=doing.message if doing else "",
         sizes=sizes,
-        left_s=_left_s(study, sizes, progress, now) if running else None,
+        left_s=_left_s(study, sizes, doing, now) if doing else None,
         failures=tuple((f"{trial.key}", trial.error) for trial in failed[-_SHOWN_FAILURES:]),
-        behind_mlflow=int(progress.get("behind_mlflow") or 0),
-        updated_at=str(progress.get("updated_at") or ""),
+        behind_mlflow=doing.behind_mlflow if doing else 0,
+        updated_at=progress.updated_at if progress else "",
     )
 
 
-def _state(study: StudyResults, progress: Mapping[str, Any]) -> StudyState:
-    told = progress.get("state")
-    if told in (StudyState.RUNNING, StudyState.CONFIRMING):
-        return StudyState(told) if _is_alive(progress) else StudyState.INTERRUPTED
+def _state(study: StudyResults, progress: Progress | None) -> StudyState:
+    if progress is not None and progress.running:
+        return progress.state if _is_alive(progress) else StudyState.INTERRUPTED
     if study.finished:
         return StudyState.FINISHED
-    return StudyState.FAILED if told == StudyState.FAILED else StudyState.INTERRUPTED
+    failed = progress is not None and progress.state is StudyState.FAILED
+    return StudyState.FAILED if failed else StudyState.INTERRUPTED
 
 
-def _is_alive(progress: Mapping[str, Any]) -> bool:
+def _is_alive(progress: Progress) -> bool:
     """Whether the driver still runs: as the storage says, else its process here; one with its number may be another."""
-    if "alive" in progress:
-        return bool(progress["alive"])
+    if progress.alive is not None or progress.pid is None:
+        return bool(progress.alive)
     try:
-        born = psutil.Process(int(progress["pid"])).create_time()
-        told = datetime.fromisoformat(str(progress["updated_at"])).timestamp()
-    except (KeyError, TypeError, ValueError, psutil.NoSuchProcess):
+        born = psutil.Process(progress.pid).create_time()
+        told = datetime.fromisoformat(progress.updated_at).timestamp()
+    except (ValueError, psutil.NoSuchProcess):
         return False
     return born <= told + _CLOCK_SLACK_S
-
-
-def _doing(progress: Mapping[str, Any]) -> str:
-    at = f"{progress.get('record_bytes')} B, trial {progress['trial']}" if progress.get("trial") is not None else ""
-    told = (at, *(str(progress.get(name) or "") for name in ("kind", "phase", "message")))
-    return ", ".join(text for text in told if text)
 
 
 def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:
@@ -250,13 +234,10 @@ def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended
         yield Recommended(goal, found.trial.number, found.is_baseline, gains)
 
 
-def _left_s(
-    study: StudyResults, sizes: Sequence[SizeStatus], progress: Mapping[str, Any], now: datetime
-) -> float | None:
+def _left_s(study: StudyResults, sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:
     """What the driver told, else what the trials that are still to come take; the confirming rounds come on top."""
-    ends_at = progress.get("ends_at")
-    if ends_at:
-        return max(0.0, (datetime.fromisoformat(str(ends_at)) - now).total_seconds())
+    if progress.ends_at:
+        return max(0.0, (datetime.fromisoformat(progress.ends_at) - now).total_seconds())
     durations = [trial.duration_s for trial in _by_time(study)[-_RECENT:] if trial.duration_s > 0]
     if not durations or any(size.total is None for size in sizes):
         return None

@@ -195,8 +195,8 @@ def _summary(reading: Reading, study: str, store: ResultsStore, given: Mapping[s
             "trials": reading.last(study, store, facts.get("study_id")),
             **{name: facts.get(name) for name in names},
             "simulated": facts.get("client_version") == "simulated",
-            "doing": str(progress.get("message") or ""),
-            "updated_at": str(progress.get("updated_at") or ""),
+            "doing": progress.message if progress else "",
+            "updated_at": progress.updated_at if progress else "",
         }
     )
 

@@ -11,7 +11,8 @@ from search_spaces.producer_config import ProducerConfig
 from tests.builders.trials import OBJECTIVES, baseline, failed, trial
 from tuner.confirmation.ablation import variants_of
 from tuner.confirmation.gains import confirmations_of
-from tuner.confirmation.plan import Choice, least_steps, most_steps, next_step, winners_of
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.rounds import least_steps, most_steps, next_step, winners_of
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Kind, Trial
 
@@ -27,7 +28,7 @@ def fingerprint(config: dict[str, str]) -> str:
 CONFIGS = {fingerprint(each): ProducerConfig.parse(each) for each in ({}, FAST, FASTER, QUICK)}
 
 
-def choice(**changes: object) -> Choice:
+def plan(**changes: object) -> ConfirmationPlan:
     good: dict[str, object] = {
         "baseline": baseline().fingerprint,
         "nominees": {
@@ -38,11 +39,11 @@ def choice(**changes: object) -> Choice:
         "rounds": 4,
         "max_rounds": 9,
     }
-    return Choice(**{**good, **changes})  # type: ignore[arg-type]
+    return ConfirmationPlan(**{**good, **changes})  # type: ignore[arg-type]
 
 
 def carried_out(
-    asked: Choice,
+    asked: ConfirmationPlan,
     measure: Measure,
     trials: list[Trial] | None = None,
     fail: Callable[[int], bool] = lambda _: False,
@@ -77,7 +78,7 @@ def rounds(trials: list[Trial], kind: Kind) -> dict[str, int]:
 
 
 def test_where_a_goal_has_several_nominees_second_looks_choose() -> None:
-    asked = choice()
+    asked = plan()
     trials = carried_out(asked, steady)
     looked = {fingerprint(FAST): 2, fingerprint(FASTER): 2, fingerprint({}): 2}
     assert rounds(trials, Kind.SECOND_LOOK) == looked, "one needs no choice; the baseline is their measure"
@@ -87,7 +88,7 @@ def test_where_a_goal_has_several_nominees_second_looks_choose() -> None:
 
 
 def test_a_nominee_that_loses_records_at_a_second_look_is_out() -> None:
-    asked = choice()
+    asked = plan()
 
     def losing(config: ProducerConfig, random: Random) -> tuple[float, float]:
         return steady(config, random)
@@ -101,7 +102,7 @@ def test_a_nominee_that_loses_records_at_a_second_look_is_out() -> None:
 
 
 def test_baseline_and_winners_are_measured_once_a_round_in_changing_order() -> None:
-    trials = carried_out(choice(max_rounds=4), steady)
+    trials = carried_out(plan(max_rounds=4), steady)
     confirming = [each for each in trials if each.kind is Kind.CONFIRM]
     by_round = [[each.fingerprint for each in confirming if each.round == number] for number in range(4)]
     wanted = sorted([fingerprint({}), fingerprint(FASTER), fingerprint(QUICK)])
@@ -114,9 +115,9 @@ def test_rounds_go_on_until_the_interval_is_narrow_or_there_are_enough() -> None
         throughput, latency = steady(config, random)
         return throughput * random.lognormvariate(0, 0.2), latency
 
-    calm = rounds(carried_out(choice(), steady), Kind.CONFIRM)
+    calm = rounds(carried_out(plan(), steady), Kind.CONFIRM)
     assert set(calm.values()) == {4}, "1 % of noise is narrow enough from the first"
-    wild = rounds(carried_out(choice(), noisy), Kind.CONFIRM)
+    wild = rounds(carried_out(plan(), noisy), Kind.CONFIRM)
     assert wild[fingerprint({})] == 9
     assert wild[fingerprint(QUICK)] == 4, "whose latency was narrow enough gets no more rounds"
     assert wild[fingerprint(FASTER)] == 9
@@ -127,19 +128,19 @@ def test_what_the_first_rounds_do_not_speak_for_gets_no_more() -> None:
         factor = 1.0 if not config.values else 0.8
         return factor * 100 * random.lognormvariate(0, 0.1), 10 / factor * random.lognormvariate(0, 0.1)
 
-    trials = carried_out(choice(), worse)
+    trials = carried_out(plan(), worse)
     assert set(rounds(trials, Kind.CONFIRM).values()) == {4}
     assert rounds(trials, Kind.ABLATION) == {}
 
 
 def test_only_what_has_proven_better_is_taken_apart() -> None:
-    asked = choice(ablation_rounds=2)
+    asked = plan(ablation_rounds=2)
     assert rounds(carried_out(asked, no_better), Kind.ABLATION) == {}
     # linger.ms is their one change: undone, they are the baseline, which the rounds have measured.
     assert rounds(carried_out(asked, steady), Kind.ABLATION) == {}
     two = {"linger.ms": "30", "batch.size": "65536"}
     wide = {**CONFIGS, fingerprint(two): ProducerConfig.parse(two)}
-    asked = choice(ablation_rounds=2, nominees={Goal.THROUGHPUT: (fingerprint(two),)})
+    asked = plan(ablation_rounds=2, nominees={Goal.THROUGHPUT: (fingerprint(two),)})
     taken = rounds(carried_out(asked, steady, configs=wide), Kind.ABLATION)
     assert taken == dict.fromkeys([fingerprint(two), fingerprint(FASTER), fingerprint({"batch.size": "65536"})], 2)
 
@@ -156,13 +157,13 @@ def test_each_change_is_undone_alone_with_what_depends_on_it() -> None:
 
 
 def test_a_step_that_failed_is_not_tried_again() -> None:
-    trials = carried_out(choice(), steady, fail=lambda number: number % 5 == 4)
+    trials = carried_out(plan(), steady, fail=lambda number: number % 5 == 4)
     there = [(each.kind, each.round, each.fingerprint) for each in trials]
     assert len(there) == len(set(there))
 
 
 def test_it_goes_on_wherever_it_stopped() -> None:
-    asked = choice(ablation_rounds=2)
+    asked = plan(ablation_rounds=2)
     whole = carried_out(asked, steady)
     steps = [(each.kind, each.round, each.fingerprint) for each in whole]
     for kept in range(len(whole)):
@@ -172,9 +173,9 @@ def test_it_goes_on_wherever_it_stopped() -> None:
 
 
 def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
-    earlier = carried_out(choice(), no_better)
+    earlier = carried_out(plan(), no_better)
     spec = ConfirmSpec(rounds=4, max_rounds=4, looks=2, ablation_rounds=0)
-    later = Choice.of(spec, baseline().fingerprint, choice().nominees, earlier)
+    later = ConfirmationPlan.of(spec, baseline().fingerprint, plan().nominees, earlier)
     assert later.first_round > max(each.round for each in earlier if each.round is not None)
     trials = carried_out(later, steady, earlier)
     assert len(trials) > len(earlier)
@@ -186,13 +187,13 @@ def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
 
 
 def test_without_nominees_there_is_nothing_to_do() -> None:
-    assert next_step(choice(nominees={}), CONFIGS, [], BASELINE, OBJECTIVES, seed=0) is None
+    assert next_step(plan(nominees={}), CONFIGS, [], BASELINE, OBJECTIVES, seed=0) is None
 
 
 def test_the_choice_reads_back_as_it_was_kept() -> None:
-    asked = choice(ablation_rounds=3, first_round=7)
-    assert Choice.from_json(asked.as_json()) == asked
-    assert Choice.from_json({**asked.as_json(), "of a newer release": 1}) == asked
+    asked = plan(ablation_rounds=3, first_round=7)
+    assert ConfirmationPlan.from_json(asked.as_json()) == asked
+    assert ConfirmationPlan.from_json({**asked.as_json(), "of a newer release": 1}) == asked
 
 
 @pytest.mark.parametrize("rounds_asked", [0, 3])

@@ -1,4 +1,4 @@
-"""Small studies, runners for them, and a `Show` that remembers."""
+"""Small studies, runners for them, and a `Reporter` that remembers."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,8 @@ from runners.runner import Answer, Watch, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
-from tuner.course.trial_loop import Standing
+from tuner.course.reporter import Standing
+from tuner.model.progress import StudyState
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -25,6 +26,7 @@ from tuner.model.spec import (
 )
 from tuner.model.target import Target
 from tuner.model.trial import Kind, Trial
+from tuner.storage.files import read_progress
 from tuner.storage.sqlite import SqliteStore
 
 BASELINE: Final = ProducerConfig.parse({})
@@ -91,15 +93,21 @@ class Told:
     trials: list[Trial] = field(default_factory=list)
 
     def say(self, sentence: str) -> None:
-        """See `Show.say`."""
+        """See `Reporter.say`."""
         self.sentences.append(sentence)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Show.window`."""
+        """See `Reporter.window`."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Show.trial`."""
+        """See `Reporter.trial`."""
         self.trials.append(trial)
+
+
+def state_told(folder: Path) -> StudyState | None:
+    """The state that the driver of a study told last; None if it told nothing."""
+    told = read_progress(folder)
+    return None if told is None else told.state
 
 
 def on_record(folder: Path) -> list[Trial]:
