@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from objectives.outcome import COMPARED
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
 from tuner.confirmation.plan import Choice, Rounds, looks_are_there, means_of, rounds_of, winners_of
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-
-SHOWN: Final = ("mb_per_s", "latency_p99_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def _confirmation(
     choice: Choice,
 ) -> Confirmation:
     level, together = claim_level(claims), goal_metrics(Goal.BALANCED, objectives)
-    told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*SHOWN, *together))}
+    told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*COMPARED, *together))}
     ones = [1.0] * len(rounds.ours)
     return Confirmation(
         fingerprint=fingerprint,

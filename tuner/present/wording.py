@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from objectives.metrics import Direction, ShownIn
+from objectives.outcome import OUTCOME_METRICS, shown_in
 from objectives.ratios import LEVEL, Ratio, short
 from tuner.results.recommendation import Recommendation
 
@@ -10,33 +12,13 @@ NO_GAIN: Final = "not measured again: no gain is claimed"
 KEEP: Final = "keep what you have: nothing better than the baseline was found"
 SIMULATED: Final = "simulated: nothing of this study was measured on Kafka"
 
-_TITLES: Final[Mapping[str, str]] = {
-    "mb_per_s": "throughput, MB/s",
-    "records_per_s": "throughput, records/s",
-    "wire_bytes_per_value_byte": "bytes on the wire per value byte",
-    "broker_cpu_ms_per_mb": "broker CPU, ms per MB",
-    "delivered_ratio": "share delivered",
-    "held_rate_ratio": "share of the fixed rate held",
-}
-_SPEEDS: Final = ("mb_per_s", "records_per_s")
-SHOWN: Final = (
-    *_SPEEDS,
-    "latency_p50_ms",
-    "latency_p99_ms",
-    "latency_p999_ms",
-    "wire_bytes_per_value_byte",
-    "broker_cpu_ms_per_mb",
-)
-"""What people read first of a config's numbers, in this order."""
+_READ_FIRST: Final = shown_in(ShownIn.TABLES)
 
 
 def title(metric: str) -> str:
     """A metric's name for people, with its unit: `latency p99, ms`."""
-    if metric in _TITLES:
-        return _TITLES[metric]
-    saturated = metric.startswith("saturated_")
-    what = metric.removeprefix("saturated_").removeprefix("latency_").removesuffix("_ms").replace("p999", "p99.9")
-    return f"latency {what}, ms" + (" with a full queue" if saturated else "")
+    known = OUTCOME_METRICS.get(metric)
+    return known.title if known else metric
 
 
 def number(value: float | None) -> str:
@@ -105,7 +87,8 @@ def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also
         first: Those that were asked for: they stand before the usual ones.
         also: Others than the usual ones; latencies among them stand in line with the usual latencies.
     """
-    usual = [name for name in SHOWN if not name.startswith("latency")]
-    latencies = {name for name in (*SHOWN, *also) if name.startswith("latency")}
-    wanted = (*first, *_SPEEDS, *sorted(latencies, key=lambda name: name.removesuffix("_ms")), *usual, *also)
+    speeds = [name for name in _READ_FIRST if OUTCOME_METRICS[name].direction is Direction.MAXIMIZE]
+    latencies = {name for name in (*_READ_FIRST, *also) if name.startswith("latency")}
+    in_line = sorted(latencies, key=lambda name: name.removesuffix("_ms"))
+    wanted = (*first, *speeds, *in_line, *_READ_FIRST, *also)
     return [name for name in dict.fromkeys(wanted) if any(name in known for known in numbers)]

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from objectives.outcome import COMPARED
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, Effects, effects_of
-from tuner.confirmation.gains import SHOWN, Confirmation
+from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.history import choices_in
 from tuner.confirmation.plan import Choice, rounds_of
 from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank
@@ -90,7 +91,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
     size = study.size(found.record_bytes)
     assert size is not None, "a recommendation is for one of the study's record sizes"
     asked = goal_metrics(found.goal, size.objectives)
-    metrics = tuple(dict.fromkeys((*asked, *SHOWN, *goal_metrics(Goal.BALANCED, size.objectives))))
+    metrics = tuple(dict.fromkeys((*asked, *COMPARED, *goal_metrics(Goal.BALANCED, size.objectives))))
     effects = effects_of(size.trials, found.config, found.baseline.config(), metrics, _choice(study, size, found))
     strongest = sorted(effects.each, key=lambda each: _strength(each, asked), reverse=True)
     return Explanation(

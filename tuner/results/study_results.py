@@ -7,9 +7,10 @@ from statistics import median
 from typing import Any, Final
 
 from objectives.front import Front, hypervolume, surely_dominates
+from objectives.outcome import COMPARED
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
-from tuner.confirmation.gains import SHOWN, Confirmation, confirmations_of, goals_without_winner
+from tuner.confirmation.gains import Confirmation, confirmations_of, goals_without_winner
 from tuner.confirmation.history import choices_in
 from tuner.confirmation.plan import Choice
 from tuner.model.errors import RecordDamaged
@@ -208,7 +209,7 @@ def size_results(
     for trial in trials:
         if on_trial(seen, trial, baseline):
             volumes.append((trial.number, front_volume(seen, objectives, medians)))
-    judged = dict.fromkeys((*SHOWN, *(objective.metric for objective in objectives)))
+    judged = dict.fromkeys((*COMPARED, *(objective.metric for objective in objectives)))
     estimates = Estimates.of([*warm, *trials], list(judged), baseline.fingerprint if baseline else None)
     medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], list(judged))
     front, near = _fronts(trials, objectives, baseline, estimates)

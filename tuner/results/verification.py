@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.outcome import COMPARED, OUTCOME_METRICS
 from objectives.ratios import Ratio
 from objectives.scoring import HELD_RATE, Constraint
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.gains import SHOWN, Confirmation
+from tuner.confirmation.gains import Confirmation
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.study_results import SizeResults
@@ -173,7 +173,7 @@ def _verified(spec: StudySpec) -> ProducerConfig:
 
 def _judged(spec: StudySpec) -> list[str]:
     """The numbers that must have a gain: throughput and p99, and what the study optimises, as far as it measures it."""
-    names = dict.fromkeys((*SHOWN, *(objective.metric for objective in spec.objectives)))
+    names = dict.fromkeys((*COMPARED, *(objective.metric for objective in spec.objectives)))
     return [name for name in names if spec.paced or not OUTCOME_METRICS[name].paced]
 
 

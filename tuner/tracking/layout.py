@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from objectives.metrics import ShownIn
+from objectives.outcome import shown_in
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import KNOBS
 from tuner.model.spec import Goal
@@ -24,16 +26,6 @@ VOLUME: Final = "hypervolume"
 PARENT_KIND: Final = "study"
 RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
 
-_METRICS: Final = (
-    "mb_per_s",
-    "records_per_s",
-    "latency_p50_ms",
-    "latency_p99_ms",
-    "latency_p999_ms",
-    "saturated_latency_p99_ms",
-    "delivered_ratio",
-    "held_rate_ratio",
-)
 # Params of every run, by their values in force: a baseline that gives none of them stands in the same columns.
 _COLUMNS: Final = tuple(dict.fromkeys(knob.sets for knob in KNOBS))
 # Source: MLflow's own limits, mlflow/utils/validation.py of 3.17: 6,000 for params, 8,000 for tags.
@@ -143,7 +135,7 @@ class SizeView:
         """A trial's run."""
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
         at_ms = _end_ms(trial)
-        wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *_METRICS))
+        wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
         points = [Point(name, trial.metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
         points.append(Point("duration_s", trial.duration_s, 0, at_ms))
         if trial.saved_s:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from objectives.metrics import Direction
+from objectives.outcome import COMPARED
 from objectives.ratios import Ratio
 from objectives.repeats import Estimate
 from tuner.model.trial import Trial
@@ -26,7 +27,6 @@ HOW_SURE: Final = (
     "95 % interval of the mean of all measurements of that config, by the scatter of repeats in the whole study"
 )
 _NEAR_SHOWN: Final = 12
-_ALWAYS: Final = ("mb_per_s", "latency_p99_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
 
 def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
     """The metrics that the table shows: throughput and p99 where they are known, and the objectives."""
-    wanted = dict.fromkeys((*_ALWAYS, *(objective.metric for objective in size.objectives)))
+    wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
 
 

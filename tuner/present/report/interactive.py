@@ -7,6 +7,7 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from objectives.outcome import COMPARED
 from tuner.model.trial import Kind, State
 from tuner.present.changes import changes
 from tuner.present.report.view import (
@@ -138,7 +139,7 @@ def drift_figure(size: SizeResults) -> go.Figure:
     """How the baseline's repeats lie around their median over the study: what the machine did meanwhile."""
     figure = _figure("", height=320)
     repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
-    for metric, colour in (("mb_per_s", BLUE), ("latency_p99_ms", ORANGE)):
+    for metric, colour in zip(COMPARED, (BLUE, ORANGE), strict=False):
         middle = size.baseline_metrics.get(metric)
         known = [trial for trial in repeats if metric in trial.metrics] if middle else []
         if middle and known:
