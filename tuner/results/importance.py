@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from objectives.front import dominated_by
 from objectives.metrics import Direction
 from tuner.model.trial import Kind, Trial
 from tuner.results.explanation import FRONT
@@ -112,8 +113,7 @@ def _layers(size: SizeResults, points: Floats) -> Floats:
     large = points * signs
     layers, left, layer = np.zeros(len(points)), np.arange(len(points)), 1
     while len(left):
-        ours, others = large[left][:, None], large[left][None]
-        dominated = np.any(np.all(others >= ours, axis=2) & np.any(others > ours, axis=2), axis=1)
-        layers[left[~dominated]] = layer
-        left, layer = left[dominated], layer + 1
+        on_front = dominated_by(large[left]) == 0
+        layers[left[on_front]] = layer
+        left, layer = left[~on_front], layer + 1
     return layers
