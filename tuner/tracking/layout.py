@@ -81,12 +81,12 @@ class SizeView:
     Attributes:
         study: The study's results.
         size: The record size's.
-        picks: What is recommended, by goal.
+        by_goal: What is recommended, by goal.
     """
 
     study: StudyResults
     size: SizeResults
-    picks: Mapping[Goal, Recommendation]
+    by_goal: Mapping[Goal, Recommendation]
 
     @property
     def key(self) -> str:
@@ -96,8 +96,8 @@ class SizeView:
     @property
     def findings(self) -> str:
         """What was found so far, in short: changes when the front or a recommendation does."""
-        picks = {str(goal): (pick.trial.number, pick.confirmed) for goal, pick in self.picks.items()}
-        return f"{self.size.front} {picks}"
+        by_goal = {str(goal): (found.trial.number, found.confirmed) for goal, found in self.by_goal.items()}
+        return f"{self.size.front} {by_goal}"
 
     def trial_key(self, trial: Trial) -> str:
         """Of a trial's run."""
@@ -157,7 +157,7 @@ class SizeView:
 
     def marks(self, trial: Trial, parent_run: str) -> dict[str, str]:
         """The tags of a trial that later trials may change."""
-        recommended = any(pick.trial.number == trial.number for pick in self.picks.values())
+        recommended = any(found.trial.number == trial.number for found in self.by_goal.values())
         return {
             "tuner.pareto": _flag(trial.number in self.size.front),
             "tuner.recommended": _flag(recommended),
@@ -210,8 +210,8 @@ class SizeView:
             if known:
                 best = max(known, key=lambda value: objective.gain(value, 1.0))
                 values[f"best_{objective.metric}"] = best
-        for goal, pick in self.picks.items():
-            for metric, gain in pick.gains.items():
+        for goal, found in self.by_goal.items():
+            for metric, gain in found.gains.items():
                 values[f"{goal}/{metric}_gain"] = gain.value
                 values[f"{goal}/{metric}_gain_low"] = gain.low
                 values[f"{goal}/{metric}_gain_high"] = gain.high
@@ -221,9 +221,9 @@ class SizeView:
     def _note(self) -> str:
         """What MLflow shows as the run's description."""
         lines = []
-        for goal, pick in self.picks.items():
-            gains = "; ".join(f"{metric} {gain} x baseline" for metric, gain in pick.gains.items())
-            lines.append(f"- **{goal}**: trial {pick.trial.number}{f', {gains}' if gains else ''} ({pick.how})")
+        for goal, found in self.by_goal.items():
+            gains = "; ".join(f"{metric} {gain} x baseline" for metric, gain in found.gains.items())
+            lines.append(f"- **{goal}**: trial {found.trial.number}{f', {gains}' if gains else ''} ({found.how})")
         return _cut("\n".join(lines) or "nothing to recommend yet")
 
 
