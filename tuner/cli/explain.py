@@ -10,7 +10,7 @@ from tuner.cli.console import OUT, warn
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
-from tuner.present.export.why_record import explanations_record
+from tuner.present.export.record import explanations_record
 from tuner.present.why import why_heading, why_sections
 from tuner.results.explanation import Explanation
 from tuner.results.explanation import explain as explanation

@@ -10,9 +10,9 @@ from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.history import choices_in
 from tuner.confirmation.plan import Choice, rounds_of
-from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank
+from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics
 from tuner.model.spec import Goal
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
+from tuner.model.trial import Kind, Trial
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
@@ -123,7 +123,7 @@ def _closest(size: SizeResults, goal: Goal) -> Closest | None:
     claimed = [(gain, each) for gain, each in known if goal in each.goals] or known
     if claimed:
         gain, again = max(claimed, key=lambda pair: pair[0].value)
-        return Closest(_trial_of(size, again.fingerprint), again.gains, gain, None, _but(size, again, gain, goal))
+        return Closest(size.trial_of(again.fingerprint), again.gains, gain, None, _but(size, again, gain, goal))
     assert size.baseline is not None
     others = [
         trial
@@ -132,10 +132,8 @@ def _closest(size: SizeResults, goal: Goal) -> Closest | None:
     ]
     if not others:
         return None
-    best = max(
-        others, key=lambda trial: goal_rank(goal, size.metrics_of(trial), size.baseline_metrics, size.objectives)
-    )
-    times = goal_gain(goal, size.metrics_of(best), size.baseline_metrics, size.objectives)
+    best = max(others, key=lambda trial: size.goal_rank(trial, goal))
+    times = size.goal_gain(best, goal)
     return None if times is None else Closest(best, {}, None, times)
 
 
@@ -143,10 +141,7 @@ def _but(size: SizeResults, found: Confirmation, gain: Ratio, goal: Goal) -> str
     """Why a config is not recommended that gained for sure."""
     if gain.low <= 1.0:
         return ""
-    again = [
-        trial for trial in size.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == found.fingerprint
-    ]
-    lost = any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
+    lost = size.lost_records(found.fingerprint)
     missed = dict.fromkeys((*found.broken, *(["delivered_ratio >= 1"] if lost else [])))
     if missed:
         return f"it missed {' and '.join(missed)} when it was measured again"
@@ -159,9 +154,3 @@ def _but(size: SizeResults, found: Confirmation, gain: Ratio, goal: Goal) -> str
 
 def _gain_of(found: Confirmation, asked: str | None) -> Ratio | None:
     return found.balance if asked is None else found.gains.get(asked)
-
-
-def _trial_of(size: SizeResults, fingerprint: str) -> Trial:
-    """The search's trial of a config; a confirming one where the search has none."""
-    found = [trial for trial in size.trials if trial.fingerprint == fingerprint]
-    return next((trial for trial in found if trial.kind is Kind.SEARCH), found[0])

@@ -1,6 +1,7 @@
 """What a study has found so far, read from its record: what every report, table and mirror is made from."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -14,8 +15,9 @@ from tuner.confirmation.gains import Confirmation, confirmations_of, goals_witho
 from tuner.confirmation.history import choices_in
 from tuner.confirmation.plan import Choice
 from tuner.model.errors import RecordDamaged
+from tuner.model.goals import goal_gain, goal_rank
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
 from tuner.storage.chosen import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -92,6 +94,27 @@ class SizeResults:
             return None
         return Objective(metric).gain(value, baseline)
 
+    def goal_gain(self, trial: Trial, goal: Goal) -> float | None:
+        """The same for all that a goal is about; see `tuner.model.goals.goal_gain`."""
+        return goal_gain(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
+
+    def goal_rank(self, trial: Trial, goal: Goal) -> tuple[bool, float]:
+        """To sort trials by how good they are for a goal, the best last; see `tuner.model.goals.goal_rank`."""
+        return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
+
+    def trial_of(self, fingerprint: str) -> Trial:
+        """The trial that found a config: the front's, else the search's first, else the first that measured it."""
+        found = [trial for trial in self.trials if trial.fingerprint == fingerprint]
+        return max(found, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number))
+
+    def measured_again(self, fingerprint: str) -> list[Trial]:
+        """The trials after the search that measured a config."""
+        return [trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
+
+    def lost_records(self, fingerprint: str) -> bool:
+        """Whether a config lost records when it was measured again."""
+        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in self.measured_again(fingerprint))
+
     def confirmation(self, fingerprint: str) -> Confirmation | None:
         """What the confirming rounds say of a config; None if they did not have it."""
         return next((found for found in self.confirmations if found.fingerprint == fingerprint), None)
@@ -146,11 +169,8 @@ def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
         RecordDamaged: It can't be read.
         StorageUnreachable: The shared storage does not answer.
     """
-    store = (storage or storage_at()).read(folder)
-    try:
+    with closing((storage or storage_at()).read(folder)) as store:
         return results_of(store, folder)
-    finally:
-        store.close()
 
 
 def results_of(store: ResultsStore, folder: Path) -> StudyResults:

@@ -149,7 +149,6 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
     config = _verified(spec)
     found = results.confirmation(config.fingerprint)
     trials = [trial for trial in results.trials if trial.kind in CONFIRMING_KINDS]
-    ours = [trial for trial in trials if trial.fingerprint == config.fingerprint]
     doubts = [warning for trial in trials for warning in trial.warnings]
     errors = [f"a measurement failed: {trial.error}" for trial in trials if trial.error]
     without_acks = [side.acks == 0 for side in (config, spec.baseline)]
@@ -160,7 +159,7 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
         not_compared={metric: _lack(metric, without_acks) for metric in missing},
         values=found.values if found else {},
         baseline=found.baseline if found else {},
-        lost=any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in ours),
+        lost=results.lost_records(config.fingerprint),
         broken=tuple(_broken(spec.constraints, found)) if found else (),
         warnings=tuple(dict.fromkeys([*errors, *doubts])),
     )
