@@ -157,8 +157,8 @@ def recommend(
         chosen = results.trial_of(found.fingerprint)
         rounds = next(iter(found.gains.values())).rounds
         how = (
-            f"measured again in turn with the baseline, {rounds} rounds; {_level(found)} intervals, so that at most "
-            f"1 in {1 / ERROR_RATE:.0f} record sizes is told of a gain that is none"
+            f"measured again in turn with the baseline, {rounds} rounds; {100 * found.balance.level:.3g} % intervals, "
+            f"so that at most 1 in {1 / ERROR_RATE:.0f} record sizes is told of a gain that is none"
         )
         return replace(_recommendation(study, results, goal, chosen, found, how, warnings), proven=True)
     chosen_by_trial = pick(results, goal, conditions)
@@ -264,10 +264,6 @@ def _recommendation(
         how=how,
         warnings=tuple(warnings),
     )
-
-
-def _level(found: Confirmation) -> str:
-    return f"{100 * found.balance.level:.3g} %"
 
 
 def _wins(results: SizeResults, found: Confirmation, goal: Goal, conditions: Conditions) -> bool:

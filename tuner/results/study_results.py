@@ -107,13 +107,10 @@ class SizeResults:
         found = [trial for trial in self.trials if trial.fingerprint == fingerprint]
         return max(found, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number))
 
-    def measured_again(self, fingerprint: str) -> list[Trial]:
-        """The trials after the search that measured a config."""
-        return [trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
-
     def lost_records(self, fingerprint: str) -> bool:
         """Whether a config lost records when it was measured again."""
-        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in self.measured_again(fingerprint))
+        again = [trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
+        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
 
     def confirmation(self, fingerprint: str) -> Confirmation | None:
         """What the confirming rounds say of a config; None if they did not have it."""
@@ -228,7 +225,7 @@ def size_results(
     volumes: list[tuple[int, float]] = []
     for trial in trials:
         if on_trial(seen, trial, baseline):
-            volumes.append((trial.number, front_volume(seen, objectives, medians)))
+            volumes.append((trial.number, front_volume(seen.points, objectives, medians) or 0.0))
     judged = dict.fromkeys((*COMPARED, *(objective.metric for objective in objectives)))
     estimates = Estimates.of([*warm, *trials], list(judged), baseline.fingerprint if baseline else None)
     medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], list(judged))
@@ -324,12 +321,23 @@ def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = No
     return {name: median(trial.metrics[name] for trial in baselines if name in trial.metrics) for name in sorted(names)}
 
 
-def front_volume(front: Front, objectives: Sequence[Objective], baseline: Mapping[str, float]) -> float:
-    """Hypervolume of a front in gains over the baseline; 0 where the baseline has no such numbers."""
+def front_volume(
+    points: Iterable[Sequence[float | None]], objectives: Sequence[Objective], baseline: Mapping[str, float]
+) -> float | None:
+    """Hypervolume of a front in gains over a baseline; None where the baseline lacks one of the numbers.
+
+    Args:
+        points: The front's, shape (points, objectives).
+        objectives: That the points are of.
+        baseline: By metric.
+    """
     if any(objective.metric not in baseline for objective in objectives):
-        return 0.0
+        return None
     gains = [
-        [objective.gain(value, baseline[objective.metric]) for objective, value in zip(objectives, point, strict=True)]
-        for point in front.points
+        [
+            objective.gain(value or 0.0, baseline[objective.metric])
+            for objective, value in zip(objectives, point, strict=True)
+        ]
+        for point in points
     ]
     return hypervolume(gains)
