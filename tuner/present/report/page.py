@@ -45,8 +45,7 @@ from tuner.present.wording import (
     title,
 )
 from tuner.results.by_goal import labels, recommendations
-from tuner.results.explanation import Explanation, Importance, explain
-from tuner.results.importance import knob_importance
+from tuner.results.explanation import Explanation, Importance, explain, knob_importance
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
