@@ -11,7 +11,7 @@ from statistics import fmean, variance
 from typing import Final, Self
 
 from objectives.metrics import Direction
-from objectives.outcome import SATURATED
+from objectives.outcome import OUTCOME_METRICS
 from objectives.repeats import ASSUMED_NOISE_RATIO, t_quantile
 from runners.measurement import Window
 
@@ -22,34 +22,15 @@ _ASSUMED_WEIGHT: Final = 2
 _OTHERS_WEIGHT: Final = 4
 """In degrees of freedom: what other phases say of a phase's windows, against these windows' own scatter."""
 
-_PERCENTILES: Final = {
-    "latency_p50_ms": 0.5,
-    "latency_p90_ms": 0.9,
-    "latency_p95_ms": 0.95,
-    "latency_p99_ms": 0.99,
-    "latency_p999_ms": 0.999,
-}
-_MEAN: Final = "latency_mean_ms"
-FOLLOWED: Final = frozenset(
-    ("records_per_s", "mb_per_s", *(each + name for each in ("", SATURATED) for name in (_MEAN, *_PERCENTILES)))
-)
-"""Metrics that windows tell of. Maxima are left out: a part shows less of them than the whole."""
+FOLLOWED: Final = frozenset(name for name, metric in OUTCOME_METRICS.items() if metric.read_window is not None)
+"""Metrics that windows tell of."""
 
 
 def window_value(name: str, window: Window) -> float | None:
     """One window's value of a metric in `FOLLOWED`, in its unit; None where nothing was acknowledged in it."""
-    match name:
-        case "records_per_s":
-            value = window.records_per_s
-        case "mb_per_s":
-            value = window.mb_per_s
-        case _ if not window.latency.count:
-            return None
-        case _ if name.endswith(_MEAN):
-            value = window.latency.mean_us / 1e3
-        case _:
-            value = window.latency.percentile_us(_PERCENTILES[name.removeprefix(SATURATED)]) / 1e3
-    return value if value > 0 else None
+    read = OUTCOME_METRICS[name].read_window
+    value = read(window) if read is not None else None
+    return value if value is not None and value > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

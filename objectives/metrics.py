@@ -1,16 +1,14 @@
-"""The numbers that a measurement can be judged by, each with unit, direction and the conditions it needs."""
+"""What a metric is: one number of a trial, with its unit, its better direction and the places that show it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Final
 
-from runners.measurement import Measurement
+from runners.measurement import Measurement, Window
 
-
-class UnusableMetric(ValueError):  # noqa: N818 - names say what happened
-    """The measurement can't answer for this metric, and the message says why; leave the metric out."""
+SATURATED: Final = "saturated_"
+"""Before the name of a latency that was taken under saturation."""
 
 
 class Direction(Enum):
@@ -20,62 +18,57 @@ class Direction(Enum):
     MINIMIZE = "minimize"
 
 
+class ShownIn(Enum):
+    """Where a metric is shown whatever a study optimises; what it optimises is shown in all of these places."""
+
+    MEASUREMENT = "the JSON record of a single measurement"
+    COMPARISONS = "gains over the baseline: confirmations, verifications, explanations, the table of the front"
+    TABLES = "tables of a config's numbers"
+    MLFLOW = "metrics of a trial's run in MLflow"
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a measurement.
+    """One number of a trial.
 
     Attributes:
         name: With its unit at the end.
+        label: The name in words, without the unit.
+        unit: For people; empty where there is none.
         direction: Which way is better.
-        read: Takes it from a measurement; None where the measurement does not know it.
+        meaning: One sentence for people.
+        read: Takes it from a phase's measurement; None where the measurement does not know it.
+        read_window: Takes it from one window of the phase; None where windows don't tell of it.
+        paced: Whether it comes from the paced phase; else from the saturating one.
+        worst_phase: Whether it comes from both phases instead, and the lower value counts.
         needs_acknowledgement: Whether it means anything only where brokers answer (acks other than 0).
+        shown: Where it is always shown.
     """
 
     name: str
+    label: str
+    unit: str
     direction: Direction
+    meaning: str
     read: Callable[[Measurement], float | None]
+    read_window: Callable[[Window], float | None] | None = None
+    paced: bool = False
+    worst_phase: bool = False
     needs_acknowledgement: bool = False
+    shown: frozenset[ShownIn] = frozenset()
 
+    @property
+    def title(self) -> str:
+        """The name in words with the unit: `latency p99, ms`."""
+        named = f"{self.label}, {self.unit}" if self.unit else self.label
+        return f"{named} with a full queue" if self.name.startswith(SATURATED) else named
 
-def _latency(ratio: float) -> Callable[[Measurement], float | None]:
-    return lambda seen: seen.latency.percentile_us(ratio) / 1e3 if seen.latency.count else None
+    def value_in(self, seen: Measurement) -> float | None:
+        """The value that a trial may be judged by.
 
-
-def _mean_latency(seen: Measurement) -> float | None:
-    return seen.latency.mean_us / 1e3 if seen.latency.count else None
-
-
-_ALL: Final = (
-    Metric("records_per_s", Direction.MAXIMIZE, lambda seen: seen.records_per_s),
-    Metric("mb_per_s", Direction.MAXIMIZE, lambda seen: seen.mb_per_s),
-    Metric("latency_mean_ms", Direction.MINIMIZE, _mean_latency, True),
-    Metric("latency_p50_ms", Direction.MINIMIZE, _latency(0.5), True),
-    Metric("latency_p90_ms", Direction.MINIMIZE, _latency(0.9), True),
-    Metric("latency_p95_ms", Direction.MINIMIZE, _latency(0.95), True),
-    Metric("latency_p99_ms", Direction.MINIMIZE, _latency(0.99), True),
-    Metric("latency_p999_ms", Direction.MINIMIZE, _latency(0.999), True),
-    Metric("latency_max_ms", Direction.MINIMIZE, _latency(1.0), True),
-    Metric("wire_bytes_per_value_byte", Direction.MINIMIZE, lambda seen: seen.wire_bytes_per_value_byte),
-    Metric("broker_cpu_ms_per_mb", Direction.MINIMIZE, lambda seen: seen.broker_cpu_ms_per_mb),
-)
-
-METRICS: Final[Mapping[str, Metric]] = MappingProxyType({metric.name: metric for metric in _ALL})
-
-
-def value_of(name: str, seen: Measurement) -> float:
-    """The metric's value, fit to be an objective.
-
-    Raises:
-        KeyError: There is no such metric.
-        UnusableMetric: The measurement does not know it, or it is a latency that nobody acknowledged.
-    """
-    metric = METRICS[name]
-    if metric.needs_acknowledgement and seen.latency_is_local:
-        raise UnusableMetric(
-            f"{name} needs acknowledgements, but acks=0 asks for none: what was timed is the hand-off "
-            "to the local socket; use acks=1 or acks=all"
-        )
-    value = metric.read(seen)
-    if value is None:
-        raise UnusableMetric(f"{name} could not be measured here")
-    return value
+        None where the measurement does not know it, and for a latency with acks=0: what was timed then is the hand-off
+        to the local socket.
+        """
+        if self.needs_acknowledgement and seen.latency_is_local:
+            return None
+        return self.read(seen)

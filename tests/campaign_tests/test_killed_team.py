@@ -31,8 +31,8 @@ from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import load_results
 from tuner.storage.protocols import Storage
-from tuner.tracking import Place, sync
-from tuner.tracking.client import connect
+from tuner.tracking import TrackingLocation, sync
+from tuner.tracking.connection import connect
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -104,7 +104,7 @@ class Team:
         self._tracked = folder / "mlflow"
         self._tracked.mkdir()
         # MLflow's server is not started where there is nothing to show.
-        connect(Place.of(TrackingSpec(), self._tracked)).search_experiments()
+        connect(TrackingLocation.of(TrackingSpec(), self._tracked)).search_experiments()
         self._config = folder / "service.yaml"
         self._config.write_text(CONFIG.format(bootstrap=broker.bootstrap, ray=nodes.address, mlflow=self.tracking_uri))
         self._chance = Random(SEED)
@@ -201,7 +201,7 @@ def test_each_part_of_an_installation_killed_in_turn(
             assert [trial.state for trial in searched] == [State.COMPLETE] * TRIALS
             outcome = sync(team.root / name, TrackingSpec(uri=team.tracking_uri), storage=team.storage)
             assert outcome.error is None
-        client = connect(Place.of(TrackingSpec(uri=team.tracking_uri), team.root / NAMES[0]))
+        client = connect(TrackingLocation.of(TrackingSpec(uri=team.tracking_uri), team.root / NAMES[0]))
         mirrored = trials_in(client)
         assert len(set(mirrored)) == len(mirrored) == len(team.trials())
         said = team.serving.said()

@@ -24,7 +24,7 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
-from tuner.results.racing_savings import Raced
+from tuner.results.racing_savings import RacingSavings
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import SizeResults
 
@@ -105,7 +105,7 @@ def test_the_time_saved_is_what_the_same_study_takes_longer_without(study: Study
     for raced, whole in zip(with_it.trials, without.trials, strict=True):
         assert raced.load_s + raced.saved_s == pytest.approx(whole.load_s)
     saved_s = sum(each.load_s for each in without.trials) - sum(each.load_s for each in with_it.trials)
-    raced_sum = Raced.of(with_it.trials)
+    raced_sum = RacingSavings.of(with_it.trials)
     assert raced_sum.saved_s == pytest.approx(saved_s)
     assert raced_sum.saved_ratio > 0.1
 
@@ -124,7 +124,7 @@ def test_no_config_is_lost_that_would_have_been_on_the_front(study: Study) -> No
 def test_switched_off_nothing_is_stopped_or_followed(study: Study) -> None:
     found = study(off(SPEC)).trials
     assert all(not each.stopped_early and each.saved_s == 0 and not each.course for each in found)
-    assert str(Raced.of(found)) == ""
+    assert str(RacingSavings.of(found)) == ""
 
 
 def test_each_phase_that_ran_to_its_end_is_followed(study: Study) -> None:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.front import Front, dominates, hypervolume
+from objectives.front import Front, dominated_by, dominates, hypervolume
 from objectives.metrics import Direction
 from objectives.scoring import Objective
 
@@ -97,6 +98,19 @@ def union_of_boxes(gains: Sequence[Point]) -> float:
         for size in range(1, len(gains) + 1)
         for some in combinations(gains, size)
     )
+
+
+@given(trials())
+def test_each_row_is_dominated_by_as_many_as_dominate_it(of: Trials) -> None:
+    directions, points = of
+    more_is_better = [1.0 if direction is UP else -1.0 for direction in directions]
+    counted = [sum(dominates(other, point, directions) for other in points) for point in points]
+    values = np.array(points).reshape(len(points), len(directions)) * more_is_better
+    assert dominated_by(values).tolist() == counted
+
+
+def test_equal_rows_do_not_dominate_each_other() -> None:
+    assert dominated_by(np.array([[1.0, 1.0], [2.0, 0.0], [0.5, 0.5], [1.0, 1.0]])).tolist() == [0, 0, 2, 0]
 
 
 COORDINATE = st.one_of(st.integers(0, 3).map(float), st.floats(0, 10))

@@ -1,10 +1,13 @@
-"""Metrics read what they name, and refuse to be an objective where they mean nothing."""
+"""Metrics read what they name, and are left out where they mean nothing; a new one appears where its flags say."""
 
 import math
+from types import MappingProxyType
 
 import pytest
 
-from objectives.metrics import METRICS, Direction, UnusableMetric, value_of
+from objectives import outcome
+from objectives.metrics import SATURATED, Direction, Metric, ShownIn
+from objectives.outcome import COMPARED, OUTCOME_METRICS, metrics_of, shown_in
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from tests.runners_tests.builders import activity, counts, measurement
@@ -23,53 +26,99 @@ VALUES = {
     "wire_bytes_per_value_byte": 0.5,
     "broker_cpu_ms_per_mb": 10_000,
 }
-LATENCIES = [name for name in METRICS if name.startswith("latency")]
+LATENCIES = [name for name in VALUES if name.startswith("latency")]
 
 
 def test_every_metric_is_known_by_its_name() -> None:
-    assert set(METRICS) == set(VALUES)
-    assert all(metric.name == name for name, metric in METRICS.items())
+    saturated = {SATURATED + name for name in LATENCIES}
+    assert set(OUTCOME_METRICS) == {*VALUES, *saturated, "delivered_ratio", "held_rate_ratio"}
+    assert all(metric.name == name and metric.meaning and metric.label for name, metric in OUTCOME_METRICS.items())
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", VALUES)
 def test_a_metric_is_read_in_the_unit_of_its_name(name: str) -> None:
-    assert value_of(name, measurement(resources=RESOURCES)) == pytest.approx(VALUES[name], rel=0.001)
+    value = OUTCOME_METRICS[name].value_in(measurement(resources=RESOURCES))
+    assert value == pytest.approx(VALUES[name], rel=0.001)
 
 
-def test_more_is_better_of_throughput_only() -> None:
-    better_more = {name for name, metric in METRICS.items() if metric.direction is Direction.MAXIMIZE}
-    assert better_more == {"records_per_s", "mb_per_s"}
+def test_more_is_better_of_throughput_and_shares_only() -> None:
+    better_more = {name for name, metric in OUTCOME_METRICS.items() if metric.direction is Direction.MAXIMIZE}
+    assert better_more == {"records_per_s", "mb_per_s", "delivered_ratio", "held_rate_ratio"}
 
 
 @pytest.mark.parametrize("name", LATENCIES)
-def test_a_latency_without_acknowledgements_is_refused(name: str) -> None:
-    with pytest.raises(UnusableMetric, match=f"{name} needs acknowledgements, but acks=0 asks for none"):
-        value_of(name, measurement(counts=counts(acks=0)))
+def test_a_latency_without_acknowledgements_is_read_but_nothing_to_judge_by(name: str) -> None:
+    unanswered = measurement(counts=counts(acks=0))
+    assert OUTCOME_METRICS[name].value_in(unanswered) is None
+    assert OUTCOME_METRICS[name].read(unanswered) == pytest.approx(VALUES[name], rel=0.001)
 
 
 @pytest.mark.parametrize("name", ["records_per_s", "mb_per_s", "wire_bytes_per_value_byte"])
 def test_throughput_without_acknowledgements_is_not(name: str) -> None:
-    assert value_of(name, measurement(counts=counts(acks=0))) == pytest.approx(VALUES[name])
+    assert OUTCOME_METRICS[name].value_in(measurement(counts=counts(acks=0))) == pytest.approx(VALUES[name])
 
 
 @pytest.mark.parametrize("name", LATENCIES)
 def test_no_latency_is_no_number(name: str) -> None:
-    with pytest.raises(UnusableMetric, match="could not be measured"):
-        value_of(name, measurement(latency=Histogram.of([])))
+    assert OUTCOME_METRICS[name].value_in(measurement(latency=Histogram.of([]))) is None
 
 
 @pytest.mark.parametrize("name", ["wire_bytes_per_value_byte", "broker_cpu_ms_per_mb"])
 def test_what_was_not_read_is_no_number(name: str) -> None:
-    with pytest.raises(UnusableMetric, match="could not be measured"):
-        value_of(name, measurement(activity=activity(wire_bytes=None)))
-
-
-def test_a_name_that_is_none_is_a_key_error() -> None:
-    with pytest.raises(KeyError):
-        value_of("latency_p42_ms", measurement())
+    assert OUTCOME_METRICS[name].value_in(measurement(activity=activity(wire_bytes=None))) is None
 
 
 def test_a_reading_is_never_nan() -> None:
     empty = measurement(latency=Histogram.of([]))
-    readings = [metric.read(empty) for metric in METRICS.values()]
+    readings = [metric.read(empty) for metric in OUTCOME_METRICS.values()]
     assert not any(value is not None and math.isnan(value) for value in readings)
+
+
+def test_titles_name_the_unit_and_tell_the_full_queue_apart() -> None:
+    assert OUTCOME_METRICS["latency_p999_ms"].title == "latency p99.9, ms"
+    assert OUTCOME_METRICS["saturated_latency_p99_ms"].title == "latency p99, ms with a full queue"
+    assert OUTCOME_METRICS["delivered_ratio"].title == "share delivered"
+    titles = [metric.title for metric in OUTCOME_METRICS.values()]
+    assert len(set(titles)) == len(titles)
+
+
+def test_what_is_shown_where() -> None:
+    assert set(shown_in(ShownIn.MEASUREMENT)) == set(VALUES)
+    assert COMPARED == ("mb_per_s", "latency_p99_ms")
+    assert set(shown_in(ShownIn.TABLES)) == {
+        "mb_per_s",
+        "records_per_s",
+        "latency_p50_ms",
+        "latency_p99_ms",
+        "latency_p999_ms",
+        "wire_bytes_per_value_byte",
+        "broker_cpu_ms_per_mb",
+    }
+    assert set(shown_in(ShownIn.MLFLOW)) == {
+        "mb_per_s",
+        "records_per_s",
+        "latency_p50_ms",
+        "latency_p99_ms",
+        "latency_p999_ms",
+        "saturated_latency_p99_ms",
+        "delivered_ratio",
+        "held_rate_ratio",
+    }
+
+
+@pytest.mark.parametrize("where", ShownIn)
+def test_a_new_metric_is_shown_where_its_flags_say_and_measured(
+    where: ShownIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Metric(
+        "retries_per_s",
+        "repeats",
+        "1/s",
+        Direction.MINIMIZE,
+        "requests sent again per second",
+        lambda seen: 3.0,
+        shown=frozenset({where}),
+    )
+    monkeypatch.setattr(outcome, "OUTCOME_METRICS", MappingProxyType({**OUTCOME_METRICS, new.name: new}))
+    assert [each for each in ShownIn if new.name in shown_in(each)] == [where]
+    assert metrics_of(measurement(), None)[new.name] == 3.0

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from objectives.metrics import METRICS
-from objectives.outcome import OUTCOME_METRICS, SATURATED, delivered_ratio, metrics_of
+from objectives.metrics import SATURATED, ShownIn
+from objectives.outcome import OUTCOME_METRICS, delivered_ratio, metrics_of, shown_in
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Resources
 from runners.workload import RecordSizes, Workload
 from tests.runners_tests.builders import activity, counts, measurement
 
 PACED_RATE = 400.0
-LATENCIES = [name for name in METRICS if name.startswith("latency_")]
-CAPACITY = [name for name in METRICS if name not in LATENCIES]
+LATENCIES = [name for name in shown_in(ShownIn.MEASUREMENT) if name.startswith("latency_")]
+CAPACITY = [name for name in shown_in(ShownIn.MEASUREMENT) if name not in LATENCIES]
 
 
 def saturated(**changes: Any) -> Measurement:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from objectives.forecast import FOLLOWED, Forecast, Range, window_value
 from objectives.front import dominates
-from objectives.metrics import value_of
-from objectives.outcome import OUTCOME_METRICS, SATURATED
+from objectives.outcome import OUTCOME_METRICS
 from objectives.racing import MIN_WINDOWS, Race, Stop, followed
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
@@ -49,7 +48,7 @@ def test_a_window_is_read_as_a_measurement_of_it_alone_would_be(name: str) -> No
     whole = measurement(
         records=5_000, value_bytes=5e6, duration_s=0.5, latency=latency, counts=counts(acknowledged=5_000)
     )
-    assert window_value(name, one) == pytest.approx(value_of(name.removeprefix(SATURATED), whole))
+    assert window_value(name, one) == pytest.approx(OUTCOME_METRICS[name].value_in(whole))
 
 
 def test_what_a_part_can_t_say_is_not_followed() -> None:

@@ -21,9 +21,8 @@ from tests.present_tests.studies import WINNER, study
 from tests.search_spaces_tests.real_client import values_in_force
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
-from tuner.present.changes import Change, changes
 from tuner.present.export import Format, export, export_all, recommendation_of, recommendation_record
-from tuner.present.wording import KEEP, NO_GAIN, shown_metrics
+from tuner.present.wording import KEEP, NO_GAIN, Change, changes, shown_metrics
 from tuner.results.recommendation import Recommendation, recommend
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.present_tests.studies import failed, study
 from tuner.model.trial import Trial
-from tuner.results.explanation import FRONT
-from tuner.results.importance import knob_importance
+from tuner.results.explanation import FRONT, knob_importance
 
 
 def only_linger_counts(trial: Trial) -> Trial:

@@ -15,7 +15,7 @@ from tuner.cli.status import status
 from tuner.model.trial import Kind, Trial
 from tuner.present.report.page import report_page
 from tuner.present.report.status import status_of
-from tuner.results.racing_savings import Raced
+from tuner.results.racing_savings import RacingSavings
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking.layout import views
 
@@ -36,7 +36,7 @@ def test_what_was_saved_is_told_in_a_sentence() -> None:
         trial(3, load_s=25.0),
         trial(4, load_s=25.0, kind=Kind.CONFIRM, round=0),
     ]
-    raced = Raced.of(trials)
+    raced = RacingSavings.of(trials)
     assert (raced.stopped, raced.searched, raced.saved_s, raced.load_s) == (1, 3, 24.0, 76.0)
     assert str(raced) == "racing stopped 1 of 3 trials early and saved 24 s, 24 % of the search's load"
     assert "saved 4 min 10 s" in str(replace(raced, saved_s=250.0))
@@ -44,8 +44,8 @@ def test_what_was_saved_is_told_in_a_sentence() -> None:
 
 
 def test_where_nothing_was_saved_nothing_is_said() -> None:
-    assert str(Raced.of([])) == ""
-    assert str(Raced.of([baseline(0, load_s=25.0)])) == ""
+    assert str(RacingSavings.of([])) == ""
+    assert str(RacingSavings.of([baseline(0, load_s=25.0)])) == ""
 
 
 def test_the_status_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tuner.model.spec import TrackingSpec
-from tuner.tracking import Place
-from tuner.tracking.client import connect
+from tuner.tracking import TrackingLocation
+from tuner.tracking.connection import connect
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -37,10 +37,10 @@ _CREATE = """
 import sys
 from pathlib import Path
 from tuner.model.spec import TrackingSpec
-from tuner.tracking import Place
-from tuner.tracking.client import connect
+from tuner.tracking import TrackingLocation
+from tuner.tracking.connection import connect
 
-connect(Place.of(TrackingSpec(), Path(sys.argv[1])))
+connect(TrackingLocation.of(TrackingSpec(), Path(sys.argv[1])))
 """
 
 
@@ -77,7 +77,7 @@ def root(tmp_path: Path, empty_store: Path) -> Path:
 @pytest.fixture
 def client(root: Path) -> "MlflowClient":
     """Looks at what the mirror left in the MLflow beside the studies."""
-    return connect(Place.of(TrackingSpec(), root))
+    return connect(TrackingLocation.of(TrackingSpec(), root))
 
 
 @pytest.fixture
@@ -88,6 +88,6 @@ def new_store(tmp_path: Path, empty_store: Path) -> Callable[[str], str]:
         folder = tmp_path / name
         folder.mkdir()
         shutil.copy(empty_store, folder)
-        return Place.of(TrackingSpec(), folder).uri
+        return TrackingLocation.of(TrackingSpec(), folder).uri
 
     return make

@@ -21,7 +21,7 @@ from tuner.confirmation.plan import CONFIRMING
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.tracking import Mirror, SyncOutcome, recommend_from_tracking, sync
-from tuner.tracking.session import Session
+from tuner.tracking.session import MirrorSession
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -67,11 +67,11 @@ def test_trials_are_shown_while_the_study_runs(root: Path, client: "MlflowClient
 def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, free = threading.Event(), threading.Event()
 
-    def catch_up(self: Session, **_: object) -> None:
+    def catch_up(self: MirrorSession, **_: object) -> None:
         stuck.set()
         assert free.wait(PATIENCE_S)
 
-    monkeypatch.setattr(Session, "catch_up", catch_up)
+    monkeypatch.setattr(MirrorSession, "catch_up", catch_up)
     store = study(root / "night", baseline())
     mirror = Mirror(root / "night", HERE, ignore)
     mirror.start()

@@ -13,8 +13,8 @@ from tests.tracking_tests.studies import baseline, confirming, study, trial
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.present.export import recommendation_of
 from tuner.storage.home import ROOT_VARIABLE
-from tuner.tracking import Place, SyncOutcome, recommend_from_tracking, sync
-from tuner.tracking.client import connect
+from tuner.tracking import SyncOutcome, TrackingLocation, recommend_from_tracking, sync
+from tuner.tracking.connection import connect
 
 pytestmark = [
     pytest.mark.campaign,
@@ -50,7 +50,7 @@ def test_a_study_is_mirrored_once_and_its_recommendation_read_from_there(
     if again.error is not None:  # its pool held a connection to the server that was killed
         again = sync(tmp_path / "night", TrackingSpec())
     assert (again.runs_written, again.trials_behind, again.error) == (0, 0, None)
-    assert len(runs(connect(Place.of(TrackingSpec(), tmp_path)))) == 13
+    assert len(runs(connect(TrackingLocation.of(TrackingSpec(), tmp_path)))) == 13
     record = recommend_from_tracking(None, "night", "1000", Goal.THROUGHPUT)
     found = recommendation_of(record)
     assert (found.study, found.record_bytes, found.trial.values) == ("night", "1000", best.values)

@@ -11,11 +11,10 @@ from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.studies import baseline, study, trial
 from tuner.model.spec import TrackingSpec
 from tuner.storage.sqlite import SqliteStore
-from tuner.tracking import Place, sync
-from tuner.tracking.catching_up import CatchingUp
-from tuner.tracking.client import connect
+from tuner.tracking import TrackingLocation, sync
+from tuner.tracking.connection import connect
 from tuner.tracking.layout import Point, Shown
-from tuner.tracking.session import Session
+from tuner.tracking.session import CatchingUp, MirrorSession
 from tuner.tracking.writer import Writer
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def test_another_uri_or_experiment_gets_everything_anew(
     sync(night, HERE)
     other = new_store("other")
     assert sync(night, TrackingSpec(uri=other)).runs_written == 4
-    assert len(runs(connect(Place(other, night)))) == 4
+    assert len(runs(connect(TrackingLocation(other, night)))) == 4
     assert sync(night, TrackingSpec(experiment="mine")).runs_written == 4
     assert client.get_experiment_by_name("mine") is not None
 
@@ -142,7 +141,7 @@ def test_a_copy_of_the_record_knows_its_runs(night: Path, root: Path, client: "M
 
 def test_two_processes_do_not_write_at_once(night: Path) -> None:
     store = SqliteStore(night, create=False)
-    session = Session(store, night, HERE)
+    session = MirrorSession(store, night, HERE)
     outcome = sync(night, HERE)
     assert outcome.error is not None
     assert "it catches up by itself" in outcome.error

@@ -159,7 +159,7 @@ def _check_picture(png: Path) -> None:
 
 def _draw(runs: list[Measurement], png: Path) -> None:
     # Deferred: matplotlib takes half a second to import.
-    from tuner.present.plots import draw_latency
+    from tuner.present.report.pictures import draw_latency
 
     draw_latency(runs, png)
     say(f"picture written to {png}")

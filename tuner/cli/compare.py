@@ -16,6 +16,7 @@ from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, Si
 from tuner.results.comparison import compare as comparison
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults, load_results
+from tuner.storage.files import write_atomically
 from tuner.storage.home import find_study
 
 _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
@@ -104,11 +105,14 @@ def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: P
         warn("with different objectives the fronts have no axes in common: nothing is drawn")
         return
     # Deferred: they import matplotlib and plotly.
-    from tuner.present.report.comparison_pictures import write_fronts_html, write_fronts_png
+    from tuner.present.report.interactive import fronts_html
+    from tuner.present.report.pictures import draw_fronts
+    from tuner.present.report.view import views_of
 
+    views = views_of(studies, found)
     if html is not None:
-        write_fronts_html(studies, found, html)
+        write_atomically(html, fronts_html(found, views).encode())
         say(f"page written to {html}")
     if png is not None:
-        write_fronts_png(studies, found, png)
+        draw_fronts(views, png)
         say(f"picture written to {png}")

@@ -10,9 +10,9 @@ from tuner.cli.console import OUT, warn
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
-from tuner.present.export.why_record import explanations_record
+from tuner.present.export.record import explanations_record
 from tuner.present.why import why_heading, why_sections
-from tuner.results.explanation import Explanation
+from tuner.results.explanation import Explanation, knob_importance
 from tuner.results.explanation import explain as explanation
 from tuner.results.recommendation import Conditions, recommend_for
 from tuner.results.study_results import StudyResults, load_results
@@ -57,9 +57,6 @@ def _explained(
     results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> tuple[list[Explanation], list[str]]:
     """Explanations, and why there is none for some sizes."""
-    # Deferred: it imports Optuna.
-    from tuner.results.importance import knob_importance
-
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
     found, missing = [], []
     for asked in sizes:

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from tuner.cli import options
 from tuner.cli.console import OUT, warn
-from tuner.present.export.table import aligned
 from tuner.present.report.front_table import (
     SCHEMA_VERSION,
     FrontRow,
@@ -18,7 +17,7 @@ from tuner.present.report.front_table import (
     front_record,
     front_rows,
 )
-from tuner.present.wording import SIMULATED, title
+from tuner.present.wording import SIMULATED, aligned, title
 from tuner.results.study_results import SizeResults, StudyResults, load_results
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 from tuner.storage.home import find_study

@@ -11,7 +11,7 @@ from tuner.cli.sync import report
 from tuner.course.run import run_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal, StudySpec
-from tuner.results.racing_savings import Raced
+from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendation import Recommendation, recommend_for
 from tuner.results.study_results import StudyResults
 from tuner.study_file import drop_used_secrets
@@ -32,7 +32,7 @@ def run_shown(
         if not silent:
             say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
         results = run_study(spec, text, folder, view, mirror if tracking.enabled else None, searching=searching)
-        if raced := str(Raced.of(trial for size in results.sizes for trial in size.trials)):
+        if raced := str(RacingSavings.of(trial for size in results.sizes for trial in size.trials)):
             view.say(raced)
         view.say("writing the report")
         write_study(results)

@@ -12,8 +12,8 @@ from tuner.cli.sync import TrackingUri
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import TrackingSpec
 from tuner.storage.home import find_study, storage_at, studies_root
-from tuner.tracking import Place, tracking_of
-from tuner.tracking.client import QUIET
+from tuner.tracking import TrackingLocation, tracking_of
+from tuner.tracking.connection import QUIET
 
 
 def ui(
@@ -48,13 +48,13 @@ def ui(
     _serve(place, host, chosen)
 
 
-def _place(study: str | None, uri: str | None) -> Place:
+def _place(study: str | None, uri: str | None) -> TrackingLocation:
     if study is None:
-        return Place.of(TrackingSpec(uri=uri), studies_root())
+        return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     folder = find_study(study)
     store = storage_at().read(folder)
     try:
-        return Place.of(tracking_of(store.facts(), uri), folder.parent)
+        return TrackingLocation.of(tracking_of(store.facts(), uri), folder.parent)
     finally:
         store.close()
 
@@ -72,7 +72,7 @@ def _free(host: str, port: int) -> int:
     raise typer.BadParameter(f"an address of this machine is needed to listen on, but {host} is none")
 
 
-def _serve(place: Place, host: str, port: int) -> None:
+def _serve(place: TrackingLocation, host: str, port: int) -> None:
     """Become MLflow's server."""
     settings = {
         **QUIET,

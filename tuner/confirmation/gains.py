@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from objectives.outcome import COMPARED
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
@@ -11,8 +11,6 @@ from tuner.confirmation.rounds import Rounds, looks_are_there, means_of, rounds_
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-
-SHOWN: Final = ("mb_per_s", "latency_p99_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def _confirmation(
     plan: ConfirmationPlan,
 ) -> Confirmation:
     level, together = claim_level(claims), goal_metrics(Goal.BALANCED, objectives)
-    told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*SHOWN, *together))}
+    told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*COMPARED, *together))}
     ones = [1.0] * len(rounds.ours)
     return Confirmation(
         fingerprint=fingerprint,

@@ -2,7 +2,6 @@
 
 from enum import IntEnum
 
-from objectives.metrics import UnusableMetric
 from runners.errors import SafetyStop, TargetError, WorkloadRefused
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig, StorageMisnamed, StudyChanged, StudyNotFound
@@ -24,9 +23,9 @@ class ExitCode(IntEnum):
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code that stands for an error."""
     match error:
-        case (
-            ConfigError() | WorkloadRefused() | UnusableMetric() | StudyNotFound() | StudyChanged() | StorageMisnamed()
-        ):
+        case ConfigError() | WorkloadRefused():
+            return ExitCode.USAGE
+        case StudyNotFound() | StudyChanged() | StorageMisnamed():
             return ExitCode.USAGE
         case NoFeasibleConfig():
             return ExitCode.NO_FEASIBLE_CONFIG

@@ -5,7 +5,8 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from objectives.evidence import Evidence
-from objectives.metrics import METRICS
+from objectives.metrics import ShownIn
+from objectives.outcome import OUTCOME_METRICS, shown_in
 from objectives.verdict import judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement
@@ -39,7 +40,7 @@ def measurement_record(seen: Measurement) -> dict[str, Any]:
         "duration_s": seen.duration_s,
         "records": seen.records,
         "value_bytes": seen.value_bytes,
-        "metrics": {name: metric.read(seen) for name, metric in METRICS.items()},
+        "metrics": {name: OUTCOME_METRICS[name].read(seen) for name in shown_in(ShownIn.MEASUREMENT)},
         "latency_is_local": seen.latency_is_local,
         "latency": _histogram(seen.latency),
         "send_delay": _histogram(seen.send_delay),

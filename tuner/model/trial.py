@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, Self
 
 from search_spaces.producer_config import ProducerConfig
@@ -29,6 +30,12 @@ class State(StrEnum):
     COMPLETE = "complete"
     FAILED = "failed"
     """Nothing was learnt of the config: a lost worker, a lost broker, a defect."""
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(values: tuple[tuple[str, str], ...]) -> ProducerConfig:
+    """The config of some properties: a study asks for the same few again and again."""
+    return ProducerConfig.parse(dict(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +119,8 @@ class Trial:
         return f"{self.record_bytes}/{self.number:04d}"
 
     def config(self) -> ProducerConfig:
-        """The config, checked anew."""
-        return ProducerConfig.parse(self.values)
+        """The config, checked."""
+        return _parsed(tuple(self.values.items()))
 
     def as_json(self) -> dict[str, Any]:
         """Of JSON types only; `from_json` reads it."""

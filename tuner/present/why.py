@@ -7,8 +7,7 @@ from typing import Final
 
 from objectives.ratios import Ratio
 from tuner.confirmation.effects import Effect, is_clear
-from tuner.present.changes import Change, changes
-from tuner.present.wording import gain, gain_sentences, title
+from tuner.present.wording import Change, changes, gain, gain_sentences, title
 from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation
 

@@ -1,42 +1,30 @@
-"""How numbers and gains are put in words, the same in every form, table and page."""
+"""How numbers, gains and changes are put in words, the same in every form, table and page."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from objectives.metrics import Direction, ShownIn
+from objectives.outcome import OUTCOME_METRICS, shown_in
 from objectives.ratios import LEVEL, Ratio, short
+from search_spaces.catalogue import load_catalogue
+from search_spaces.effective import Effective
 from tuner.results.recommendation import Recommendation
 
 NO_GAIN: Final = "not measured again: no gain is claimed"
 KEEP: Final = "keep what you have: nothing better than the baseline was found"
 SIMULATED: Final = "simulated: nothing of this study was measured on Kafka"
 
-_TITLES: Final[Mapping[str, str]] = {
-    "mb_per_s": "throughput, MB/s",
-    "records_per_s": "throughput, records/s",
-    "wire_bytes_per_value_byte": "bytes on the wire per value byte",
-    "broker_cpu_ms_per_mb": "broker CPU, ms per MB",
-    "delivered_ratio": "share delivered",
-    "held_rate_ratio": "share of the fixed rate held",
-}
-_SPEEDS: Final = ("mb_per_s", "records_per_s")
-SHOWN: Final = (
-    *_SPEEDS,
-    "latency_p50_ms",
-    "latency_p99_ms",
-    "latency_p999_ms",
-    "wire_bytes_per_value_byte",
-    "broker_cpu_ms_per_mb",
-)
-"""What people read first of a config's numbers, in this order."""
+Cell = str | tuple[str, float | None]
+"""Of a table: a text, or a number as it is shown and as it is sorted."""
+_COLUMN_GAP: Final = "   "
+_READ_FIRST: Final = shown_in(ShownIn.TABLES)
 
 
 def title(metric: str) -> str:
     """A metric's name for people, with its unit: `latency p99, ms`."""
-    if metric in _TITLES:
-        return _TITLES[metric]
-    saturated = metric.startswith("saturated_")
-    what = metric.removeprefix("saturated_").removeprefix("latency_").removesuffix("_ms").replace("p999", "p99.9")
-    return f"latency {what}, ms" + (" with a full queue" if saturated else "")
+    known = OUTCOME_METRICS.get(metric)
+    return known.title if known else metric
 
 
 def number(value: float | None) -> str:
@@ -105,7 +93,78 @@ def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also
         first: Those that were asked for: they stand before the usual ones.
         also: Others than the usual ones; latencies among them stand in line with the usual latencies.
     """
-    usual = [name for name in SHOWN if not name.startswith("latency")]
-    latencies = {name for name in (*SHOWN, *also) if name.startswith("latency")}
-    wanted = (*first, *_SPEEDS, *sorted(latencies, key=lambda name: name.removesuffix("_ms")), *usual, *also)
+    speeds = [name for name in _READ_FIRST if OUTCOME_METRICS[name].direction is Direction.MAXIMIZE]
+    latencies = {name for name in (*_READ_FIRST, *also) if name.startswith("latency")}
+    in_line = sorted(latencies, key=lambda name: name.removesuffix("_ms"))
+    wanted = (*first, *speeds, *in_line, *_READ_FIRST, *also)
     return [name for name in dict.fromkeys(wanted) if any(name in known for known in numbers)]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One property that has another value in force than in the baseline.
+
+    Attributes:
+        name: Kafka's name.
+        value: The config's.
+        baseline: The baseline's.
+        default: The client's, with nothing given.
+    """
+
+    name: str
+    value: str
+    baseline: str
+    default: str
+
+    def __str__(self) -> str:
+        """`linger.ms=20`."""
+        return f"{self.name}={self.value}"
+
+
+def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:
+    """The properties that either config gives and whose value in force differs, by name.
+
+    Args:
+        values: The config's canonical properties.
+        baseline: The baseline's.
+
+    Raises:
+        UnknownProperty: The client has no such property: the config belongs to another version of it.
+    """
+    catalogue = load_catalogue()
+    ours, theirs, none = (Effective(catalogue, given) for given in (values, baseline, {}))
+    return tuple(
+        Change(name, ours.text(name), theirs.text(name), none.text(name))
+        for name in sorted({*values, *baseline})
+        if ours.text(name) != theirs.text(name)
+    )
+
+
+def numbers_table(found: Recommendation) -> tuple[list[str], list[list[Cell]]]:
+    """Headings, and a row for each number of a recommended config beside the baseline's."""
+    rows: list[list[Cell]] = []
+    for metric in shown_metrics(found.metrics, found.baseline_metrics, also=list(found.gains)):
+        before, now = found.baseline_metrics.get(metric), found.metrics.get(metric)
+        ratio = found.gains.get(metric)
+        shown = [(number(before), before), *([] if found.is_baseline else [(number(now), now)])]
+        told: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
+        rows.append([title(metric), *shown, *(told if found.confirmed else [])])
+    headings = ["", "baseline", *([] if found.is_baseline else ["recommended"])]
+    return [*headings, *(gain_headings(found.gains) if found.confirmed else [])], rows
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> list[str]:
+    """Lines with every column as wide as its widest text, the first to the left and the others to the right.
+
+    Args:
+        rows: As many texts each.
+        right: Off puts the others to the left too.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        _COLUMN_GAP.join(
+            text.rjust(width) if right and place else text.ljust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -5,13 +5,12 @@ from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import Any, Final
 
-from objectives.front import hypervolume
 from objectives.scoring import Objective
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.results.by_goal import recommendations
 from tuner.results.recommendation import Recommendation
-from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.study_results import SizeResults, StudyResults, front_volume
 
 SCHEMA_VERSION: Final = 1
 NOISE_RATIO: Final = 0.05
@@ -131,10 +130,12 @@ def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, ot
         for goal in Goal
         if goal in mine or goal in their
     )
-    yardstick = one.baseline_metrics
-    same = [each.metric for each in one.objectives] == [each.metric for each in other.objectives]
-    volumes = (_volume(one, yardstick), _volume(other, yardstick) if same else None)
-    return SizeComparison(one.record_bytes, volumes, goals)
+    volumes = [
+        front_volume([trial.objectives for trial in size.front_trials], size.objectives, one.baseline_metrics)
+        for size in (one, other)
+    ]
+    same = one.objectives == other.objectives
+    return SizeComparison(one.record_bytes, (volumes[0], volumes[1] if same else None), goals)
 
 
 def _compare_goal(
@@ -157,19 +158,6 @@ def _times(asked: Sequence[str], ours: Recommendation | None, theirs: Recommenda
     return exp(sum(map(log, gains)) / len(gains))
 
 
-def _volume(size: SizeResults, yardstick: Mapping[str, float]) -> float | None:
-    if any(objective.metric not in yardstick for objective in size.objectives):
-        return None
-    points = [
-        [
-            objective.gain(value or 0.0, yardstick[objective.metric])
-            for objective, value in zip(size.objectives, trial.objectives, strict=True)
-        ]
-        for trial in size.front_trials
-    ]
-    return hypervolume(points)
-
-
 def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     found = [
         f"the {label} differs: {ours.facts.get(name)!s} and {theirs.facts.get(name)!s}"
@@ -181,7 +169,8 @@ def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
     one, other = (study.facts.get("question") or {} for study in (ours, theirs))
     found += _between("workload", one.get("workload"), other.get("workload"))
     found += _between("question", *({name: asked.get(name) for name in _ASKED} for asked in (one, other)))
-    only = [size.record_bytes for size in (*ours.sizes, *theirs.sizes) if not (_both(ours, theirs, size.record_bytes))]
+    sizes = [size.record_bytes for size in (*ours.sizes, *theirs.sizes)]
+    only = [record_bytes for record_bytes in sizes if sizes.count(record_bytes) == 1]
     return found + ([f"only one of them searched {', '.join(only)} B records"] if only else [])
 
 
@@ -192,10 +181,6 @@ def _between(what: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any
         for key in sorted({*one, *other})
         if one.get(key) != other.get(key)
     ]
-
-
-def _both(ours: StudyResults, theirs: StudyResults, record_bytes: str) -> bool:
-    return ours.size(record_bytes) is not None and theirs.size(record_bytes) is not None
 
 
 def _brief(found: Recommendation | None) -> dict[str, Any] | None:

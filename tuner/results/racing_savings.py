@@ -8,7 +8,7 @@ from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 
 
 @dataclass(frozen=True, slots=True)
-class Raced:
+class RacingSavings:
     """What racing has saved of a search.
 
     Attributes:

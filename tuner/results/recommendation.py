@@ -9,9 +9,9 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_gain, goal_metrics, goal_rank, goals_of
+from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
+from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import SizeResults, StudyResults, may_lead
 
 
@@ -84,7 +84,7 @@ def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()
     Balanced is the largest product of gains over the baseline among configs that lose little, if there are any.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
-    return max(fit, key=lambda trial: _rank_of(results, trial, goal), default=None)
+    return max(fit, key=lambda trial: results.goal_rank(trial, goal), default=None)
 
 
 def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
@@ -94,34 +94,24 @@ def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
     """
     found: dict[str, Trial] = {}
     candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
-    for trial in sorted(candidates, key=lambda trial: _rank_of(results, trial, goal), reverse=True):
-        gain = goal_gain(goal, results.metrics_of(trial), results.baseline_metrics, results.objectives)
-        better = gain is not None and gain > 1.0 and _rank_of(results, trial, goal)[0]
+    for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal), reverse=True):
+        gain = results.goal_gain(trial, goal)
+        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal)[0]
         if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
             found.setdefault(trial.fingerprint, trial)
     return tuple(found.values())[:most]
 
 
-def _rank_of(results: SizeResults, trial: Trial, goal: Goal) -> tuple[bool, float]:
-    return goal_rank(goal, results.metrics_of(trial), results.baseline_metrics, results.objectives)
-
-
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     found = results.confirmation(trial.fingerprint)
     broken = found is not None and bool(found.broken)
-    return conditions.kept_by(_judged(results, trial)) and not broken and not _lost(results, trial.fingerprint)
+    return conditions.kept_by(_judged(results, trial)) and not broken and not results.lost_records(trial.fingerprint)
 
 
 def _judged(results: SizeResults, trial: Trial) -> Mapping[str, float]:
     """The numbers that a config is judged by: of the confirming rounds, where it had some."""
     found = results.confirmation(trial.fingerprint)
     return found.values if found else results.metrics_of(trial)
-
-
-def _lost(results: SizeResults, fingerprint: str) -> bool:
-    """Whether a config lost records when it was measured again."""
-    again = [trial for trial in results.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
-    return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
 
 
 def recommend(
@@ -160,15 +150,15 @@ def recommend(
     confirmed = [
         found
         for found in results.confirmations
-        if _wins(results, found, goal, conditions) and not _lost(results, found.fingerprint)
+        if _wins(results, found, goal, conditions) and not results.lost_records(found.fingerprint)
     ]
     if confirmed:
         found = max(confirmed, key=lambda found: _rank(found, asked))
-        chosen = _trial_of(results, found.fingerprint)
+        chosen = results.trial_of(found.fingerprint)
         rounds = next(iter(found.gains.values())).rounds
         how = (
-            f"measured again in turn with the baseline, {rounds} rounds; {_level(found)} intervals, so that at most "
-            f"1 in {1 / ERROR_RATE:.0f} record sizes is told of a gain that is none"
+            f"measured again in turn with the baseline, {rounds} rounds; {100 * found.balance.level:.3g} % intervals, "
+            f"so that at most 1 in {1 / ERROR_RATE:.0f} record sizes is told of a gain that is none"
         )
         return replace(_recommendation(study, results, goal, chosen, found, how, warnings), proven=True)
     chosen_by_trial = pick(results, goal, conditions)
@@ -176,8 +166,10 @@ def recommend(
     if baseline_fits and (results.confirmations or goal in results.without_winner):
         how = _none_is_proven(results, goal)
         return _recommendation(study, results, goal, results.baseline, None, how, warnings)
-    if baseline_fits and chosen_by_trial is not None and not _seems_better(results, chosen_by_trial, goal):
-        chosen_by_trial = results.baseline
+    if baseline_fits and chosen_by_trial is not None:
+        seen_gain = results.goal_gain(chosen_by_trial, goal)
+        if seen_gain is not None and seen_gain <= 1.0:
+            chosen_by_trial = results.baseline
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
     again = results.confirmation(chosen_by_trial.fingerprint)
@@ -219,11 +211,6 @@ def recommend_for(
         raise missing[0]
     changes = [each for each in found if not each.is_baseline]
     return next((each for each in changes if each.proven), next(iter(changes), found[0]))
-
-
-def _seems_better(results: SizeResults, trial: Trial, goal: Goal) -> bool:
-    gain = goal_gain(goal, results.metrics_of(trial), results.baseline_metrics, results.objectives)
-    return gain is None or gain > 1.0
 
 
 def _measured(results: SizeResults, trial: Trial) -> str:
@@ -277,16 +264,6 @@ def _recommendation(
         how=how,
         warnings=tuple(warnings),
     )
-
-
-def _trial_of(results: SizeResults, fingerprint: str) -> Trial:
-    """The search's trial of a config; the confirming one only where the search has none."""
-    found = [trial for trial in results.trials if trial.fingerprint == fingerprint]
-    return next((trial for trial in found if trial.number in results.front), found[0])
-
-
-def _level(found: Confirmation) -> str:
-    return f"{100 * found.balance.level:.3g} %"
 
 
 def _wins(results: SizeResults, found: Confirmation, goal: Goal, conditions: Conditions) -> bool:

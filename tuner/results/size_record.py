@@ -8,7 +8,6 @@ from typing import Final
 from objectives.drift import Drift
 from objectives.front import Front
 from objectives.metrics import Direction
-from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, baseline_metrics, on_trial, settled, size_results
@@ -92,10 +91,8 @@ class SizeRecord:
     def best(self, metric: str) -> float | None:
         """The best value of one of the objectives on the front; None before there is one."""
         place = [objective.metric for objective in self.objectives].index(metric)
-        values = [point[place] for point in self.front.points]
-        if not values:
-            return None
-        return max(values) if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE else min(values)
+        best = max if self.objectives[place].direction is Direction.MAXIMIZE else min
+        return best((point[place] for point in self.front.points), default=None)
 
     def results(self, rate_records_per_s: float | None) -> SizeResults:
         """Everything found so far, computed anew."""

@@ -1,19 +1,22 @@
 """What a study has found so far, read from its record: what every report, table and mirror is made from."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from objectives.front import Front, hypervolume, surely_dominates
+from objectives.outcome import COMPARED
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
-from tuner.confirmation.gains import SHOWN, Confirmation, confirmations_of, goals_without_winner
+from tuner.confirmation.gains import Confirmation, confirmations_of, goals_without_winner
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
+from tuner.model.goals import goal_gain, goal_rank
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
@@ -90,6 +93,24 @@ class SizeResults:
             return None
         return Objective(metric).gain(value, baseline)
 
+    def goal_gain(self, trial: Trial, goal: Goal) -> float | None:
+        """The same for all that a goal is about; see `tuner.model.goals.goal_gain`."""
+        return goal_gain(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
+
+    def goal_rank(self, trial: Trial, goal: Goal) -> tuple[bool, float]:
+        """To sort trials by how good they are for a goal, the best last; see `tuner.model.goals.goal_rank`."""
+        return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
+
+    def trial_of(self, fingerprint: str) -> Trial:
+        """The trial that found a config: the front's, else the search's first, else the first that measured it."""
+        found = [trial for trial in self.trials if trial.fingerprint == fingerprint]
+        return max(found, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number))
+
+    def lost_records(self, fingerprint: str) -> bool:
+        """Whether a config lost records when it was measured again."""
+        again = [trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
+        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
+
     def confirmation(self, fingerprint: str) -> Confirmation | None:
         """What the confirming rounds say of a config; None if they did not have it."""
         return next((found for found in self.confirmations if found.fingerprint == fingerprint), None)
@@ -142,11 +163,8 @@ def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
         RecordDamaged: It can't be read.
         StorageUnreachable: The shared storage does not answer.
     """
-    store = (storage or storage_at()).read(folder)
-    try:
+    with closing((storage or storage_at()).read(folder)) as store:
         return results_of(store, folder)
-    finally:
-        store.close()
 
 
 def results_of(store: ResultsStore, folder: Path) -> StudyResults:
@@ -203,8 +221,8 @@ def size_results(
     volumes: list[tuple[int, float]] = []
     for trial in trials:
         if on_trial(seen, trial, baseline):
-            volumes.append((trial.number, front_volume(seen, objectives, medians)))
-    judged = dict.fromkeys((*SHOWN, *(objective.metric for objective in objectives)))
+            volumes.append((trial.number, front_volume(seen.points, objectives, medians) or 0.0))
+    judged = dict.fromkeys((*COMPARED, *(objective.metric for objective in objectives)))
     estimates = Estimates.of([*warm, *trials], list(judged), baseline.fingerprint if baseline else None)
     medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], list(judged))
     front, near = _fronts(trials, objectives, baseline, estimates)
@@ -299,12 +317,23 @@ def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = No
     return {name: median(trial.metrics[name] for trial in baselines if name in trial.metrics) for name in sorted(names)}
 
 
-def front_volume(front: Front, objectives: Sequence[Objective], baseline: Mapping[str, float]) -> float:
-    """Hypervolume of a front in gains over the baseline; 0 where the baseline has no such numbers."""
+def front_volume(
+    points: Iterable[Sequence[float | None]], objectives: Sequence[Objective], baseline: Mapping[str, float]
+) -> float | None:
+    """Hypervolume of a front in gains over a baseline; None where the baseline lacks one of the numbers.
+
+    Args:
+        points: The front's, shape (points, objectives).
+        objectives: That the points are of.
+        baseline: By metric.
+    """
     if any(objective.metric not in baseline for objective in objectives):
-        return 0.0
+        return None
     gains = [
-        [objective.gain(value, baseline[objective.metric]) for objective, value in zip(objectives, point, strict=True)]
-        for point in front.points
+        [
+            objective.gain(value or 0.0, baseline[objective.metric])
+            for objective, value in zip(objectives, point, strict=True)
+        ]
+        for point in points
     ]
     return hypervolume(gains)

@@ -15,7 +15,7 @@ _MEASURED: Final = " measured"
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class UnmetConstraint:
     """A constraint of a record size, where no config kept all of them.
 
     Attributes:
@@ -51,7 +51,7 @@ class Missed:
         return f"{missed}; the best{those}: {self.best:.4g}, trial {self.trial}{early}"
 
 
-def missed_constraints(size: SizeResults) -> tuple[Missed, ...]:
+def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
     """The constraints of a record size; none where a config keeps them all, or nothing was judged yet.
 
     What every study asks for is among them only where it was missed.
@@ -73,7 +73,7 @@ def missed_lines(size: SizeResults) -> list[str]:
     return [str(each) for each in missed_constraints(size)]
 
 
-def _missed(judged: Sequence[Trial], name: str) -> Missed:
+def _missed(judged: Sequence[Trial], name: str) -> UnmetConstraint:
     metric, bound = name.split()[:2]
     # A latency of records that came late or not at all tells nothing; of what is always asked, that is the question.
     telling = judged if name in _ALWAYS else [trial for trial in judged if not set(_missed_by(trial)) & set(_ALWAYS)]
@@ -81,7 +81,7 @@ def _missed(judged: Sequence[Trial], name: str) -> Missed:
     choose = min if bound == "<=" else max
     best = choose(known, key=lambda trial: trial.metrics[metric], default=None)
     by_it = judged if name.endswith(_MEASURED) else [trial for trial in judged if name in trial.violations]
-    return Missed(
+    return UnmetConstraint(
         constraint=name,
         judged=len(by_it),
         missed=len(_missing(judged, name)),

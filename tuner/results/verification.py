@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from objectives.outcome import OUTCOME_METRICS
+from objectives.outcome import COMPARED, OUTCOME_METRICS
 from objectives.ratios import Ratio
 from objectives.scoring import HELD_RATE, Constraint
 from search_spaces.guarantee import Guarantee
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.gains import SHOWN, Confirmation
+from tuner.confirmation.gains import Confirmation
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.study_results import SizeResults
@@ -149,7 +149,6 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
     config = _verified(spec)
     found = results.confirmation(config.fingerprint)
     trials = [trial for trial in results.trials if trial.kind in CONFIRMING_KINDS]
-    ours = [trial for trial in trials if trial.fingerprint == config.fingerprint]
     doubts = [warning for trial in trials for warning in trial.warnings]
     errors = [f"a measurement failed: {trial.error}" for trial in trials if trial.error]
     without_acks = [side.acks == 0 for side in (config, spec.baseline)]
@@ -160,7 +159,7 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
         not_compared={metric: _lack(metric, without_acks) for metric in missing},
         values=found.values if found else {},
         baseline=found.baseline if found else {},
-        lost=any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in ours),
+        lost=results.lost_records(config.fingerprint),
         broken=tuple(_broken(spec.constraints, found)) if found else (),
         warnings=tuple(dict.fromkeys([*errors, *doubts])),
     )
@@ -173,7 +172,7 @@ def _verified(spec: StudySpec) -> ProducerConfig:
 
 def _judged(spec: StudySpec) -> list[str]:
     """The numbers that must have a gain: throughput and p99, and what the study optimises, as far as it measures it."""
-    names = dict.fromkeys((*SHOWN, *(objective.metric for objective in spec.objectives)))
+    names = dict.fromkeys((*COMPARED, *(objective.metric for objective in spec.objectives)))
     return [name for name in names if spec.paced or not OUTCOME_METRICS[name].paced]
 
 

@@ -4,20 +4,19 @@ Importing this does not import MLflow.
 """
 
 from tuner.course.reporter import SyncOutcome
-from tuner.tracking.errors import ReportFailed, TrackingBusy, TrackingError
+from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingError, TrackingLocation, tracking_of
 from tuner.tracking.mirror import Mirror, sync
-from tuner.tracking.place import Place, tracking_of
 from tuner.tracking.reading import recommend_from_tracking, recommendations_from_tracking
 from tuner.tracking.session import Report
 
 __all__ = [
     "Mirror",
-    "Place",
     "Report",
     "ReportFailed",
     "SyncOutcome",
     "TrackingBusy",
     "TrackingError",
+    "TrackingLocation",
     "recommend_from_tracking",
     "recommendations_from_tracking",
     "sync",

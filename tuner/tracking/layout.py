@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from objectives.metrics import ShownIn
+from objectives.outcome import shown_in
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import KNOBS
 from tuner.model.spec import Goal
@@ -24,16 +26,6 @@ VOLUME: Final = "hypervolume"
 PARENT_KIND: Final = "study"
 RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
 
-_METRICS: Final = (
-    "mb_per_s",
-    "records_per_s",
-    "latency_p50_ms",
-    "latency_p99_ms",
-    "latency_p999_ms",
-    "saturated_latency_p99_ms",
-    "delivered_ratio",
-    "held_rate_ratio",
-)
 # Params of every run, by their values in force: a baseline that gives none of them stands in the same columns.
 _COLUMNS: Final = tuple(dict.fromkeys(knob.sets for knob in KNOBS))
 # Source: MLflow's own limits, mlflow/utils/validation.py of 3.17: 6,000 for params, 8,000 for tags.
@@ -89,12 +81,12 @@ class SizeView:
     Attributes:
         study: The study's results.
         size: The record size's.
-        picks: What is recommended, by goal.
+        by_goal: What is recommended, by goal.
     """
 
     study: StudyResults
     size: SizeResults
-    picks: Mapping[Goal, Recommendation]
+    by_goal: Mapping[Goal, Recommendation]
 
     @property
     def key(self) -> str:
@@ -104,8 +96,8 @@ class SizeView:
     @property
     def findings(self) -> str:
         """What was found so far, in short: changes when the front or a recommendation does."""
-        picks = {str(goal): (pick.trial.number, pick.confirmed) for goal, pick in self.picks.items()}
-        return f"{self.size.front} {picks}"
+        by_goal = {str(goal): (found.trial.number, found.confirmed) for goal, found in self.by_goal.items()}
+        return f"{self.size.front} {by_goal}"
 
     def trial_key(self, trial: Trial) -> str:
         """Of a trial's run."""
@@ -143,7 +135,7 @@ class SizeView:
         """A trial's run."""
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
         at_ms = _end_ms(trial)
-        wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *_METRICS))
+        wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
         points = [Point(name, trial.metrics[name], 0, at_ms) for name in wanted if name in trial.metrics]
         points.append(Point("duration_s", trial.duration_s, 0, at_ms))
         if trial.saved_s:
@@ -165,7 +157,7 @@ class SizeView:
 
     def marks(self, trial: Trial, parent_run: str) -> dict[str, str]:
         """The tags of a trial that later trials may change."""
-        recommended = any(pick.trial.number == trial.number for pick in self.picks.values())
+        recommended = any(found.trial.number == trial.number for found in self.by_goal.values())
         return {
             "tuner.pareto": _flag(trial.number in self.size.front),
             "tuner.recommended": _flag(recommended),
@@ -218,8 +210,8 @@ class SizeView:
             if known:
                 best = max(known, key=lambda value: objective.gain(value, 1.0))
                 values[f"best_{objective.metric}"] = best
-        for goal, pick in self.picks.items():
-            for metric, gain in pick.gains.items():
+        for goal, found in self.by_goal.items():
+            for metric, gain in found.gains.items():
                 values[f"{goal}/{metric}_gain"] = gain.value
                 values[f"{goal}/{metric}_gain_low"] = gain.low
                 values[f"{goal}/{metric}_gain_high"] = gain.high
@@ -229,9 +221,9 @@ class SizeView:
     def _note(self) -> str:
         """What MLflow shows as the run's description."""
         lines = []
-        for goal, pick in self.picks.items():
-            gains = "; ".join(f"{metric} {gain} x baseline" for metric, gain in pick.gains.items())
-            lines.append(f"- **{goal}**: trial {pick.trial.number}{f', {gains}' if gains else ''} ({pick.how})")
+        for goal, found in self.by_goal.items():
+            gains = "; ".join(f"{metric} {gain} x baseline" for metric, gain in found.gains.items())
+            lines.append(f"- **{goal}**: trial {found.trial.number}{f', {gains}' if gains else ''} ({found.how})")
         return _cut("\n".join(lines) or "nothing to recommend yet")
 
 

@@ -1,12 +1,12 @@
 """The mirror of a study in MLflow: in the background while it runs, or in the foreground afterwards."""
 
-import contextlib
 import logging
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +15,8 @@ from tuner.model.errors import StorageUnreachable, StudyError
 from tuner.model.spec import TrackingSpec
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
-from tuner.tracking.catching_up import CatchingUp
-from tuner.tracking.client import reason
-from tuner.tracking.errors import ReportFailed, TrackingBusy
-from tuner.tracking.place import Place
-from tuner.tracking.session import Report
+from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, reason
+from tuner.tracking.session import CatchingUp, Report
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 1.0
@@ -54,22 +51,18 @@ def sync(
         RecordDamaged: Its record can't be opened.
         StorageUnreachable: The shared storage does not answer.
     """
-    place = Place.of(tracking, folder.parent)
-    store = (storage or storage_at()).read(folder)
-    work = CatchingUp(store, folder, tracking, extra_artifacts, on_progress)
-    try:
-        error = work.attempt(settle=True)
+    place = TrackingLocation.of(tracking, folder.parent)
+    with closing((storage or storage_at()).read(folder)) as store:
+        with closing(CatchingUp(store, folder, tracking, extra_artifacts, on_progress)) as work:
+            error = work.attempt(settle=True)
         behind = _behind(store, work.shown)
-    finally:
-        work.close()
-        store.close()
     return SyncOutcome(len(work.written), behind, place.shown, reason(error, place) if error else None)
 
 
 def _give_way() -> None:
     """Have this thread take a core only where no load wants it: it works while the next trial is measured."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
@@ -96,7 +89,7 @@ class Mirror:
         self._storage = storage or storage_at()
         self._folder, self._tracking, self._report = folder, tracking, extra_artifacts
         self._on_warning = on_warning
-        self._place = Place.of(tracking, folder.parent)
+        self._place = TrackingLocation.of(tracking, folder.parent)
         self._news, self._ending, self._given_up = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-mirror", daemon=True)
         self._runs_written = self._shown = 0
@@ -126,11 +119,8 @@ class Mirror:
         self._given_up.set()
         late = f"it was not up to date within {timeout_s:g} s" if self._thread.is_alive() else None
         try:
-            store = self._storage.read(self._folder)
-            try:
+            with closing(self._storage.read(self._folder)) as store:
                 behind = _behind(store, self._shown)
-            finally:
-                store.close()
         except StorageUnreachable as error:  # a study that has ended well must not fail by this
             return SyncOutcome(self._runs_written, 0, self._place.shown, str(error))
         return SyncOutcome(self._runs_written, behind, self._place.shown, self._error or late)
@@ -143,12 +133,11 @@ class Mirror:
             self._error = str(error)
             self._on_warning(f"MLflow will not show the study: {error}")
             return
-        work = CatchingUp(store, self._folder, self._tracking, self._report, goes_on=self._goes_on)
-        try:
+        with (
+            closing(store),
+            closing(CatchingUp(store, self._folder, self._tracking, self._report, goes_on=self._goes_on)) as work,
+        ):
             self._keep_up(work)
-        finally:
-            work.close()
-            store.close()
 
     def _keep_up(self, work: CatchingUp) -> None:
         retry_s, warned = 0.0, False

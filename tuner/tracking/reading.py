@@ -5,24 +5,20 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from objectives.scoring import Objective
 from tuner.model.errors import NoFeasibleConfig, StudyError, StudyNotFound
 from tuner.model.goals import goals_of
 from tuner.model.spec import Goal, TrackingSpec
 from tuner.storage.home import studies_root
-from tuner.tracking.client import connect, reason
-from tuner.tracking.errors import TrackingError
-from tuner.tracking.files import RECOMMENDED
+from tuner.tracking.connection import PAGE, TrackingError, TrackingLocation, connect, reason, runs_of
 from tuner.tracking.layout import PARENT_KIND
-from tuner.tracking.place import Place
+from tuner.tracking.writer import RECOMMENDED
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
-
-_PAGE: Final = 1_000
 
 
 def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal: Goal) -> dict[str, Any]:
@@ -75,7 +71,7 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
 @contextmanager
 def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[MlflowClient, Run]]":
     """The newest run of a study's record size, to be read in the block; whatever goes wrong there is told as ours."""
-    place = Place.of(TrackingSpec(uri=uri), studies_root())
+    place = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     if place.sqlite_file is not None and not place.sqlite_file.is_file():
         raise TrackingError(f"MLflow's store must be there, but {place.shown} is not")
     try:
@@ -89,25 +85,13 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 
 def _parents(client: "MlflowClient") -> "list[Run]":
     """The runs of studies, the newest first."""
-    experiments = [each.experiment_id for each in client.search_experiments(max_results=_PAGE)]
-    found: list[Run] = []
-    token = None
-    while experiments:
-        page = client.search_runs(
-            experiments,
-            f"tags.`tuner.kind` = '{PARENT_KIND}'",
-            max_results=_PAGE,
-            order_by=["attributes.start_time DESC"],
-            page_token=token,
-        )
-        found += page
-        token = page.token
-        if not token:
-            break
-    return found
+    experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
+    if not experiments:
+        return []
+    return runs_of(client, experiments, f"tags.`tuner.kind` = '{PARENT_KIND}'", ["attributes.start_time DESC"])
 
 
-def _newest(parents: "list[Run]", study: str, record_bytes: str, place: Place) -> "Run":
+def _newest(parents: "list[Run]", study: str, record_bytes: str, place: TrackingLocation) -> "Run":
     of_study = [run for run in parents if run.data.tags.get("tuner.study") == study]
     if not of_study:
         names = ", ".join(dict.fromkeys(run.data.tags.get("tuner.study", "") for run in parents)) or "none"

@@ -1,4 +1,4 @@
-"""One stretch of work on a study's mirror: connected, with what MLflow holds at hand."""
+"""One attempt after the other to make MLflow show a study: connected, with what MLflow holds at hand."""
 
 import tempfile
 from collections.abc import Callable
@@ -9,12 +9,9 @@ from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
-from tuner.tracking.client import connect, experiment_id, reason
-from tuner.tracking.errors import ReportFailed, TrackingBusy
-from tuner.tracking.files import digest, latency_file, parent_files, upload, upload_report
+from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
 from tuner.tracking.layout import SizeView, views
-from tuner.tracking.place import Place
-from tuner.tracking.writer import Known, Writer
+from tuner.tracking.writer import ExistingRun, Writer, digest, latency_file, parent_files, upload, upload_report
 
 Report = Callable[[Path, Path], None]
 """Makes a study's report: takes its folder, and the folder to fill."""
@@ -28,7 +25,7 @@ class Stopped(Exception):  # noqa: N818 - names say what happened
     """Whoever asked for the work no longer waits for it."""
 
 
-class Session:
+class MirrorSession:
     """What it knows of MLflow is good until the first error; then a new one is opened.
 
     Args:
@@ -50,7 +47,7 @@ class Session:
         goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store, self._folder, self._goes_on = store, folder, goes_on
-        self._place = Place.of(tracking, folder.parent)
+        self._place = TrackingLocation.of(tracking, folder.parent)
         self._told: dict[str, str] = {}
         lock = store.hold(_WRITING)
         if lock is None:
@@ -129,7 +126,7 @@ class Session:
             parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], Path(folder))
 
-    def _show_latency(self, view: SizeView, known: Known, trial: Trial) -> None:
+    def _show_latency(self, view: SizeView, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in view.size.front or trial.kind is Kind.BASELINE
         if not wanted or _LATENCY_TAG in known.tags:
             return
@@ -138,9 +135,77 @@ class Session:
             upload(self._client, known.run_id, files)
             self._writer.mark(view.trial_key(trial), {_LATENCY_TAG: "true"})
 
-    def _show_files(self, view: SizeView, parent: Known) -> None:
+    def _show_files(self, view: SizeView, parent: ExistingRun) -> None:
         files = parent_files(view)
         contents = digest(files)
         if parent.tags.get(_FILES_TAG) != contents:
             upload(self._client, parent.run_id, files)
             self._writer.mark(view.key, {_FILES_TAG: contents})
+
+
+class CatchingUp:
+    """Keeps a session between attempts as long as it is good.
+
+    Args:
+        store: The study's record.
+        folder: Where it lies.
+        tracking: Where MLflow is.
+        report: Makes the report that is put beside the runs; may be None.
+        on_progress: Told how many trials are shown, and of how many.
+        goes_on: Asked before each run whether to go on.
+
+    Attributes:
+        shown: Trials that MLflow is known to show.
+        written: Keys of the runs made or changed.
+    """
+
+    def __init__(
+        self,
+        store: ResultsStore,
+        folder: Path,
+        tracking: TrackingSpec,
+        report: Report | None,
+        on_progress: Callable[[int, int], None] = lambda _, __: None,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._store, self._folder, self._tracking, self._report = store, folder, tracking, report
+        self._on_progress, self._goes_on = on_progress, goes_on
+        self._session: MirrorSession | None = None
+        self.shown = 0
+        self.written: set[str] = set()
+
+    def attempt(self, *, settle: bool) -> Exception | None:
+        """Try once.
+
+        Args:
+            settle: Look at every run, and put the report beside them.
+
+        Returns:
+            Why MLflow does not show everything; None if it does.
+        """
+        try:
+            if self._session is None:
+                self._session = MirrorSession(self._store, self._folder, self._tracking, self._goes_on)
+            self._session.catch_up(settle=settle, on_progress=self._progress)
+            if settle and self._report is not None:
+                self._session.add_report(self._report)
+        except ReportFailed as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - whatever MLflow, its database or the network do, a study goes on
+            self.close()
+            return error
+        finally:
+            if self._session is not None:
+                self.written |= self._session.written
+        return None
+
+    def close(self) -> None:
+        """Let go of MLflow; another attempt reads anew what it holds."""
+        if self._session is not None:
+            self.written |= self._session.written
+            self._session.close()
+            self._session = None
+
+    def _progress(self, shown: int, total: int) -> None:
+        self.shown = max(self.shown, shown)
+        self._on_progress(shown, total)

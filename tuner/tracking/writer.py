@@ -1,24 +1,33 @@
 """Brings the runs of one study in MLflow to what they are to be, and writes the difference only.
 
 What MLflow holds is read once, at the start; so a run that was made just before a crash is found again by its key, and
-nothing about the mirror needs to be kept on our side.
+nothing about the mirror needs to be kept on our side. The files beside the runs are enough to use what was found
+without our record.
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from tuner.tracking.layout import KEY_TAG, PARENT_KIND, RUNNING, STUDY_ID_TAG, VOLUME, Point, Shown
+from tuner.model.trial import Trial
+from tuner.present.export import Format, export
+from tuner.present.report.front_table import front_csv, front_record
+from tuner.storage.files import STUDY_FILE
+from tuner.storage.protocols import ResultsStore
+from tuner.tracking.connection import runs_of
+from tuner.tracking.layout import KEY_TAG, PARENT_KIND, RUNNING, STUDY_ID_TAG, VOLUME, Point, Shown, SizeView
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-_PAGE: Final = 1_000
-
 
 @dataclass(slots=True)
-class Known:
+class ExistingRun:
     """A run as MLflow holds it.
 
     Attributes:
@@ -53,20 +62,21 @@ class Writer:
     def __init__(self, client: "MlflowClient", experiment_id: str, study_id: str) -> None:
         self._client, self._experiment_id = client, experiment_id
         self.written: set[str] = set()
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, ExistingRun] = {}
         # Those written to their end first: where a crash or a slow answer has doubled a run, the other one goes.
-        for run in sorted(self._runs(study_id), key=lambda run: (run.info.status == RUNNING, run.info.run_id)):
+        runs = runs_of(client, [experiment_id], f"tags.`{STUDY_ID_TAG}` = '{study_id}'")
+        for run in sorted(runs, key=lambda run: (run.info.status == RUNNING, run.info.run_id)):
             key = run.data.tags.get(KEY_TAG, "")
             if key in self._known:
                 client.delete_run(run.info.run_id)
             else:
                 self._known[key] = self._read(run)
 
-    def known(self, key: str) -> Known | None:
+    def known(self, key: str) -> ExistingRun | None:
         """The run under that key, as MLflow holds it; None if it is not there."""
         return self._known.get(key)
 
-    def write(self, shown: Shown) -> Known:
+    def write(self, shown: Shown) -> ExistingRun:
         """Make or change a run; its end is written by `end`, when all that belongs to it is there."""
         known = self._known.get(shown.key) or self._create(shown)
         params = {name: text for name, text in shown.params.items() if name not in known.params}
@@ -91,38 +101,26 @@ class Writer:
         known.status = shown.status
         self.written.add(shown.key)
 
-    def _runs(self, study_id: str) -> "list[Run]":
-        found: list[Run] = []
-        token = None
-        while True:
-            page = self._client.search_runs(
-                [self._experiment_id], f"tags.`{STUDY_ID_TAG}` = '{study_id}'", max_results=_PAGE, page_token=token
-            )
-            found += page
-            token = page.token
-            if not token:
-                return found
-
-    def _read(self, run: "Run") -> Known:
+    def _read(self, run: "Run") -> ExistingRun:
         data = run.data
-        known = Known(run.info.run_id, run.info.status, dict(data.tags), dict(data.params), dict(data.metrics))
+        known = ExistingRun(run.info.run_id, run.info.status, dict(data.tags), dict(data.params), dict(data.metrics))
         if data.tags.get("tuner.kind") == PARENT_KIND:
             history = self._client.get_metric_history(run.info.run_id, VOLUME)
             for metric in sorted(history, key=lambda metric: metric.timestamp):
                 known.volume[metric.step] = metric.value
         return known
 
-    def _create(self, shown: Shown) -> Known:
+    def _create(self, shown: Shown) -> ExistingRun:
         tags = dict(shown.tags)
         run = self._client.create_run(self._experiment_id, shown.start_ms, tags, shown.name)
-        self._known[shown.key] = known = Known(run.info.run_id, RUNNING, tags)
+        self._known[shown.key] = known = ExistingRun(run.info.run_id, RUNNING, tags)
         self.written.add(shown.key)
         return known
 
     def _log(
         self,
         key: str,
-        known: Known,
+        known: ExistingRun,
         tags: Mapping[str, str],
         params: Mapping[str, str],
         points: Sequence[Point],
@@ -146,10 +144,73 @@ class Writer:
         self.written.add(key)
 
 
-def _is_new(point: Point, last: int, known: Known) -> bool:
+def _is_new(point: Point, last: int, known: ExistingRun) -> bool:
     if point.name != VOLUME:
         return known.metrics.get(point.name) != point.value
     if point.step not in known.volume:
         return True
     # The baseline's median moves with each repeat, and all volumes with it: the latest is put right, history stays.
     return point.step == last and known.volume[point.step] != point.value
+
+
+RECOMMENDED: Final = "recommended"
+LATENCY_FILE: Final = "latency.hgrm.json"
+_PHASES: Final = ("saturated", "paced")
+_KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
+
+
+def parent_files(view: SizeView) -> dict[str, str]:
+    """Texts by path, for the run of a record size."""
+    files = {
+        "front.json": json.dumps(front_record(view.study, view.size), indent=2),
+        "front.csv": front_csv(view.size),
+    }
+    if view.study.study_file:
+        files[STUDY_FILE] = view.study.study_file
+    for goal, found in view.by_goal.items():
+        files[f"{RECOMMENDED}/{goal}.json"] = export(found, Format.JSON)
+        files[f"{RECOMMENDED}/{goal}.properties"] = export(found, Format.PROPERTIES)
+    return files
+
+
+def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
+    """The latency histograms of a trial's phases; nothing where none were kept."""
+    phases: dict[str, Any] = {}
+    for name in _PHASES:
+        kept = store.attachment(trial, name)
+        if kept:
+            phases[name] = {part: kept.get(part) for part in _KEPT}
+    return {LATENCY_FILE: json.dumps(phases)} if phases else {}
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """Names the contents, so that they are not sent again unchanged."""
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> None:
+    """Put texts beside a run, instead of what stood under their paths."""
+    with tempfile.TemporaryDirectory(prefix="tuner-mlflow-") as folder:
+        for path, text in files.items():
+            target = Path(folder, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        client.log_artifacts(run_id, folder)
+
+
+def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:
+    """Put a report's files beside the runs of a study.
+
+    Args:
+        client: MLflow's.
+        run_ids: Parent runs by record size, of those that have one.
+        sizes: All record sizes of the study.
+        report: A folder; what lies in a folder of it that is named as a record size goes to that size's run alone, all
+            else to every one.
+    """
+    for record_bytes, run_id in run_ids.items():
+        for entry in sorted(report.iterdir()):
+            if entry.name == record_bytes:
+                client.log_artifacts(run_id, str(entry))
+            elif entry.name not in sizes:
+                client.log_artifact(run_id, str(entry))

@@ -10,8 +10,15 @@ from typing import Any, Final
 from search_spaces.java import Translation, translate_to_java
 from search_spaces.properties_file import format_properties
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
-from tuner.present.export.table import recommendation_table
-from tuner.present.wording import gain_sentences
+from tuner.present.wording import (
+    KEEP,
+    NO_GAIN,
+    aligned,
+    changes,
+    gain_sentences,
+    numbers_table,
+    within_scatter,
+)
 from tuner.results.recommendation import Recommendation
 
 
@@ -130,6 +137,49 @@ def _translated(found: Recommendation, translation: Translation) -> list[str]:
 
 def _dumped(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def recommendation_table(found: Recommendation) -> str:
+    """Plain text, readable at any width."""
+    head = f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: trial {found.trial.number}"
+    parts = [head, "", *_to_paste(found), "", *_numbers(found), "", *_facts(found)]
+    changed = _changed(found)
+    return "\n".join([*parts, *(["", *changed] if changed else [])]) + "\n"
+
+
+def _to_paste(found: Recommendation) -> list[str]:
+    pasted = format_properties(found.config.values).splitlines() or ["(nothing: the client's own defaults)"]
+    heading = KEEP if found.is_baseline else f"to paste ({found.config.client} properties):"
+    return [heading, *(f"  {line}" for line in pasted)]
+
+
+def _numbers(found: Recommendation) -> list[str]:
+    headings, rows = numbers_table(found)
+    return aligned([headings, *([cell if isinstance(cell, str) else cell[0] for cell in row] for row in rows)])
+
+
+def _facts(found: Recommendation) -> list[str]:
+    promised, before = found.trial.guarantee, found.baseline.guarantee
+    rows = [] if found.confirmed or found.is_baseline else [("gain:", NO_GAIN)]
+    rows.append(("guarantee:", f"{promised} (the baseline's too)" if promised == before else promised))
+    if promised != before:
+        rows.append(("", f"the baseline's is another: {before}"))
+    rows.append(("measured:", found.how))
+    if found.confirmed and (unsure := within_scatter(found)):
+        rows.append(("beware:", f"rounds scatter by more than the gain in {' and '.join(unsure)}: one may show none"))
+        if any("p99" in name for name in unsure):
+            rows.append(("", "single stalls decide a p99; a p95, or longer windows (workload.paced), mind them less"))
+    if found.trial.verdict:
+        rows.append(("bound by:", f"{found.trial.verdict}: {found.trial.because}"))
+    return aligned(rows, right=False)
+
+
+def _changed(found: Recommendation) -> list[str]:
+    changed = changes(found.trial.values, found.baseline.values)
+    if not changed:
+        return []
+    rows = [("changed property", "recommended", "baseline", "client's default")]
+    return aligned([*rows, *((c.name, c.value, c.baseline or "-", c.default or "-") for c in changed)])
 
 
 _FORMS: Final[Mapping[Format, Callable[[Recommendation], str]]] = MappingProxyType(

@@ -1,9 +1,10 @@
-"""A recommendation as JSON, and back: what `--format json` prints, what MLflow keeps, what the tracking path reads.
+"""Recommendations and explanations as JSON, and recommendations back.
 
-Its form is versioned; fields are added, never changed in meaning.
+They are what `--format json` and `tuner explain --json` print, what MLflow keeps and what is read back from there. The
+forms are versioned; fields are added, never changed in meaning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 from typing import Any, Final
@@ -11,14 +12,18 @@ from typing import Any, Final
 from objectives.ratios import Ratio
 from search_spaces.errors import ConfigError
 from search_spaces.java import translate_to_java
+from tuner.confirmation.effects import Effect
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.present.changes import changes
+from tuner.present.why import why_sections
+from tuner.present.wording import changes
+from tuner.results.explanation import Closest, Explanation
 from tuner.results.recommendation import Recommendation
 
 SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"
+EXPLANATION_SCHEMA_VERSION: Final = 1
 
 
 def recommendation_record(found: Recommendation) -> dict[str, Any]:
@@ -35,7 +40,7 @@ def recommendation_record(found: Recommendation) -> dict[str, Any]:
         "is_baseline": found.is_baseline,
         "confirmed": found.confirmed,
         "proven": found.proven,
-        "gains": {metric: ratio_record(ratio) for metric, ratio in found.gains.items()},
+        "gains": gains_record(found.gains),
         "metrics": dict(found.metrics),
         "how": found.how,
         "warnings": list(found.warnings),
@@ -51,9 +56,9 @@ def recommendation_record(found: Recommendation) -> dict[str, Any]:
     }
 
 
-def ratio_record(ratio: Ratio) -> dict[str, float | int]:
-    """A gain with its interval."""
-    return asdict(ratio)
+def gains_record(gains: Mapping[str, Ratio]) -> dict[str, dict[str, float | int]]:
+    """Gains with their intervals."""
+    return {metric: asdict(ratio) for metric, ratio in gains.items()}
 
 
 def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
@@ -129,3 +134,70 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
         worker=kept["worker"],
         started_at=kept["started_at"],
     )
+
+
+def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict[str, Any]:
+    """Several explanations of one study, of JSON types only."""
+    records = [explanation_record(each) for each in explanations]
+    return {
+        "schema_version": EXPLANATION_SCHEMA_VERSION,
+        "kind": "explanations",
+        "study": study,
+        "explanations": records,
+    }
+
+
+def explanation_record(why: Explanation) -> dict[str, Any]:
+    """Everything about an explanation, of JSON types only."""
+    found = why.found
+    return {
+        "schema_version": EXPLANATION_SCHEMA_VERSION,
+        "kind": "explanation",
+        "study": found.study,
+        "record_bytes": found.record_bytes,
+        "goal": str(found.goal),
+        "is_baseline": found.is_baseline,
+        "confirmed": found.confirmed,
+        "trial": _trial_in_short(found.trial),
+        "baseline": _trial_in_short(found.baseline),
+        "gains": gains_record(found.gains),
+        "changes": [asdict(change) for change in changes(found.trial.values, found.baseline.values)],
+        "ablation_rounds": why.effects.rounds,
+        "effects": [_effect(each) for each in why.effects.each],
+        "product": gains_record(why.effects.product),
+        "closest": _closest(why.closest) if why.closest else None,
+        "importance": {name: dict(shares) for name, shares in why.importance.items()},
+        "sections": [asdict(section) for section in why_sections(why)],
+    }
+
+
+def _effect(effect: Effect) -> Mapping[str, Any]:
+    variant = effect.undoing.variant
+    return {
+        "knobs": list(effect.knobs),
+        "measured": effect.measured,
+        "shows": effect.shows,
+        "gains": gains_record(effect.gains),
+        "misses_without": list(effect.misses),
+        "because": effect.undoing.because,
+        "variant": variant.fingerprint if variant else None,
+    }
+
+
+def _closest(closest: Closest) -> Mapping[str, Any]:
+    return {
+        "trial": _trial_in_short(closest.trial),
+        "gains": gains_record(closest.gains),
+        "times_baseline_in_one_trial": closest.times,
+        "but": closest.but,
+    }
+
+
+def _trial_in_short(trial: Trial) -> Mapping[str, Any]:
+    return {
+        "number": trial.number,
+        "fingerprint": trial.fingerprint,
+        "values": dict(trial.values),
+        "verdict": trial.verdict,
+        "because": trial.because,
+    }

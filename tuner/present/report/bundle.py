@@ -14,8 +14,7 @@ from tuner.present.report.page import report_page
 from tuner.present.report.pictures import draw_front, draw_hypervolume, draw_importance
 from tuner.present.why import why_markdown
 from tuner.results.by_goal import labels, recommendations
-from tuner.results.explanation import explain
-from tuner.results.importance import METHOD, knob_importance
+from tuner.results.explanation import METHOD, explain, knob_importance
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.storage.files import size_name, write_atomically

@@ -4,15 +4,17 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any, Final
 
 from objectives.metrics import Direction
+from objectives.outcome import COMPARED
 from objectives.ratios import Ratio
 from objectives.repeats import Estimate
 from tuner.model.trial import Trial
-from tuner.present.changes import Change, changes
-from tuner.present.export.record import ratio_record
-from tuner.present.wording import gain, number, shown_metrics, title
+from tuner.present.export.record import gains_record
+from tuner.present.report.page_style import table
+from tuner.present.wording import Cell, Change, changes, gain, number, shown_metrics, title
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
@@ -26,7 +28,6 @@ HOW_SURE: Final = (
     "95 % interval of the mean of all measurements of that config, by the scatter of repeats in the whole study"
 )
 _NEAR_SHOWN: Final = 12
-_ALWAYS: Final = ("mb_per_s", "latency_p99_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
 
 def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
     """The metrics that the table shows: throughput and p99 where they are known, and the objectives."""
-    wanted = dict.fromkeys((*_ALWAYS, *(objective.metric for objective in size.objectives)))
+    wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
 
 
@@ -127,11 +128,8 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     """The front as a Markdown table."""
     rows = front_rows(size)
     metrics = front_metrics(size, rows)
-    headings = ["trial"]
-    for metric in metrics:
-        headings += [title(metric), "x baseline"]
-    lines = [_markdown([*headings, "guarantee", "bound by", "changed properties"])]
-    lines.append("|" + " --- |" * (len(headings) + 3))
+    headings = _headings(metrics)
+    lines = [_markdown(headings), "|" + " --- |" * len(headings)]
     for row in rows:
         cells = ["baseline" if row.is_baseline else str(row.trial.number)]
         for metric in metrics:
@@ -144,6 +142,26 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])
 
 
+def front_section(size: SizeResults) -> str:
+    """The front as an HTML table, and how to read it."""
+    rows = front_rows(size)
+    if not rows:
+        return ""
+    metrics = front_metrics(size, rows)
+    cells: list[list[Cell]] = []
+    for row in rows:
+        numbers: list[Cell] = []
+        for metric in metrics:
+            value = row.metrics.get(metric)
+            numbers += [(row.measured(metric), value), (row.versus(metric), row.times.get(metric, 1.0))]
+        bound = row.trial.verdict + "".join(f"; {flag}" for flag in row.flags)
+        name = "baseline" if row.is_baseline else f"trial {row.trial.number}"
+        cells.append([name, *numbers, row.trial.guarantee, bound, row.changed])
+    shown = table(_headings(metrics), cells, sortable=True)
+    notes = " ".join(front_notes(size))
+    return f'<div class="scroll">{shown}</div><p class="dim">{escape(notes)}</p>'
+
+
 def front_notes(size: SizeResults) -> list[str]:
     """What to know when reading the table, in sentences."""
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
@@ -152,6 +170,11 @@ def front_notes(size: SizeResults) -> list[str]:
     if size.near_front:
         notes.append(_near_front(size))
     return notes
+
+
+def _headings(metrics: Sequence[str]) -> list[str]:
+    numbers = [text for metric in metrics for text in (title(metric), "x baseline")]
+    return ["trial", *numbers, "guarantee", "bound by", "changed properties"]
 
 
 def _near_front(size: SizeResults) -> str:
@@ -190,7 +213,7 @@ def _record(row: FrontRow, size: SizeResults) -> dict[str, Any]:
         "metrics": dict(row.metrics),
         "estimates": {metric: {**asdict(each), "level": 0.95} for metric, each in row.estimates.items()},
         "times_baseline_in_one_trial": dict(row.times),
-        "gains": {metric: ratio_record(ratio) for metric, ratio in row.gains.items()},
+        "gains": gains_record(row.gains),
         "guarantee": trial.guarantee,
         "verdict": trial.verdict,
         "because": trial.because,

@@ -7,8 +7,8 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from objectives.outcome import COMPARED
 from tuner.model.trial import Kind, State
-from tuner.present.changes import changes
 from tuner.present.report.view import (
     BLACK,
     BLUE,
@@ -19,12 +19,15 @@ from tuner.present.report.view import (
     TRIAL_AXIS,
     Point,
     View,
+    coordinates,
+    hypervolume_steps,
     is_wide,
     view_of,
 )
 from tuner.present.why import metric_name
-from tuner.present.wording import number, shown_metrics, title
+from tuner.present.wording import changes, number, shown_metrics, title
 from tuner.results.by_goal import labels, recommendations
+from tuner.results.comparison import Comparison
 from tuner.results.explanation import FRONT, Explanation
 from tuner.results.study_results import SizeResults, StudyResults
 
@@ -44,14 +47,33 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
         inline_js: Off leaves out plotly.js (5 MB): a file `plotly.min.js` is then expected beside the page.
     """
     script = inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>'
-    name = escape(study.name)
     pictures = "".join(
         figure_html(front_figure(size, labels(recommendations(study, size))), f"front-{place}")
         for place, size in enumerate(sizes)
     )
+    return _page(f"{study.name}: front", script, pictures)
+
+
+def fronts_html(found: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
+    """A page that needs no network, with the fronts of two studies on the same axes.
+
+    Args:
+        found: The two studies side by side.
+        views: From `views_of`.
+    """
+    heading = " and ".join(found.names)
+    pictures = "".join(
+        figure_html(fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{place}")
+        for place, (record_bytes, by_name) in enumerate(views.items())
+    )
+    warnings = "".join(f"<li>{escape(difference)}</li>" for difference in found.differences)
+    return _page(heading, inlined_plotly(), f"<h1>{escape(heading)}</h1>{pictures}<ul>{warnings}</ul>")
+
+
+def _page(name: str, script: str, body: str) -> str:
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}: front</title>{script}</head>'
-        f'<body style="font-family: sans-serif; max-width: 70rem; margin: auto">{pictures}</body></html>\n'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(name)}</title>{script}</head>'
+        f'<body style="font-family: sans-serif; max-width: 70rem; margin: auto">{body}</body></html>\n'
     )
 
 
@@ -123,11 +145,10 @@ def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
 def hypervolume_figure(size: SizeResults) -> go.Figure:
     """The hypervolume by trial."""
     figure = _figure("", height=320)
-    if size.hypervolume:
-        last = max(trial.number for trial in size.trials)
-        steps = [*size.hypervolume, (last, size.hypervolume[-1][1])]
-        at = {"x": [number for number, _ in steps], "y": [volume for _, volume in steps]}
-        figure.add_trace(go.Scatter(**at, mode="lines+markers", line={"shape": "hv", "color": BLUE}, showlegend=False))
+    numbers, volumes = hypervolume_steps(size)
+    if numbers:
+        line = {"shape": "hv", "color": BLUE}
+        figure.add_trace(go.Scatter(x=numbers, y=volumes, mode="lines+markers", line=line, showlegend=False))
     figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text="the baseline alone")
     figure.update_xaxes(title=TRIAL_AXIS)
     figure.update_yaxes(title="hypervolume, gains over the baseline", rangemode="tozero")
@@ -138,7 +159,7 @@ def drift_figure(size: SizeResults) -> go.Figure:
     """How the baseline's repeats lie around their median over the study: what the machine did meanwhile."""
     figure = _figure("", height=320)
     repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
-    for metric, colour in (("mb_per_s", BLUE), ("latency_p99_ms", ORANGE)):
+    for metric, colour in zip(COMPARED, (BLUE, ORANGE), strict=False):
         middle = size.baseline_metrics.get(metric)
         known = [trial for trial in repeats if metric in trial.metrics] if middle else []
         if middle and known:
@@ -228,8 +249,8 @@ def _line(view: View, colour: str) -> go.Scatter:
 
 
 def _plain(points: Sequence[Point], name: str, marker: Mapping[str, object]) -> go.Scatter:
-    at = {"x": [point.x for point in points], "y": [point.y for point in points]}
-    return go.Scatter(**at, mode="markers", name=name, marker=dict(marker))
+    x, y = coordinates(points)
+    return go.Scatter(x=x, y=y, mode="markers", name=name, marker=dict(marker))
 
 
 def _points(

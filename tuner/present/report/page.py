@@ -1,26 +1,53 @@
-"""The report of a study: one file with everything in it, fit to be mailed or kept for years."""
+"""The report of a study: one file with everything in it, fit to be mailed or kept for years.
 
-from collections.abc import Iterable
+Everything that comes from outside is escaped here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Final
 
-from tuner.model.trial import Kind, State
+from search_spaces.properties_file import format_properties
+from tuner.confirmation.effects import Effect
+from tuner.model.spec import Goal
+from tuner.model.trial import Kind, State, Trial
+from tuner.present.report.front_table import front_section
 from tuner.present.report.interactive import (
     drift_figure,
+    effects_figure,
     figure_html,
     front_figure,
     hypervolume_figure,
     importance_figure,
     inlined_plotly,
 )
-from tuner.present.report.page_parts import all_trials, front_section, recommendation_cards, table
-from tuner.present.report.page_style import SCRIPT, STYLE
-from tuner.present.report.why_section import why_section
-from tuner.present.wording import SIMULATED
+from tuner.present.report.page_style import SCRIPT, STYLE, table
+from tuner.present.why import (
+    bound_lines,
+    change_notes,
+    closest_lines,
+    effect_name,
+    effect_words,
+    metric_name,
+    rounds_of,
+    shared,
+)
+from tuner.present.wording import (
+    KEEP,
+    NO_GAIN,
+    SIMULATED,
+    Cell,
+    changes,
+    gain,
+    number,
+    numbers_table,
+    shown_metrics,
+    title,
+)
 from tuner.results.by_goal import labels, recommendations
-from tuner.results.explanation import Importance, explain
-from tuner.results.importance import knob_importance
-from tuner.results.racing_savings import Raced
+from tuner.results.explanation import Explanation, Importance, explain, knob_importance
+from tuner.results.racing_savings import RacingSavings
+from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
 
@@ -75,7 +102,7 @@ def _size_section(study: StudyResults, size: SizeResults, place: int) -> str:
         front_section(size),
         "<h3>Did the search still find something?</h3>",
         figure_html(hypervolume_figure(size), f"hypervolume-{place}"),
-        *([f'<p class="dim">{escape(raced)}</p>'] if (raced := str(Raced.of(size.trials))) else []),
+        *([f'<p class="dim">{escape(raced)}</p>'] if (raced := str(RacingSavings.of(size.trials))) else []),
         "<h3>Did the machine hold still? The baseline again and again</h3>",
         f"<p>{escape(_drift(size))}</p>",
         figure_html(drift_figure(size), f"drift-{place}"),
@@ -152,3 +179,121 @@ def _facts(study: StudyResults) -> str:
 
 def _prefixed(prefix: str, facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
     return ((f"{prefix}: {name}", str(value)) for name, value in sorted(facts.items()))
+
+
+_COLUMNS: Final = 5
+
+
+def recommendation_cards(found: Mapping[Goal, Recommendation], place: int) -> str:
+    """A card per goal; goals with the same config share one.
+
+    Args:
+        found: By goal.
+        place: Of the record size in the page; makes element names unique.
+    """
+    shared: dict[str, list[Recommendation]] = {}
+    for each in found.values():
+        shared.setdefault(each.trial.fingerprint, []).append(each)
+    cards = [_card(each, f"config-{place}-{number}") for number, each in enumerate(shared.values())]
+    return f'<div class="cards">{"".join(cards)}</div>' if cards else "<p>Nothing can be recommended yet.</p>"
+
+
+def all_trials(size: SizeResults) -> str:
+    """Every trial with its numbers and its config."""
+    asked = [objective.metric for objective in size.objectives]
+    metrics = shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
+    headings = ["trial", "kind", "result", *map(title, metrics), "bound by", "seconds", "changed properties"]
+    baseline = size.baseline.values if size.baseline else {}
+    rows: list[list[Cell]] = []
+    for trial in size.trials:
+        numbers = [(number(trial.metrics.get(name)), trial.metrics.get(name)) for name in metrics]
+        changed = " ".join(map(str, changes(trial.values, baseline)))
+        first: list[Cell] = [(str(trial.number), float(trial.number)), str(trial.kind), _result(trial, size)]
+        rows.append([*first, *numbers, trial.verdict, (f"{trial.duration_s:.0f}", trial.duration_s), changed])
+    return f'<div class="scroll">{table(headings, rows, sortable=True)}</div>'
+
+
+def _card(same: Sequence[Recommendation], name: str) -> str:
+    found = same[0]
+    goals = ", ".join(str(each.goal) for each in same)
+    config = format_properties(found.config.values) or "# nothing: the client's own defaults\n"
+    if found.is_baseline:
+        claim = f'<p class="dim">{escape(KEEP)}</p>'
+    elif found.confirmed:
+        gains = ((title(metric), ratio) for metric, ratio in found.gains.items())
+        claim = "".join(
+            f'<p class="{"good" if ratio.low > 1 else "dim"}">{escape(what)}: {escape(gain(ratio))} x baseline</p>'
+            for what, ratio in gains
+        )
+    else:
+        claim = f'<p class="warn">{escape(NO_GAIN)}</p>'
+    return (
+        f'<div class="card"><h3>Best for {escape(goals)}</h3>{claim}'
+        f'<pre id="{name}">{escape(config)}</pre><button data-copy="{name}">copy</button>'
+        f"{table(*numbers_table(found))}<p>Promises <b>{escape(found.trial.guarantee)}</b>{_before(found)}</p>"
+        f'<p class="dim">{escape(found.how)}; found by trial {found.trial.number}</p>'
+        f"{''.join(f'<p class=warn>{escape(warning)}</p>' for warning in found.warnings)}</div>"
+    )
+
+
+def _before(found: Recommendation) -> str:
+    if found.trial.guarantee == found.baseline.guarantee:
+        return ", as the baseline does"
+    return f', where the baseline promises <b class="warn">{escape(found.baseline.guarantee)}</b>'
+
+
+def _result(trial: Trial, size: SizeResults) -> str:
+    if trial.state is State.FAILED:
+        return f"failed: {trial.error}"
+    if trial.number in size.front:
+        return "front"
+    missed = [name for name, violation in trial.violations.items() if violation > 0]
+    return f"missed {', '.join(missed)}" if missed else "stopped early" if trial.stopped_early else ""
+
+
+def why_section(explanations: Sequence[Explanation], place: int) -> str:
+    """Why each config is recommended; goals with the same config share one part.
+
+    Args:
+        explanations: One per goal; empty where nothing is recommended.
+        place: Of the record size in the page; makes element names unique.
+    """
+    parts = [_why_part(same, f"effects-{place}-{number}") for number, same in enumerate(shared(explanations))]
+    return "\n".join(["<h3>Why these configs</h3>", *parts]) if parts else ""
+
+
+def _why_part(same: Sequence[Explanation], name: str) -> str:
+    why = same[0]
+    goals = ", ".join(str(each.found.goal) for each in same)
+    what = "The baseline" if why.found.is_baseline else f"Trial {why.found.trial.number}"
+    parts = [f"<h4>{what}, recommended for {escape(goals)}</h4>"]
+    if any(each.gains for each in why.effects.each):
+        parts += [_effects_table(why), figure_html(effects_figure(why), name)]
+    closest = [f"closest for {each.found.goal}: {line}" for each in same for line in closest_lines(each)]
+    notes = [*change_notes(why), *closest, *(f"what bound {line}" for line in bound_lines(why.found))]
+    return "\n".join([*parts, "<ul>", *(f"<li>{escape(note)}</li>" for note in notes), "</ul>"])
+
+
+def _effects_table(why: Explanation) -> str:
+    """What each change brings, as a table."""
+    measured = [each for each in why.effects.each if each.measured]
+    metrics = [metric for metric in why.metrics if any(metric in each.gains for each in measured)]
+    rows: list[list[Cell]] = [
+        [effect_name(why, each), *(_effect_cell(each, metric) for metric in metrics), _effect_note(each)]
+        for each in measured
+    ]
+    headings = ["change", *map(metric_name, metrics), ""]
+    return (
+        f'<div class="scroll">{table(headings, rows)}</div><p class="dim">The config against itself with that change '
+        f"undone, measured in turn, {rounds_of(why)}. 95 % intervals, each for itself: of twenty, one is wrong by "
+        "chance.</p>"
+    )
+
+
+def _effect_cell(effect: Effect, metric: str) -> str:
+    return effect_words(effect.gains[metric]) if metric in effect.gains else "-"
+
+
+def _effect_note(effect: Effect) -> str:
+    missed = f"without it, {' and '.join(effect.misses)} is missed" if effect.misses else ""
+    return "; ".join(text for text in (effect.undoing.because, missed) if text)

@@ -1,6 +1,10 @@
-"""Style and script of the report page: small, and with no network."""
+"""Style, script and tables of the report page: small, and with no network. What a table shows is escaped here."""
 
+from collections.abc import Sequence
+from html import escape
 from typing import Final
+
+from tuner.present.wording import Cell
 
 STYLE: Final = """
 :root { --ink: #1b1f24; --dim: #5c6470; --line: #d8dde3; --soft: #f5f7f9; --good: #00664a; --warn: #8a3b00; }
@@ -50,3 +54,23 @@ document.addEventListener("click", async (event) => {
   head.dataset.sorted = down ? "down" : "up";
 });
 """
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[Cell]], *, sortable: bool = False) -> str:
+    """A table; a column whose first cell is a number is set to the right."""
+    right = [isinstance(cell, tuple) for cell in rows[0]] if rows else [False] * len(headings)
+    head = "".join(f"<th{_class(n)}>{escape(text)}</th>" for text, n in zip(headings, right, strict=False))
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    opening = '<table class="sortable">' if sortable else "<table>"
+    return f"{opening}{f'<thead><tr>{head}</tr></thead>' if headings else ''}<tbody>{body}</tbody></table>"
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return f"<td>{escape(cell)}</td>"
+    shown, value = cell
+    return f'<td class="n"{f" data-value={value:.6g}" if value is not None else ""}>{escape(shown)}</td>'
+
+
+def _class(numeric: bool) -> str:
+    return ' class="n"' if numeric else ""

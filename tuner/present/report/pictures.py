@@ -1,26 +1,41 @@
-"""Pictures of a study as files.
+"""Pictures of a study and of measurements as files.
 
 Drawn without pyplot, which keeps figures in a global list: these may be drawn in a thread.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from runners.measurement import Measurement
 from tuner.present.report.label_places import place_labels
-from tuner.present.report.view import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, TRIAL_AXIS, View, view_of
+from tuner.present.report.view import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    TRIAL_AXIS,
+    View,
+    coordinates,
+    hypervolume_steps,
+    view_of,
+)
 from tuner.present.wording import title
 from tuner.results.explanation import FRONT
 from tuner.results.study_results import SizeResults
 
 _DPI: Final = 120
 _LOG_STEPS: Final = (1.0, 2.0, 5.0)
+_NINES: Final = 5
 
 
 def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, heading: str = "") -> None:
@@ -54,12 +69,10 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
 def draw_hypervolume(size: SizeResults, path: Path) -> None:
     """The hypervolume by trial: whether a longer study is likely to find more."""
     figure, axes = _figure(f"{size.record_bytes} B records: what the front is worth", height=3.6)
-    numbers = [number for number, _ in size.hypervolume]
-    volumes = [volume for _, volume in size.hypervolume]
+    numbers, volumes = hypervolume_steps(size)
     if numbers:
-        last = max(trial.number for trial in size.trials)
-        axes.step([*numbers, last], [*volumes, volumes[-1]], where="post", color=BLUE, lw=2)
-        axes.plot(numbers, volumes, "o", color=BLUE, ms=4)
+        axes.step(numbers, volumes, where="post", color=BLUE, lw=2)
+        axes.plot(numbers[:-1], volumes[:-1], "o", color=BLUE, ms=4)
         axes.set_ylim(bottom=0)
     axes.axhline(1.0, color=GREY, ls="--", lw=1)
     axes.annotate(
@@ -103,37 +116,63 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
         views: By record size, then by the study's name.
         path: Where to write.
     """
-    figure = Figure(figsize=(8, 4.8 * len(views)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _canvas(height=4.8 * len(views))
     for place, (record_bytes, studies) in enumerate(views.items()):
         axes = figure.add_subplot(len(views), 1, place + 1)
-        axes.set_title(f"{record_bytes} B records", loc="left", fontsize=11, fontweight="bold")
-        _plain_style(axes)
-        points = [point for view in studies.values() for point in view.points]
+        _style(axes, f"{record_bytes} B records")
         for (name, view), colour in zip(studies.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
             _axes_of(view, axes)
-            axes.scatter(
-                [p.x for p in view.feasible], [p.y for p in view.feasible], s=14, color=colour, alpha=0.25, lw=0
-            )
+            axes.scatter(*coordinates(view.feasible), s=14, color=colour, alpha=0.25, lw=0)
             _step(view, axes, colour, f"{name}: front")
             if view.baseline is not None:
-                at = ([view.baseline.x], [view.baseline.y])
+                at = coordinates([view.baseline])
                 axes.scatter(*at, s=90, marker="D", color=colour, edgecolors=BLACK, label=f"{name}: baseline", zorder=6)
-        if points:
+        if any(view.points for view in studies.values()):
             axes.legend(loc="best", fontsize=8)
     figure.savefig(path, dpi=_DPI)
 
 
-def _figure(heading: str, height: float = 5.2) -> tuple[Figure, Axes]:
+def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
+    """Latency by percentile of one or more runs, in HdrHistogram's usual form: each step right is a nine more.
+
+    Args:
+        runs: At least one.
+        path: Where to write; its ending says in which format.
+    """
+    figure = _canvas(height=4.5)
+    axes = figure.add_subplot()
+    nines = np.linspace(0.0, _NINES, 300)
+    for number, run in enumerate(runs):
+        ratios = 1 - 10.0**-nines
+        latency_ms = [run.latency.percentile_us(float(ratio)) / 1e3 for ratio in ratios]
+        label = f"run {number + 1}: {run.mb_per_s:.1f} MB/s, p99 {run.latency.percentile_us(0.99) / 1e3:.2f} ms"
+        axes.plot(nines, latency_ms, label=label)
+    axes.set_yscale("log")
+    axes.set_xticks(range(_NINES + 1), ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %"])
+    axes.set_xlabel("percentile")
+    axes.set_ylabel("latency, ms (hand-off to the socket only)" if runs[0].latency_is_local else "latency, ms")
+    load = runs[0].workload
+    axes.set_title(f"{load.record_sizes} B records, {load.load} load, {runs[0].origin.client_version}")
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=_DPI)
+
+
+def _canvas(height: float) -> Figure:
     figure = Figure(figsize=(8, height), layout="constrained")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def _figure(heading: str, height: float = 5.2) -> tuple[Figure, Axes]:
+    figure = _canvas(height)
     axes = figure.add_subplot()
-    axes.set_title(heading, loc="left", fontsize=11, fontweight="bold")
-    _plain_style(axes)
+    _style(axes, heading)
     return figure, axes
 
 
-def _plain_style(axes: Axes) -> None:
+def _style(axes: Axes, heading: str) -> None:
+    axes.set_title(heading, loc="left", fontsize=11, fontweight="bold")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, alpha=0.25)
     axes.set_axisbelow(True)
@@ -161,11 +200,9 @@ def _log_ticks(axis: Axis) -> None:
 
 def _scatter(view: View, axes: Axes) -> None:
     if view.feasible:
-        points = ([p.x for p in view.feasible], [p.y for p in view.feasible])
-        axes.scatter(*points, s=22, color=GREY, alpha=0.55, lw=0, label="trial")
+        axes.scatter(*coordinates(view.feasible), s=22, color=GREY, alpha=0.55, lw=0, label="trial")
     if view.infeasible:
-        points = ([p.x for p in view.infeasible], [p.y for p in view.infeasible])
-        axes.scatter(*points, s=34, marker="x", color=PURPLE, lw=1.4, label="missed a constraint")
+        axes.scatter(*coordinates(view.infeasible), s=34, marker="x", color=PURPLE, lw=1.4, label="missed a constraint")
     _step(view, axes, BLUE, "best so far" if view.x_metric == TRIAL_AXIS else "front")
     if view.baseline is not None:
         axes.scatter([view.baseline.x], [view.baseline.y], s=90, marker="D", color=BLACK, zorder=7, label="baseline")
@@ -174,7 +211,7 @@ def _scatter(view: View, axes: Axes) -> None:
 def _step(view: View, axes: Axes, colour: str, label: str) -> None:
     if not view.front:
         return
-    at = ([p.x for p in view.front], [p.y for p in view.front])
+    at = coordinates(view.front)
     if view.line:
         axes.plot([x for x, _ in view.line], [y for _, y in view.line], color=colour, lw=1.8, zorder=4)
     axes.scatter(*at, s=42, color=colour, zorder=5, label=label)

@@ -15,7 +15,7 @@ from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, title
-from tuner.results.racing_savings import Raced
+from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendation import recommend
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults
 
@@ -94,7 +94,7 @@ class SizeStatus:
     failed: int
     front: int
     best: tuple[BestSoFar, ...]
-    raced: Raced
+    raced: RacingSavings
     recommended: tuple[Recommended, ...]
 
 
@@ -189,7 +189,7 @@ def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStat
         failed=sum(trial.state is State.FAILED for trial in size.trials),
         front=len(size.front),
         best=tuple(_best(size)),
-        raced=Raced.of(size.trials),
+        raced=RacingSavings.of(size.trials),
         recommended=tuple(_recommended(study, size)) if _is_confirmed(study, size) else (),
     )
 

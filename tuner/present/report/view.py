@@ -9,7 +9,8 @@ from objectives.metrics import Direction
 from objectives.outcome import OUTCOME_METRICS
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.wording import title
-from tuner.results.study_results import SizeResults
+from tuner.results.comparison import Comparison
+from tuner.results.study_results import SizeResults, StudyResults
 
 TRIAL_AXIS: Final = "trial"
 _LOG_FROM: Final = 8.0
@@ -109,6 +110,21 @@ class View:
         return (*self.feasible, *self.infeasible, *((self.baseline,) if self.baseline else ()))
 
 
+def coordinates(points: Iterable[Point]) -> tuple[list[float], list[float]]:
+    """Places to the right, and upwards."""
+    known = list(points)
+    return [point.x for point in known], [point.y for point in known]
+
+
+def hypervolume_steps(size: SizeResults) -> tuple[list[int], list[float]]:
+    """Trial numbers and the hypervolume from each on; the last trial's again at the end. Empty before there is one."""
+    if not size.hypervolume:
+        return [], []
+    last = max(trial.number for trial in size.trials)
+    steps = [*size.hypervolume, (last, size.hypervolume[-1][1])]
+    return [number for number, _ in steps], [volume for _, volume in steps]
+
+
 def is_wide(values: Iterable[float]) -> bool:
     """Whether values call for a logarithmic axis, and may have one."""
     known = list(values)
@@ -131,6 +147,17 @@ def view_of(size: SizeResults) -> View:
         is_curve=len(size.objectives) <= 2,
         baseline=baseline,
     )
+
+
+def views_of(studies: tuple[StudyResults, StudyResults], found: Comparison) -> Mapping[str, Mapping[str, View]]:
+    """The pictures of two studies: by record size that both searched, then by the study's name."""
+    views: dict[str, dict[str, View]] = {}
+    for size in found.sizes:
+        for name, study in zip(found.names, studies, strict=True):
+            results = study.size(size.record_bytes)
+            if results is not None:
+                views.setdefault(size.record_bytes, {})[name] = view_of(results)
+    return views
 
 
 def _axes(size: SizeResults) -> tuple[str, str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from objectives.metrics import UnusableMetric
 from runners.errors import RunnerError, WorkloadRefused
 from search_spaces.errors import ConfigError
 from tuner.model.errors import NoFeasibleConfig, StudyError, StudyNotFound
@@ -71,7 +70,7 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, "wrong-state", str(error))
         case NoFeasibleConfig():
             return Problem(404, "no-feasible-config", str(error))
-        case ConfigError() | WorkloadRefused() | UnusableMetric():
+        case ConfigError() | WorkloadRefused():
             return Problem(422, "invalid", str(error))
         case StudyError() | RunnerError():
             return Problem(503, "unavailable", str(error))
