@@ -1,6 +1,6 @@
 """The process that runs one study for the service: what it runs, and what it leaves behind when it ends.
 
-Runs as `python -m tuner.service study NAME`. What it is told, it reads from the operator's file and from the study's
+Runs as `python -m tuner.cli serve study NAME`. What it is told, it reads from the operator's file and from the study's
 folder, so that no secret stands on its command line; what becomes of it, it writes there, so that a service that was
 killed and started again finds it.
 """

@@ -57,7 +57,7 @@ class StudyProcess:
         """
         folder, attempt = root / name, uuid.uuid4().hex
         write_atomically(folder / SUBMITTED_FILE, study_file.encode())
-        command = [sys.executable, "-m", "tuner.service", "study", name, "--attempt", attempt]
+        command = [sys.executable, "-m", "tuner.cli", "serve", "study", name, "--attempt", attempt]
         if config_file is not None:
             command += ["--config", str(config_file)]
         environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root), "COLUMNS": "160"}
