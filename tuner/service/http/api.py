@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request
@@ -13,8 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from runners.workload import RecordSizes
 from tuner.model.spec import Goal
 from tuner.present.export import Format
-from tuner.service.cache.answer import JSON, Answer, Ask
-from tuner.service.cache.shortcut import matches, polled_headers
+from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
 from tuner.service.http import examples
 from tuner.service.http.events import events
 from tuner.service.http.problems import Problem
@@ -40,15 +39,12 @@ class Resources:
     Args:
         studies: Shows and changes studies.
         stopping: Set when the service ends.
-
-    `learn` is told what the query of a recommendation was found to ask.
     """
 
     def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
         self.studies = studies
         self.stopping = stopping
         self.streams = 0
-        self.learn: Callable[[bytes, Ask], None] = lambda _query, _ask: None
 
 
 def router(resources: Resources) -> APIRouter:
@@ -122,7 +118,7 @@ def router(resources: Resources) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=500, description="At most so many.")] = 100,
     ) -> Response:
         """Trials in the order in which they ended; `next_after` is `after` of the following page."""
-        return await answered(request, studies, Ask.of(study, "trials", after=after, limit=limit))
+        return await answered(request, studies, ResultQuery.of(study, "trials", after=after, limit=limit))
 
     @api.get("/studies/{study}/front", response_class=Response, responses={200: examples.FRONT}, tags=["results"])
     async def front(
@@ -134,7 +130,7 @@ def router(resources: Resources) -> APIRouter:
         ] = "json",
     ) -> Response:
         """Show the Pareto front of each record size: what no other config beats in all objectives."""
-        return await answered(request, studies, Ask.of(study, "front", record_bytes=record_bytes, form=form))
+        return await answered(request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form))
 
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
@@ -143,12 +139,12 @@ def router(resources: Resources) -> APIRouter:
     ) -> Response:
         """Show how far a study is, as `tuner status` does."""
         await studies.show(study)
-        return _response(await studies.answers.fresh(Ask.of(study, "status", form=form)))
+        return _response(await studies.answers.fresh(ResultQuery.of(study, "status", form=form)))
 
     @api.get("/studies/{study}/report", response_class=Response, responses={200: examples.REPORT}, tags=["results"])
     async def report(request: Request, study: Study) -> Response:
         """Show the whole study as one HTML page that needs no network."""
-        answer = await answered(request, studies, Ask.of(study, "report"))
+        answer = await answered(request, studies, ResultQuery.of(study, "report"))
         # Its scripts are in the page. In a sandbox they have an origin of their own, and none of ours to speak to.
         answer.headers["content-security-policy"] = (
             "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -208,7 +204,7 @@ def router(resources: Resources) -> APIRouter:
         form: Annotated[Format, Query(alias="format", description="How it is written.")] = Format.JSON,
     ) -> Response:
         """Name the config to use. Poll it with `If-None-Match`: 304 as long as it is the same."""
-        ask = Ask.of(
+        query = ResultQuery.of(
             study,
             "recommendation",
             record_bytes=_record_bytes(record_bytes),
@@ -217,8 +213,7 @@ def router(resources: Resources) -> APIRouter:
             min_mb_per_s=min_mb_per_s,
             form=str(form),
         )
-        resources.learn(request.scope["query_string"], ask)
-        return await answered(request, studies, ask)
+        return await answered(request, studies, query)
 
     return api
 
@@ -246,18 +241,25 @@ def _record_bytes(text: str | None) -> str | None:
     return None if text is None else str(RecordSizes.parse(text))
 
 
-async def answered(request: Request, studies: Studies, ask: Ask) -> Response:
+async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
     """The answer to a question about a record, or that it is still the same."""
-    answer = await studies.answers.get(ask)
+    answer = await studies.answers.get(query)
     if answer.status != 200:
         return _response(answer)
-    headers = polled_headers(answer)
-    if matches(request.headers.get("if-none-match", ""), answer.etag):
+    # Kept by nobody without asking whether it is still the same.
+    headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
+    if _matches(request.headers.get("if-none-match", ""), answer.etag):
         return Response(status_code=304, headers=headers)
     return _response(answer, headers)
 
 
-def _response(answer: Answer, headers: dict[str, str] | None = None) -> Response:
+def _matches(header: str, etag: str) -> bool:
+    """Whether `If-None-Match` names this validator. Source: RFC 9110, section 13.1.2: weakly compared."""
+    named = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in named or etag in named
+
+
+def _response(answer: CachedResponse, headers: dict[str, str] | None = None) -> Response:
     return Response(answer.body, answer.status, headers, answer.media_type)
 
 

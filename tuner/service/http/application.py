@@ -1,4 +1,4 @@
-"""The whole application: resources, pages, health and metrics, behind the gate."""
+"""The whole application: resources, pages, health and metrics, behind the access control."""
 
 import asyncio
 import importlib.metadata
@@ -17,14 +17,13 @@ from starlette.routing import compile_path
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import StudyError
-from tuner.service.cache.answer import HTML, Answer, Ask
-from tuner.service.cache.answers import Answers
-from tuner.service.cache.shortcut import Shortcut
+from tuner.service.cache.query import HTML, CachedResponse, ResultQuery
+from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
+from tuner.service.http.access import AccessControl
 from tuner.service.http.api import RecordBytes, Resources, Study, answered, router
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
-from tuner.service.http.gate import Gate
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import Problem, problem_of
 from tuner.service.http.studies import Studies
@@ -43,7 +42,7 @@ def application(
     supervisor: Supervisor,
     tokens: TokenFile,
     stopping: Callable[[], asyncio.Event],
-) -> Gate:
+) -> AccessControl:
     """The application.
 
     Args:
@@ -53,7 +52,7 @@ def application(
         tokens: Who may do what.
         stopping: Tells, once the loop runs, what is set when the service ends.
     """
-    answers = Answers(config.root, shared=storage_at().is_shared)
+    answers = ResponseCache(config.root, shared=storage_at().is_shared)
     studies = Studies(config, queue, answers, supervisor)
     requests = Requests()
     warmed = asyncio.Event()
@@ -80,9 +79,7 @@ def application(
     _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, resources, requests))
     _add_problems(app)
     _add_schema(app)
-    shortcut = Shortcut(app, answers)
-    resources.learn = shortcut.learn
-    return Gate(shortcut, config, tokens, requests)
+    return AccessControl(app, config, tokens, requests)
 
 
 def _add_pages(app: FastAPI, studies: Studies) -> None:
@@ -105,7 +102,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
     @app.get("/studies/{study}/front.png", include_in_schema=False)
     async def picture(request: Request, study: Study, record_bytes: RecordBytes = None) -> Response:
-        return await answered(request, studies, Ask.of(study, "picture", record_bytes=record_bytes))
+        return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
 
     @app.get("/static/style.css", include_in_schema=False)
     async def style() -> Response:
@@ -154,7 +151,7 @@ def _add_health(
 
 
 def _metrics(
-    queue: JobQueue, supervisor: Supervisor, answers: Answers, resources: Resources, requests: Requests
+    queue: JobQueue, supervisor: Supervisor, answers: ResponseCache, resources: Resources, requests: Requests
 ) -> str:
     def lines() -> Iterator[str]:
         counts = queue.counts().items()
@@ -178,7 +175,7 @@ def _metrics(
 
 def _add_problems(app: FastAPI) -> None:
     def told_of(problem: Problem) -> Response:
-        answer = Answer.of_problem(problem)
+        answer = CachedResponse.of_problem(problem)
         return Response(answer.body, answer.status, dict(problem.headers), answer.media_type)
 
     async def of_validation(_: Request, error: Exception) -> Response:

@@ -10,8 +10,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
-from tuner.service.cache.answer import Ask
-from tuner.service.cache.answers import Answers
+from tuner.service.cache.query import ResultQuery
+from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.queue.job import JobState
 
 _POLL_S: Final = 0.5
@@ -25,7 +25,7 @@ View = Callable[[], Awaitable[dict[str, Any]]]
 
 
 async def events(
-    study: str, view: View, answers: Answers, stopping: asyncio.Event, after: int = 0
+    study: str, view: View, answers: ResponseCache, stopping: asyncio.Event, after: int = 0
 ) -> AsyncIterator[str]:
     """The events of a study, until it ends or the service does.
 
@@ -67,8 +67,8 @@ async def events(
         return
 
 
-def _trials(study: str, after: int) -> Ask:
-    return Ask.of(study, "trials", after=after, limit=_TRIALS_AT_ONCE)
+def _trials(study: str, after: int) -> ResultQuery:
+    return ResultQuery.of(study, "trials", after=after, limit=_TRIALS_AT_ONCE)
 
 
 def _event(name: str, data: Any, number: int | None = None) -> str:

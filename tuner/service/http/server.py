@@ -19,7 +19,7 @@ from tuner.service.config import ServiceConfig
 from tuner.service.config_file import is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
-from tuner.service.http.patience import PatientProtocol
+from tuner.service.http.slow_clients import PatientProtocol
 from tuner.service.http.tokens import TokenFile, is_private
 from tuner.service.queue.opening import open_queue
 from tuner.service.worker.supervisor import Supervisor

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 
-from tuner.service.cache.answer import Ask
-from tuner.service.cache.answers import Answers
+from tuner.service.cache.query import ResultQuery
+from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
 from tuner.service.queue.job import Job, JobState, Submission
@@ -36,7 +36,7 @@ class Studies:
 
     config: ServiceConfig
     queue: JobQueue
-    answers: Answers
+    answers: ResponseCache
     supervisor: Supervisor
 
     async def submit(self, submission: Submission) -> tuple[dict[str, Any], bool]:
@@ -130,10 +130,10 @@ class Studies:
         return await self._view(name, job)
 
     async def _recorded(self, name: str) -> bool:
-        return (await self.answers.get(Ask.of(name, "summary"))).status == 200
+        return (await self.answers.get(ResultQuery.of(name, "summary"))).status == 200
 
     async def _view(self, name: str, job: Job | None) -> dict[str, Any]:
-        progress = await self.answers.fresh(Ask.of(name, "status"))
+        progress = await self.answers.fresh(ResultQuery.of(name, "status"))
         return {
             **_head(name, job),
             "progress": json.loads(progress.body) if progress.status == 200 else None,
@@ -141,7 +141,7 @@ class Studies:
         }
 
     async def _short(self, name: str, job: Job | None) -> dict[str, Any]:
-        ask = Ask.of(name, "summary")
+        ask = ResultQuery.of(name, "summary")
         # What a process works on changes without its record.
         found = await (self.answers.fresh(ask) if job is not None and job.active else self.answers.get(ask))
         return {**_head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tuner.service.cache.answer import Answer
+from tuner.service.cache.query import CachedResponse
 from tuner.service.config import ServiceConfig
 from tuner.service.config_file import is_loopback
 from tuner.service.http.metrics import Requests
@@ -43,7 +43,7 @@ _ACCESS: Final = logging.getLogger("tuner.service.access")
 _ERRORS: Final = logging.getLogger("tuner.service")
 
 
-class Gate:
+class AccessControl:
     """Lets requests through to an application, or answers in its place.
 
     Args:
@@ -96,7 +96,7 @@ class Gate:
             if problem.status == 500:
                 _ERRORS.exception("a request failed")
             if not told.status:
-                await send_answer(sending, Answer.of_problem(problem), problem.headers)
+                await send_answer(sending, CachedResponse.of_problem(problem), problem.headers)
         finally:
             took_s = time.perf_counter() - started_s
             route = getattr(scope.get("route"), "path", "") or (
@@ -190,7 +190,7 @@ class _Told:
         self.who = "-"
 
 
-async def send_answer(send: Send, answer: Answer, headers: Mapping[str, str] | None = None) -> None:
+async def send_answer(send: Send, answer: CachedResponse, headers: Mapping[str, str] | None = None) -> None:
     """Send a whole answer by ASGI itself."""
     sent = [(b"content-type", answer.media_type.encode()), (b"content-length", str(len(answer.body)).encode())]
     sent += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
