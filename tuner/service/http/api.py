@@ -1,9 +1,7 @@
 """The service's resources, as a FastAPI application; see docs/service.md."""
 
-import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request
@@ -15,7 +13,7 @@ from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.events import events
+from tuner.service.http.events import EventStreams
 from tuner.service.http.problems import Problem
 from tuner.service.http.studies import Studies
 from tuner.service.http.submission import submission_of, text_of_json
@@ -33,24 +31,14 @@ RecordBytes = Annotated[
 ]
 
 
-class Resources:
-    """What the routes need.
+def router(studies: Studies, streams: EventStreams) -> APIRouter:
+    """The routes below `/v1`.
 
     Args:
         studies: Shows and changes studies.
-        stopping: Set when the service ends.
+        streams: Follows them.
     """
-
-    def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
-        self.studies = studies
-        self.stopping = stopping
-        self.streams = 0
-
-
-def router(resources: Resources) -> APIRouter:
-    """The routes below `/v1`."""
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
-    studies = resources.studies
 
     @api.post(
         "/studies",
@@ -161,27 +149,13 @@ def router(resources: Resources) -> APIRouter:
     ) -> Response:
         """Follow a study live: `status`, `trial` and `end` events."""
         await studies.show(study)
-        if resources.streams >= MOST_STREAMS:
+        if streams.open >= MOST_STREAMS:
             raise Problem(
                 503, "too-many-streams", f"at most {MOST_STREAMS} event streams are open at a time; poll instead"
             )
-
-        async def counted() -> AsyncIterator[str]:
-            resources.streams += 1
-            try:
-                async for event in events(
-                    study,
-                    lambda: studies.show(study),
-                    studies.answers,
-                    resources.stopping,
-                    int(last_event_id or 0),
-                ):
-                    yield event
-            finally:
-                resources.streams -= 1
-
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(counted(), media_type="text/event-stream", headers=headers)
+        events = streams.follow(study, int(last_event_id or 0))
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
     async def recommendation(

@@ -17,12 +17,13 @@ from starlette.routing import compile_path
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import StudyError
-from tuner.service.cache.query import HTML, CachedResponse, ResultQuery
+from tuner.service.cache.query import HTML, ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
-from tuner.service.http.access import AccessControl
-from tuner.service.http.api import RecordBytes, Resources, Study, answered, router
+from tuner.service.http.access import AccessControl, problem_response
+from tuner.service.http.api import RecordBytes, Study, answered, router
+from tuner.service.http.events import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import Problem, problem_of
@@ -41,7 +42,7 @@ def application(
     queue: JobQueue,
     supervisor: Supervisor,
     tokens: TokenFile,
-    stopping: Callable[[], asyncio.Event],
+    stopping: asyncio.Event,
 ) -> AccessControl:
     """The application.
 
@@ -50,7 +51,7 @@ def application(
         queue: Of studies.
         supervisor: Works through it.
         tokens: Who may do what.
-        stopping: Tells, once the loop runs, what is set when the service ends.
+        stopping: Set when the service ends.
     """
     answers = ResponseCache(config.root, shared=storage_at().is_shared)
     studies = Studies(config, queue, answers, supervisor)
@@ -59,7 +60,6 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        resources.stopping = stopping()
         warming = asyncio.create_task(_warm(studies, warmed))
         yield
         warming.cancel()
@@ -73,10 +73,10 @@ def application(
         redoc_url=None,
         lifespan=lifespan,
     )
-    resources = Resources(studies, asyncio.Event())
-    app.include_router(router(resources))
+    streams = EventStreams(studies, stopping)
+    app.include_router(router(studies, streams))
     _add_pages(app, studies)
-    _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, resources, requests))
+    _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, streams, requests))
     _add_problems(app)
     _add_schema(app)
     return AccessControl(app, config, tokens, requests)
@@ -151,7 +151,7 @@ def _add_health(
 
 
 def _metrics(
-    queue: JobQueue, supervisor: Supervisor, answers: ResponseCache, resources: Resources, requests: Requests
+    queue: JobQueue, supervisor: Supervisor, answers: ResponseCache, streams: EventStreams, requests: Requests
 ) -> str:
     def lines() -> Iterator[str]:
         counts = queue.counts().items()
@@ -164,7 +164,7 @@ def _metrics(
             ("answers_kept_total", "counter", "Questions answered from what was kept.", answers.hits),
             ("answers_made_total", "counter", "Questions for which a record was looked at.", answers.misses),
             ("answers_bytes", "gauge", "Bytes of answers that are kept.", answers.kept_bytes),
-            ("event_streams", "gauge", "Event streams that are open.", resources.streams),
+            ("event_streams", "gauge", "Event streams that are open.", streams.open),
             ("resident_bytes", "gauge", "Memory of the server's process.", psutil.Process().memory_info().rss),
         ):
             yield from metrics.family(name, kind, text, {(): value})
@@ -174,10 +174,6 @@ def _metrics(
 
 
 def _add_problems(app: FastAPI) -> None:
-    def told_of(problem: Problem) -> Response:
-        answer = CachedResponse.of_problem(problem)
-        return Response(answer.body, answer.status, dict(problem.headers), answer.media_type)
-
     async def of_validation(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         found = tuple(
@@ -185,7 +181,7 @@ def _add_problems(app: FastAPI) -> None:
             for each in error.errors()
         )
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
-        return told_of(Problem(422, "invalid", told, found))
+        return problem_response(Problem(422, "invalid", told, found))
 
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -193,13 +189,13 @@ def _add_problems(app: FastAPI) -> None:
         headers = error.headers
         if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
             headers = {"allow": ", ".join(methods)}
-        return told_of(Problem(error.status_code, kind, str(error.detail), headers=headers))
+        return problem_response(Problem(error.status_code, kind, str(error.detail), headers=headers))
 
     async def of_ours(_: Request, error: Exception) -> Response:
         problem = problem_of(error)
         if problem.status == 500:
             raise error
-        return told_of(problem)
+        return problem_response(problem)
 
     app.add_exception_handler(RequestValidationError, of_validation)
     app.add_exception_handler(HTTPException, of_http)
