@@ -192,15 +192,20 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 
 
 def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    """What a list of studies says of each; nothing is computed for it."""
+    """What a list of studies says of each; nothing is computed for it, but what a study does that is at work."""
+    from tuner.present.report.status import status_of
+
     facts, progress = store.facts(), store.progress()
+    # A first run begins before it says what it optimises.
+    at_work = given.get("at_work", False) and "objectives" in facts
+    doing = status_of(reader.results(study, store), progress, datetime.now(UTC)).doing if at_work else ""
     names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size", TOTALS)
     return CachedResponse.of(
         {
             "trials": reader.extent(study, store, facts).trials,
             **{name: facts.get(name) for name in names},
             "simulated": facts.get("client_version") == "simulated",
-            "doing": str(progress.get("message") or ""),
+            "doing": doing,
             "updated_at": str(progress.get("updated_at") or ""),
         }
     )

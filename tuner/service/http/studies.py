@@ -141,9 +141,11 @@ class Studies:
         }
 
     async def _short(self, name: str, job: Job | None) -> dict[str, Any]:
-        ask = ResultQuery.of(name, "summary")
-        # What a process works on changes without its record.
-        found = await (self.answers.fresh(ask) if job is not None and job.active else self.answers.get(ask))
+        if job is not None and job.active:
+            # What a process works on changes without its record.
+            found = await self.answers.fresh(ResultQuery.of(name, "summary", at_work=True))
+        else:
+            found = await self.answers.get(ResultQuery.of(name, "summary"))
         return {**_head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
 
 
