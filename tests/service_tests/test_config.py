@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from tuner.model.spec import Executor
-from tuner.service.config_file import is_loopback, load_config
+from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
 from tuner.service.http.submission import spec_of, submission_of, text_of_json
 from tuner.service.http.tokens import PREFIX, Role, TokenFile

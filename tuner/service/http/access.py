@@ -16,8 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tuner.service.config import ServiceConfig
-from tuner.service.config_file import is_loopback
+from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import MEDIA_TYPE, Problem, problem_of
 from tuner.service.http.tokens import Role, Token, TokenFile

@@ -14,8 +14,7 @@ from typing import Final
 import uvicorn
 
 from runners.target_lock import TargetLock
-from tuner.service.config import ServiceConfig
-from tuner.service.config_file import is_loopback
+from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
 from tuner.service.http.slow_clients import PatientProtocol
