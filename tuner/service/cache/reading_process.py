@@ -32,12 +32,14 @@ class ReadingProcess:
 
     Args:
         root: Folder of the studies.
+
+    Attributes:
         longest_s: Seconds that a question may take; then the process is ended, as it must hang.
     """
 
-    def __init__(self, root: Path, longest_s: float = _LONGEST_S) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._longest_s = longest_s
+        self.longest_s = _LONGEST_S
         self._child: _Child | None = None
         self._closed = False
         # One thread, so that one question is with the process at a time: should it end it, no other is lost with it.
@@ -46,12 +48,6 @@ class ReadingProcess:
     def ask(self, query: ResultQuery) -> Future[Responses]:
         """The responses, once there are any; never an exception. See `RecordReader.responses`."""
         return self._thread.submit(self._responses, query)
-
-    @property
-    def pid(self) -> int | None:
-        """Of the process; None while there is none."""
-        child = self._child
-        return child.process.pid if child is not None else None
 
     def close(self) -> None:
         """End the process; what is asked from now on is not answered. May be called again."""
@@ -67,14 +63,14 @@ class ReadingProcess:
             try:
                 child = self._started()
                 child.pipe.send(query)
-                if child.pipe.poll(self._longest_s):
+                if child.pipe.poll(self.longest_s):
                     responses: Responses = child.pipe.recv()
                     return responses
             except (OSError, EOFError):
                 self._end()
             else:
                 self._end()
-                return _unavailable(query, f"a study is read within {self._longest_s:g} s, but {query.study} was not")
+                return _unavailable(query, f"a study is read within {self.longest_s:g} s, but {query.study} was not")
         return _unavailable(query, f"the process that reads studies ended at this question ({query.what}); ask again")
 
     def _started(self) -> "_Child":
