@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
@@ -92,17 +93,12 @@ class Studies:
             jobs = self.queue.jobs(before=int(cursor) if cursor else None, limit=limit + 1)
         if len(jobs) > limit:
             return jobs[:limit], [], str(jobs[limit - 1].number)
-        names = [name for name in sorted(storage_at().names(self.config.root)) if name > after_name]
-        left: list[str] = []
-        for name in names:
-            if len(jobs) + len(left) > limit:
-                break
-            if not self._submitted(name):
-                left.append(name)
-        if len(jobs) + len(left) > limit:
-            left.pop()
-            return jobs, left, f"{_CURSOR}{left[-1]}" if left else f"{_CURSOR}"
-        return jobs, left, None
+        names = sorted(name for name in storage_at().names(self.config.root) if name > after_name)
+        others = list(islice((name for name in names if not self._submitted(name)), limit + 1 - len(jobs)))
+        if len(jobs) + len(others) <= limit:
+            return jobs, others, None
+        others.pop()
+        return jobs, others, f"{_CURSOR}{others[-1] if others else ''}"
 
     def _submitted(self, name: str) -> bool:
         try:

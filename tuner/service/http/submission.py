@@ -7,6 +7,7 @@ is only what the operator allows; where benchmarks run and what mirrors them is 
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -216,8 +217,7 @@ def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems,
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {twice[:60]!r} stands twice")
     return found
 
