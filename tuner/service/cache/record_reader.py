@@ -17,7 +17,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 from rich.console import Console
 
-from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyError, StudyNotFound
+from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export_all
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
@@ -76,36 +76,25 @@ class RecordReader:
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
 
     def responses(self, query: ResultQuery) -> Responses:
-        """The response to a question; to `EVERY_RECOMMENDATION`, those to all that pollers are likely to ask."""
-        if query.what != EVERY_RECOMMENDATION:
-            return {query: self.response(query)}
-        try:
-            with closing(self._storage.read(self._root / query.study)) as store:
-                sizes = [size.record_bytes for size in self.results(query.study, store).sizes]
-        except StudyError:
-            return {}
-        asked = [
-            ResultQuery.of(query.study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form))
-            for size in (None, *sizes)
-            for goal in (None, *Goal)
-            for form in Format
-        ]
-        return {each: self.response(each) for each in asked}
+        """The response to a question; to `EVERY_RECOMMENDATION`, those to all that pollers are likely to ask.
 
-    def response(self, query: ResultQuery) -> CachedResponse:
-        """The response, whatever it is: what goes wrong is one too."""
+        What goes wrong is a response, too.
+        """
         try:
             with closing(self._storage.read(self._root / query.study)) as store:
-                return RESPONSES[query.what](self, query.study, store, dict(query.given))
-        except StudyNotFound:
-            problem = Problem(404, "not-found", f"{query.study} has no results: there is none, or not yet")
-        except RecordDamaged as error:
-            problem = Problem(404, "not-found", str(error))
-        except Exception as error:  # noqa: BLE001 - one question must not end the process that answers all of them
-            problem = problem_of(error)
-            if problem.status == 500:
-                traceback.print_exc()
-        return CachedResponse.of_problem(problem)
+                if query.what == EVERY_RECOMMENDATION:
+                    asked = _recommendations(query.study, self.results(query.study, store))
+                else:
+                    asked = [query]
+                return {each: self._response(each, store) for each in asked}
+        except Exception as error:  # noqa: BLE001 - see `_problem`
+            return {query: _problem(query, error)}
+
+    def _response(self, query: ResultQuery, store: ResultsStore) -> CachedResponse:
+        try:
+            return RESPONSES[query.what](self, query.study, store, dict(query.given))
+        except Exception as error:  # noqa: BLE001 - see `_problem`
+            return _problem(query, error)
 
     def results(self, study: str, store: ResultsStore) -> StudyResults:
         """The study's results as its record is now."""
@@ -130,6 +119,29 @@ class RecordReader:
         found = _Extent(new[-1][0], before.trials + len(new)) if new else before
         self._extents[key] = found
         return found
+
+
+def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
+    """What is said of an error: no question may end the process that answers all of them."""
+    match error:
+        case StudyNotFound():
+            problem = Problem(404, "not-found", f"{query.study} has no results: there is none, or not yet")
+        case RecordDamaged():
+            problem = Problem(404, "not-found", str(error))
+        case _:
+            problem = problem_of(error)
+    if problem.status == 500:
+        traceback.print_exception(error)
+    return CachedResponse.of_problem(problem)
+
+
+def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
+    return [
+        ResultQuery.of(study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form))
+        for size in (None, *(size.record_bytes for size in results.sizes))
+        for goal in (None, *Goal)
+        for form in Format
+    ]
 
 
 def _share(kept: _Kept) -> int:

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import secrets
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -64,7 +63,7 @@ class Token:
 
 
 class TokenFile:
-    """The tokens in a file that its owner alone may read. Read anew when it has changed.
+    """The tokens in a file that its owner alone may read. Read anew when it has changed. For one thread.
 
     Args:
         path: The file.
@@ -74,7 +73,6 @@ class TokenFile:
     def __init__(self, path: Path, lock_s: float = _LOCK_S) -> None:
         self.path = path
         self._lock_s = lock_s
-        self._lock = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._tokens: tuple[Token, ...] = ()
 
@@ -96,11 +94,10 @@ class TokenFile:
         except OSError as error:
             raise self._unreadable(error) from None
         stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-        with self._lock:
-            if stamp != self._seen:
-                self._tokens = self._read()
-                self._seen = stamp
-            return self._tokens
+        if stamp != self._seen:
+            self._tokens = self._read()
+            self._seen = stamp
+        return self._tokens
 
     def who(self, presented: str) -> Token | None:
         """The token that somebody presents; None if it is none of ours.

@@ -40,31 +40,6 @@ _KILL_AFTER_S: Final = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """A process that was started for a study.
-
-    Attributes:
-        attempt: Names the start; each has another.
-        process: Which process.
-        after: The record's last sequence number when it began.
-    """
-
-    attempt: str
-    process: ProcessIdentity
-    after: int
-
-    @classmethod
-    def read(cls, folder: Path) -> Self | None:
-        """The last one that was started; None if none was."""
-        found = _read(folder / _PROCESS_FILE)
-        try:
-            process = ProcessIdentity(int(found["pid"]), float(found["started_s"]))
-            return cls(str(found["attempt"]), process, int(found["after"]))
-        except (KeyError, TypeError, ValueError):
-            return None
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """How a study's process ended.
 
@@ -77,14 +52,6 @@ class Outcome:
     code: int
     kind: str
     message: str
-
-    @classmethod
-    def read(cls, folder: Path, attempt: str) -> Self | None:
-        """How that attempt ended; None if it did not say: it runs, or was killed."""
-        found = _read(folder / _OUTCOME_FILE)
-        if found.get("attempt") != attempt:
-            return None
-        return cls(int(found["code"]), str(found["kind"]), str(found["message"]))
 
 
 class StudyProcess:
@@ -145,8 +112,12 @@ class StudyProcess:
     @classmethod
     def adopt(cls, folder: Path) -> Self | None:
         """The process that an earlier service started, which may have ended since; None if there never was one."""
-        started = Started.read(folder)
-        return None if started is None else cls(folder, started.attempt, started.process, None)
+        told = _read(folder / _PROCESS_FILE)
+        try:
+            identity = ProcessIdentity(int(told["pid"]), float(told["started_s"]))
+            return cls(folder, str(told["attempt"]), identity, None)
+        except (KeyError, TypeError, ValueError):
+            return None
 
     @property
     def pid(self) -> int:
@@ -163,13 +134,16 @@ class StudyProcess:
     @property
     def outcome(self) -> Outcome | None:
         """How it ended, when it has; None where it did not say: it was killed."""
-        return Outcome.read(self.folder, self.attempt)
+        told = _read(self.folder / _OUTCOME_FILE)
+        if told.get("attempt") != self.attempt:
+            return None
+        return Outcome(int(told["code"]), str(told["kind"]), str(told["message"]))
 
     @property
     def after(self) -> int:
         """The record's last sequence number when it began."""
-        started = Started.read(self.folder)
-        return started.after if started is not None and started.attempt == self.attempt else 0
+        told = _read(self.folder / _PROCESS_FILE)
+        return int(told["after"]) if told.get("attempt") == self.attempt else 0
 
     def stop(self) -> None:
         """Ask it to stop, as Ctrl-C does; ask again to make sure, and with more force as time goes by."""
