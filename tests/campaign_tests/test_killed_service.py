@@ -1,5 +1,6 @@
 """The service, its studies' processes and its readers are killed at random, and everything ends complete."""
 
+import contextlib
 import os
 import random
 import time
@@ -10,7 +11,7 @@ import psutil
 
 from tests.builders.studies import on_record
 from tests.campaign_form import LONG_CAMPAIGN
-from tests.service_tests.serving import Serving, eventually, of_studies, serving, state_of, study_file
+from tests.service_tests.serving import Serving, at_work, eventually, of_studies, serving, state_of, study_file
 from tuner.model.errors import StudyError
 from tuner.results.study_results import load_results
 
@@ -87,11 +88,10 @@ def _all_complete(root: Path, names: list[str]) -> bool:
 
 
 def _of(what: str, served: Serving) -> psutil.Process | None:
+    if what == "study":
+        return next(iter(at_work(served.root)), None)
     for process in of_studies(served.root):
-        try:
-            words = process.cmdline()
-        except psutil.Error:
-            continue
-        if ("tuner.service.cache.reader" in words) == (what == "reader") and "-m" in words:
-            return process
+        with contextlib.suppress(psutil.Error):
+            if process.ppid() == served.process.pid and "--multiprocessing-fork" in process.cmdline():
+                return process
     return None

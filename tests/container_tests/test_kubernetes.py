@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from tuner.service.config_file import load_config
+from tuner.service.config import load_config
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 _VERSIONS: Final = ("1.31", "1.37")

@@ -133,7 +133,9 @@ def of_studies(root: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.environ().get("KAFKA_TUNER_STUDIES") == str(root) and "serve" not in process.cmdline()[2:4]:
+            words = process.cmdline()
+            is_server = "serve" in words[2:4] and "study" not in words[4:5]
+            if process.environ().get("KAFKA_TUNER_STUDIES") == str(root) and not is_server:
                 found.append(process)
     return found
 
@@ -143,7 +145,7 @@ def at_work(root: Path) -> list[psutil.Process]:
     found = []
     for process in of_studies(root):
         with contextlib.suppress(psutil.Error):
-            if process.cmdline()[2:4] == ["tuner.service", "study"]:
+            if process.cmdline()[2:5] == ["tuner.cli", "serve", "study"]:
                 found.append(process)
     return found
 

@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tuner.model.spec import Executor
-from tuner.service.config_file import is_loopback, load_config
-from tuner.service.errors import ServiceConfigError
+from tuner.service.config import is_loopback, load_config
+from tuner.service.errors import ServiceConfigError, TokensBusy
 from tuner.service.http.submission import spec_of, submission_of, text_of_json
 from tuner.service.http.tokens import PREFIX, Role, TokenFile
 from tuner.study_file import StudyFileError
@@ -108,6 +109,14 @@ def test_tokens_are_kept_as_hashes_and_known_again(tmp_path: Path) -> None:
     assert file.who(secret) is None
     with pytest.raises(ServiceConfigError, match="reader"):
         file.remove("ci")
+
+
+def test_one_command_at_a_time_changes_the_tokens(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json", lock_s=0.01)
+    with FileLock(tmp_path / ".tokens.json.lock"), pytest.raises(TokensBusy, match="still holds"):
+        file.add("ci", Role.READ)
+    file.add("ci", Role.READ)
+    assert [token.name for token in file.tokens()] == ["ci"]
 
 
 def test_a_damaged_file_of_tokens_lets_nobody_in(tmp_path: Path) -> None:

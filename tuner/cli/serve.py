@@ -43,7 +43,7 @@ def serve(
     # Deferred, all of it: whoever only makes a token needs no web framework.
     from dataclasses import replace
 
-    from tuner.service.config_file import load_config
+    from tuner.service.config import load_config
     from tuner.service.http.server import serve as serve_forever
 
     def tell(sentence: str) -> None:
@@ -61,8 +61,8 @@ def study(
     attempt: Annotated[str, typer.Option()] = "",
 ) -> None:
     """Run one submitted study; the service starts this."""
-    from tuner.service.config_file import load_config
-    from tuner.service.worker.child import run_child
+    from tuner.service.config import load_config
+    from tuner.service.worker.study_process import run_child
 
     run_child(name, load_config(config), attempt)
 
@@ -108,7 +108,7 @@ def remove(name: Annotated[str, typer.Argument(help="Whose.")], config: Config =
 
 
 def _file(config: Path | None) -> "TokenFile":
-    from tuner.service.config_file import load_config
+    from tuner.service.config import load_config
     from tuner.service.http.tokens import TokenFile
 
     return TokenFile(load_config(config).tokens)

@@ -5,7 +5,8 @@ StudyError                      (tuner.model.errors)
     ├── ServiceConfigError      the operator's file or a token is no good: mend it  (exit 1)
     ├── JobNotFound             no study of that name was submitted                 (HTTP 404)
     ├── NameTaken               another study has the name: choose another          (HTTP 409)
-    └── WrongMove               the study's state does not allow it                 (HTTP 409)
+     ├── WrongMove               the study's state does not allow it                 (HTTP 409)
+     └── TokensBusy              another command changes the tokens: try again later (exit 1)
 """
 
 from tuner.model.errors import StudyError
@@ -19,7 +20,11 @@ class ServiceConfigError(ServiceError):
     """What the operator gave the service can't be used."""
 
 
-class JobNotFound(ServiceError):  # noqa: N818 - names say what happened
+class TokensBusy(ServiceError):  # noqa: N818 - names say what happened
+    """Another process changes the file of the tokens."""
+
+
+class JobNotFound(ServiceError):  # noqa: N818
     """No study of that name is in the queue."""
 
 

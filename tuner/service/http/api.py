@@ -1,9 +1,7 @@
 """The service's resources, as a FastAPI application; see docs/service.md."""
 
-import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request
@@ -13,10 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from runners.workload import RecordSizes
 from tuner.model.spec import Goal
 from tuner.present.export import Format
-from tuner.service.cache.answer import JSON, Answer, Ask
-from tuner.service.cache.shortcut import matches, polled_headers
+from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.events import events
+from tuner.service.http.events import EventStreams
 from tuner.service.http.problems import Problem
 from tuner.service.http.studies import Studies
 from tuner.service.http.submission import submission_of, text_of_json
@@ -34,27 +31,14 @@ RecordBytes = Annotated[
 ]
 
 
-class Resources:
-    """What the routes need.
+def router(studies: Studies, streams: EventStreams) -> APIRouter:
+    """The routes below `/v1`.
 
     Args:
         studies: Shows and changes studies.
-        stopping: Set when the service ends.
-
-    `learn` is told what the query of a recommendation was found to ask.
+        streams: Follows them.
     """
-
-    def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
-        self.studies = studies
-        self.stopping = stopping
-        self.streams = 0
-        self.learn: Callable[[bytes, Ask], None] = lambda _query, _ask: None
-
-
-def router(resources: Resources) -> APIRouter:
-    """The routes below `/v1`."""
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
-    studies = resources.studies
 
     @api.post(
         "/studies",
@@ -122,7 +106,7 @@ def router(resources: Resources) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=500, description="At most so many.")] = 100,
     ) -> Response:
         """Trials in the order in which they ended; `next_after` is `after` of the following page."""
-        return await answered(request, studies, Ask.of(study, "trials", after=after, limit=limit))
+        return await answered(request, studies, ResultQuery.of(study, "trials", after=after, limit=limit))
 
     @api.get("/studies/{study}/front", response_class=Response, responses={200: examples.FRONT}, tags=["results"])
     async def front(
@@ -134,7 +118,7 @@ def router(resources: Resources) -> APIRouter:
         ] = "json",
     ) -> Response:
         """Show the Pareto front of each record size: what no other config beats in all objectives."""
-        return await answered(request, studies, Ask.of(study, "front", record_bytes=record_bytes, form=form))
+        return await answered(request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form))
 
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
@@ -143,12 +127,12 @@ def router(resources: Resources) -> APIRouter:
     ) -> Response:
         """Show how far a study is, as `tuner status` does."""
         await studies.show(study)
-        return _response(await studies.answers.fresh(Ask.of(study, "status", form=form)))
+        return _response(await studies.answers.fresh(ResultQuery.of(study, "status", form=form)))
 
     @api.get("/studies/{study}/report", response_class=Response, responses={200: examples.REPORT}, tags=["results"])
     async def report(request: Request, study: Study) -> Response:
         """Show the whole study as one HTML page that needs no network."""
-        answer = await answered(request, studies, Ask.of(study, "report"))
+        answer = await answered(request, studies, ResultQuery.of(study, "report"))
         # Its scripts are in the page. In a sandbox they have an origin of their own, and none of ours to speak to.
         answer.headers["content-security-policy"] = (
             "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -165,27 +149,13 @@ def router(resources: Resources) -> APIRouter:
     ) -> Response:
         """Follow a study live: `status`, `trial` and `end` events."""
         await studies.show(study)
-        if resources.streams >= MOST_STREAMS:
+        if streams.open >= MOST_STREAMS:
             raise Problem(
                 503, "too-many-streams", f"at most {MOST_STREAMS} event streams are open at a time; poll instead"
             )
-
-        async def counted() -> AsyncIterator[str]:
-            resources.streams += 1
-            try:
-                async for event in events(
-                    study,
-                    lambda: studies.show(study),
-                    studies.answers,
-                    resources.stopping,
-                    int(last_event_id or 0),
-                ):
-                    yield event
-            finally:
-                resources.streams -= 1
-
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(counted(), media_type="text/event-stream", headers=headers)
+        events = streams.follow(study, int(last_event_id or 0))
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
     async def recommendation(
@@ -208,7 +178,7 @@ def router(resources: Resources) -> APIRouter:
         form: Annotated[Format, Query(alias="format", description="How it is written.")] = Format.JSON,
     ) -> Response:
         """Name the config to use. Poll it with `If-None-Match`: 304 as long as it is the same."""
-        ask = Ask.of(
+        query = ResultQuery.of(
             study,
             "recommendation",
             record_bytes=_record_bytes(record_bytes),
@@ -217,8 +187,7 @@ def router(resources: Resources) -> APIRouter:
             min_mb_per_s=min_mb_per_s,
             form=str(form),
         )
-        resources.learn(request.scope["query_string"], ask)
-        return await answered(request, studies, ask)
+        return await answered(request, studies, query)
 
     return api
 
@@ -246,18 +215,25 @@ def _record_bytes(text: str | None) -> str | None:
     return None if text is None else str(RecordSizes.parse(text))
 
 
-async def answered(request: Request, studies: Studies, ask: Ask) -> Response:
+async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
     """The answer to a question about a record, or that it is still the same."""
-    answer = await studies.answers.get(ask)
+    answer = await studies.answers.get(query)
     if answer.status != 200:
         return _response(answer)
-    headers = polled_headers(answer)
-    if matches(request.headers.get("if-none-match", ""), answer.etag):
+    # Kept by nobody without asking whether it is still the same.
+    headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
+    if _matches(request.headers.get("if-none-match", ""), answer.etag):
         return Response(status_code=304, headers=headers)
     return _response(answer, headers)
 
 
-def _response(answer: Answer, headers: dict[str, str] | None = None) -> Response:
+def _matches(header: str, etag: str) -> bool:
+    """Whether `If-None-Match` names this validator. Source: RFC 9110, section 13.1.2: weakly compared."""
+    named = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in named or etag in named
+
+
+def _response(answer: CachedResponse, headers: dict[str, str] | None = None) -> Response:
     return Response(answer.body, answer.status, headers, answer.media_type)
 
 

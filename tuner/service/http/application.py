@@ -1,4 +1,4 @@
-"""The whole application: resources, pages, health and metrics, behind the gate."""
+"""The whole application: resources, pages, health and metrics, behind the access control."""
 
 import asyncio
 import importlib.metadata
@@ -17,14 +17,14 @@ from starlette.routing import compile_path
 from runners.errors import RunnerError
 from search_spaces.errors import ConfigError
 from tuner.model.errors import StudyError
-from tuner.service.cache.answer import HTML, Answer, Ask
-from tuner.service.cache.answers import Answers
-from tuner.service.cache.shortcut import Shortcut
+from tuner.service.cache.query import HTML, ResultQuery
+from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
-from tuner.service.http.api import RecordBytes, Resources, Study, answered, router
+from tuner.service.http.access import AccessControl, problem_response
+from tuner.service.http.api import RecordBytes, Study, answered, router
+from tuner.service.http.events import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
-from tuner.service.http.gate import Gate
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import Problem, problem_of
 from tuner.service.http.studies import Studies
@@ -42,8 +42,8 @@ def application(
     queue: JobQueue,
     supervisor: Supervisor,
     tokens: TokenFile,
-    stopping: Callable[[], asyncio.Event],
-) -> Gate:
+    stopping: asyncio.Event,
+) -> AccessControl:
     """The application.
 
     Args:
@@ -51,16 +51,15 @@ def application(
         queue: Of studies.
         supervisor: Works through it.
         tokens: Who may do what.
-        stopping: Tells, once the loop runs, what is set when the service ends.
+        stopping: Set when the service ends.
     """
-    answers = Answers(config.root, shared=storage_at().is_shared)
+    answers = ResponseCache(config.root, shared=storage_at().is_shared)
     studies = Studies(config, queue, answers, supervisor)
     requests = Requests()
     warmed = asyncio.Event()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        resources.stopping = stopping()
         warming = asyncio.create_task(_warm(studies, warmed))
         yield
         warming.cancel()
@@ -74,15 +73,13 @@ def application(
         redoc_url=None,
         lifespan=lifespan,
     )
-    resources = Resources(studies, asyncio.Event())
-    app.include_router(router(resources))
+    streams = EventStreams(studies, stopping)
+    app.include_router(router(studies, streams))
     _add_pages(app, studies)
-    _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, resources, requests))
+    _add_health(app, queue, supervisor, warmed, lambda: _metrics(queue, supervisor, answers, streams, requests))
     _add_problems(app)
     _add_schema(app)
-    shortcut = Shortcut(app, answers)
-    resources.learn = shortcut.learn
-    return Gate(shortcut, config, tokens, requests)
+    return AccessControl(app, config, tokens, requests)
 
 
 def _add_pages(app: FastAPI, studies: Studies) -> None:
@@ -105,7 +102,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
     @app.get("/studies/{study}/front.png", include_in_schema=False)
     async def picture(request: Request, study: Study, record_bytes: RecordBytes = None) -> Response:
-        return await answered(request, studies, Ask.of(study, "picture", record_bytes=record_bytes))
+        return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
 
     @app.get("/static/style.css", include_in_schema=False)
     async def style() -> Response:
@@ -154,7 +151,7 @@ def _add_health(
 
 
 def _metrics(
-    queue: JobQueue, supervisor: Supervisor, answers: Answers, resources: Resources, requests: Requests
+    queue: JobQueue, supervisor: Supervisor, answers: ResponseCache, streams: EventStreams, requests: Requests
 ) -> str:
     def lines() -> Iterator[str]:
         counts = queue.counts().items()
@@ -167,7 +164,7 @@ def _metrics(
             ("answers_kept_total", "counter", "Questions answered from what was kept.", answers.hits),
             ("answers_made_total", "counter", "Questions for which a record was looked at.", answers.misses),
             ("answers_bytes", "gauge", "Bytes of answers that are kept.", answers.kept_bytes),
-            ("event_streams", "gauge", "Event streams that are open.", resources.streams),
+            ("event_streams", "gauge", "Event streams that are open.", streams.open),
             ("resident_bytes", "gauge", "Memory of the server's process.", psutil.Process().memory_info().rss),
         ):
             yield from metrics.family(name, kind, text, {(): value})
@@ -177,10 +174,6 @@ def _metrics(
 
 
 def _add_problems(app: FastAPI) -> None:
-    def told_of(problem: Problem) -> Response:
-        answer = Answer.of_problem(problem)
-        return Response(answer.body, answer.status, dict(problem.headers), answer.media_type)
-
     async def of_validation(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         found = tuple(
@@ -188,7 +181,7 @@ def _add_problems(app: FastAPI) -> None:
             for each in error.errors()
         )
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
-        return told_of(Problem(422, "invalid", told, found))
+        return problem_response(Problem(422, "invalid", told, found))
 
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -196,13 +189,13 @@ def _add_problems(app: FastAPI) -> None:
         headers = error.headers
         if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
             headers = {"allow": ", ".join(methods)}
-        return told_of(Problem(error.status_code, kind, str(error.detail), headers=headers))
+        return problem_response(Problem(error.status_code, kind, str(error.detail), headers=headers))
 
     async def of_ours(_: Request, error: Exception) -> Response:
         problem = problem_of(error)
         if problem.status == 500:
             raise error
-        return told_of(problem)
+        return problem_response(problem)
 
     app.add_exception_handler(RequestValidationError, of_validation)
     app.add_exception_handler(HTTPException, of_http)

@@ -1,5 +1,6 @@
 """Examples and schemas for the OpenAPI document."""
 
+import json
 from typing import Any, Final
 
 from tuner.service.http.problems import MEDIA_TYPE
@@ -170,7 +171,7 @@ RECOMMENDATION: Final[dict[str, Any]] = {
 
 def study_schema() -> dict[str, Any]:
     """The JSON Schema of a study file as it is submitted, its parts named as in an OpenAPI document."""
-    schema = _renamed(json_schema())
+    schema = json.loads(json.dumps(json_schema()).replace("#/$defs/", "#/components/schemas/"))
     parts = schema.pop("$defs")
     schema.pop("$schema", None)
     name = {"type": "string", "description": "Name of a target of this service."}
@@ -180,15 +181,6 @@ def study_schema() -> dict[str, Any]:
     schema["required"] = ["study", *schema.get("required", ())]
     parts.pop("TargetSection", None)
     return {**parts, "StudyFile": schema}
-
-
-def _renamed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: inner.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _renamed(inner)
-            for key, inner in value.items()
-        }
-    return [_renamed(each) for each in value] if isinstance(value, list) else value
 
 
 STUDY_FILE: Final[dict[str, Any]] = {

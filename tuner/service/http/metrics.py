@@ -3,7 +3,10 @@
 Source: "Exposition formats" of the Prometheus documentation, text format 0.0.4.
 """
 
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Final
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -17,9 +20,9 @@ class Requests:
     """Counts requests by route, method and status, and how long they took. For one event loop."""
 
     def __init__(self) -> None:
-        self._counts: dict[Labels, int] = {}
-        self._buckets: dict[str, list[int]] = {}
-        self._seconds: dict[str, float] = {}
+        self._counts: Counter[Labels] = Counter()
+        self._buckets: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(_BOUNDS_S) + 1))
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def note(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one.
@@ -31,10 +34,9 @@ class Requests:
             seconds: From its first byte to the answer's last.
         """
         labels = (("method", method), ("route", route), ("status", str(status)))
-        self._counts[labels] = self._counts.get(labels, 0) + 1
-        buckets = self._buckets.setdefault(route, [0] * (len(_BOUNDS_S) + 1))
-        buckets[next((place for place, bound in enumerate(_BOUNDS_S) if seconds <= bound), len(_BOUNDS_S))] += 1
-        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+        self._counts[labels] += 1
+        self._buckets[route][bisect_left(_BOUNDS_S, seconds)] += 1
+        self._seconds[route] += seconds
 
     def lines(self) -> Iterable[str]:
         """As text."""
@@ -43,12 +45,11 @@ class Requests:
         yield f"# HELP {name} From a request's first byte to its answer's last."
         yield f"# TYPE {name} histogram"
         for route, buckets in sorted(self._buckets.items()):
-            total = 0
-            for bound, count in zip((*map(str, _BOUNDS_S), "+Inf"), buckets, strict=True):
-                total += count
+            totals = list(accumulate(buckets))
+            for bound, total in zip((*map(str, _BOUNDS_S), "+Inf"), totals, strict=True):
                 yield f"{name}_bucket{_labels((('route', route), ('le', bound)))} {total}"
             yield f"{name}_sum{_labels((('route', route),))} {self._seconds[route]:.6f}"
-            yield f"{name}_count{_labels((('route', route),))} {total}"
+            yield f"{name}_count{_labels((('route', route),))} {totals[-1]}"
 
 
 def family(name: str, kind: str, text: str, values: Mapping[Labels, float]) -> Iterable[str]:

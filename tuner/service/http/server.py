@@ -1,11 +1,10 @@
 """The service as a process: what is opened, in which order, and how it ends."""
 
 import asyncio
-import logging
+import logging.config
 import os
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -15,11 +14,10 @@ from typing import Final
 import uvicorn
 
 from runners.target_lock import TargetLock
-from tuner.service.config import ServiceConfig
-from tuner.service.config_file import is_loopback
+from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
-from tuner.service.http.patience import PatientProtocol
+from tuner.service.http.slow_clients import PatientProtocol
 from tuner.service.http.tokens import TokenFile, is_private
 from tuner.service.queue.job_queue import open_queue
 from tuner.service.worker.supervisor import Supervisor
@@ -55,7 +53,8 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
         queue = stack.enter_context(closing(open_queue(config.root)))
         supervisor = Supervisor(config, queue, config_file, say)
         stack.callback(supervisor.stop)
-        server = _Server(config, lambda: application(config, queue, supervisor, tokens, server.stopping))
+        stopping = asyncio.Event()
+        server = _Server(config, lambda: application(config, queue, supervisor, tokens, stopping), stopping)
         supervisor.start()
         host, port = listening.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
@@ -87,7 +86,7 @@ def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
 class _Server(uvicorn.Server):
     """uvicorn's, with an end that is told to those who wait, and that is no error."""
 
-    def __init__(self, config: ServiceConfig, make: Callable[[], object]) -> None:
+    def __init__(self, config: ServiceConfig, make: Callable[[], object], stopping: asyncio.Event) -> None:
         super().__init__(
             uvicorn.Config(
                 make,
@@ -108,22 +107,15 @@ class _Server(uvicorn.Server):
                 ssl_keyfile=config.tls[1] if config.tls else None,
             )
         )
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
-
-    def stopping(self) -> asyncio.Event:
-        """What is set when the service ends; to be asked for in the loop."""
-        if self._stopping is None:
-            self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        return self._stopping
+        self._stopping = stopping
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; asked twice, at once."""
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
-        if self._loop is not None and self._stopping is not None:
-            self._loop.call_soon_threadsafe(self._stopping.set)
+        # Python runs signal handlers in the main thread, which is the loop's; uvicorn wakes the loop every 0.1 s.
+        self._stopping.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -140,11 +132,14 @@ class _Server(uvicorn.Server):
 def _listen(config: ServiceConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
-        return socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=_BACKLOG)
+        listening = socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ServiceConfigError(
             f"the service must be able to listen at {config.host}, port {config.port}, but: {error.strerror}"
         ) from None
+    # Else a body waits up to 40 ms for its head to be acknowledged; asyncio sets it on sockets of its own alone.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def _refuse(holder: str) -> None:
@@ -152,18 +147,19 @@ def _refuse(holder: str) -> None:
 
 
 def _log_to_stderr(access: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    for name, level in (
-        ("tuner.service", logging.INFO),
-        ("tuner.service.access", logging.INFO if access else logging.WARNING),
-        ("uvicorn.error", logging.ERROR),
-    ):
-        logger = logging.getLogger(name)
-        logger.setLevel(level)
-        if name != "tuner.service.access":
-            logger.handlers[:] = [handler]
-            logger.propagate = False
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {"timed": {"format": "%(asctime)s %(message)s"}},
+            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "timed"}},
+            "loggers": {
+                "tuner.service": {"level": "INFO", "handlers": ["stderr"], "propagate": False},
+                "tuner.service.access": {"level": "INFO" if access else "WARNING"},
+                "uvicorn.error": {"level": "ERROR", "handlers": ["stderr"], "propagate": False},
+            },
+        }
+    )
     # Whatever a dependency would log of a request stays out.
     logging.getLogger("uvicorn.access").disabled = True
     os.environ.setdefault("PYTHONUNBUFFERED", "1")

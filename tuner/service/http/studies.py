@@ -4,12 +4,13 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 
-from tuner.service.cache.answer import Ask
-from tuner.service.cache.answers import Answers
+from tuner.service.cache.query import ResultQuery
+from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
 from tuner.service.queue.job import Job, JobState, Submission
@@ -36,7 +37,7 @@ class Studies:
 
     config: ServiceConfig
     queue: JobQueue
-    answers: Answers
+    answers: ResponseCache
     supervisor: Supervisor
 
     async def submit(self, submission: Submission) -> tuple[dict[str, Any], bool]:
@@ -92,17 +93,12 @@ class Studies:
             jobs = self.queue.jobs(before=int(cursor) if cursor else None, limit=limit + 1)
         if len(jobs) > limit:
             return jobs[:limit], [], str(jobs[limit - 1].number)
-        names = [name for name in sorted(storage_at().names(self.config.root)) if name > after_name]
-        left: list[str] = []
-        for name in names:
-            if len(jobs) + len(left) > limit:
-                break
-            if not self._submitted(name):
-                left.append(name)
-        if len(jobs) + len(left) > limit:
-            left.pop()
-            return jobs, left, f"{_CURSOR}{left[-1]}" if left else f"{_CURSOR}"
-        return jobs, left, None
+        names = sorted(name for name in storage_at().names(self.config.root) if name > after_name)
+        others = list(islice((name for name in names if not self._submitted(name)), limit + 1 - len(jobs)))
+        if len(jobs) + len(others) <= limit:
+            return jobs, others, None
+        others.pop()
+        return jobs, others, f"{_CURSOR}{others[-1] if others else ''}"
 
     def _submitted(self, name: str) -> bool:
         try:
@@ -130,10 +126,10 @@ class Studies:
         return await self._view(name, job)
 
     async def _recorded(self, name: str) -> bool:
-        return (await self.answers.get(Ask.of(name, "summary"))).status == 200
+        return (await self.answers.get(ResultQuery.of(name, "summary"))).status == 200
 
     async def _view(self, name: str, job: Job | None) -> dict[str, Any]:
-        progress = await self.answers.fresh(Ask.of(name, "status"))
+        progress = await self.answers.fresh(ResultQuery.of(name, "status"))
         return {
             **_head(name, job),
             "progress": json.loads(progress.body) if progress.status == 200 else None,
@@ -141,9 +137,11 @@ class Studies:
         }
 
     async def _short(self, name: str, job: Job | None) -> dict[str, Any]:
-        ask = Ask.of(name, "summary")
-        # What a process works on changes without its record.
-        found = await (self.answers.fresh(ask) if job is not None and job.active else self.answers.get(ask))
+        if job is not None and job.active:
+            # What a process works on changes without its record.
+            found = await self.answers.fresh(ResultQuery.of(name, "summary", at_work=True))
+        else:
+            found = await self.answers.get(ResultQuery.of(name, "summary"))
         return {**_head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
 
 

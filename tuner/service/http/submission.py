@@ -7,6 +7,7 @@ is only what the operator allows; where benchmarks run and what mirrors them is 
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -72,31 +73,30 @@ def text_of_json(text: str) -> str:
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        return text if _reads_as(text, value) else json.dumps(value, indent=2, ensure_ascii=False)
     except json.JSONDecodeError as error:
         raise _refused(f"this is not JSON: {error.msg}", error.lineno) from None
     except ValueError as error:
         raise _refused(f"this can't be read as JSON: {error}") from None
     except RecursionError:
         raise _refused("values are nested too deep") from None
+
+
+def _reads_as(text: str, value: object) -> bool:
+    """Whether YAML reads the same in a text as JSON does."""
     try:
-        if read_yaml(text, Problems(ORIGIN)) == value:
-            return text
+        return read_yaml(text, Problems(ORIGIN)) == value
     except StudyFileError:
-        pass
-    try:
-        return json.dumps(value, indent=2, ensure_ascii=False)
-    except RecursionError:
-        raise _refused("values are nested too deep") from None
+        return False
 
 
 def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple[StudySpec, tuple[str, ...], Plain]:
     problems = Problems(ORIGIN)
     value = read_yaml(text, problems)
-    asked = _with_targets(value, config, problems)
+    replaced, names = _with_targets(value, config, problems)
     _check_owned(value, problems)
     _check_variables(value, config.environment, problems)
     problems.stop_if_any()
-    replaced, names = asked
     filled = fill_in(replaced, {name: environ[name] for name in config.environment if name in environ}, problems)
     file = check(filled, problems)
     if file is not None:
@@ -216,8 +216,7 @@ def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems,
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {twice[:60]!r} stands twice")
     return found
 

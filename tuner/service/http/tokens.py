@@ -11,7 +11,6 @@ import json
 import os
 import re
 import secrets
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,8 +19,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from runners.clusters.files import locked, write_atomically
-from tuner.service.errors import ServiceConfigError
+from filelock import FileLock, Timeout
+
+from runners.clusters.files import write_atomically
+from tuner.service.errors import ServiceConfigError, TokensBusy
 
 SCHEMA_VERSION: Final = 1
 PREFIX: Final = "kt_"
@@ -62,11 +63,16 @@ class Token:
 
 
 class TokenFile:
-    """The tokens in a file that its owner alone may read. Read anew when it has changed."""
+    """The tokens in a file that its owner alone may read. Read anew when it has changed. For one thread.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        lock_s: Seconds to wait for another process that changes it.
+    """
+
+    def __init__(self, path: Path, lock_s: float = _LOCK_S) -> None:
         self.path = path
-        self._lock = threading.Lock()
+        self._lock_s = lock_s
         self._seen: tuple[int, int, int] | None = None
         self._tokens: tuple[Token, ...] = ()
 
@@ -88,11 +94,10 @@ class TokenFile:
         except OSError as error:
             raise self._unreadable(error) from None
         stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-        with self._lock:
-            if stamp != self._seen:
-                self._tokens = self._read()
-                self._seen = stamp
-            return self._tokens
+        if stamp != self._seen:
+            self._tokens = self._read()
+            self._seen = stamp
+        return self._tokens
 
     def who(self, presented: str) -> Token | None:
         """The token that somebody presents; None if it is none of ours.
@@ -116,6 +121,7 @@ class TokenFile:
 
         Raises:
             ServiceConfigError: The name is taken or no name, or the file can't be read.
+            TokensBusy: Another process changes the tokens.
         """
         if not _NAME.fullmatch(name):
             raise ServiceConfigError(
@@ -137,6 +143,7 @@ class TokenFile:
 
         Raises:
             ServiceConfigError: There is none of that name.
+            TokensBusy: Another process changes the tokens.
         """
         if not self.exists:  # then nothing is made for the sake of saying so
             raise _unknown(name, ())
@@ -149,12 +156,19 @@ class TokenFile:
     @contextmanager
     def _changed(self) -> Iterator[list[Token]]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(self.path.with_name(f".{self.path.name}.lock"), _LOCK_S):
-            tokens = list(self._read()) if self.exists else []
-            yield tokens
-            body = {"schema_version": SCHEMA_VERSION, "tokens": [asdict(token) for token in tokens]}
-            # Written beside it with mode 0600 and put in its place: nobody else ever could read it.
-            write_atomically(self.path, json.dumps(body, indent=2) + "\n")
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        try:
+            with FileLock(lock, timeout=self._lock_s):
+                tokens = list(self._read()) if self.exists else []
+                yield tokens
+                body = {"schema_version": SCHEMA_VERSION, "tokens": [asdict(token) for token in tokens]}
+                # Written beside it with mode 0600 and put in its place: nobody else ever could read it.
+                write_atomically(self.path, json.dumps(body, indent=2) + "\n")
+        except Timeout:
+            raise TokensBusy(
+                f"one command at a time changes the tokens, and waits for another at most {self._lock_s:g} s, but one "
+                f"still holds {lock}; wait for it to end, or end it"
+            ) from None
 
     def _read(self) -> tuple[Token, ...]:
         try:

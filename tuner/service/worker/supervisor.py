@@ -12,8 +12,7 @@ from tuner.service.config import ServiceConfig
 from tuner.service.errors import ServiceError
 from tuner.service.queue.job import Job, JobState
 from tuner.service.queue.job_queue import JobQueue
-from tuner.service.worker.child import Outcome, last_sequence
-from tuner.service.worker.children import StudyProcess
+from tuner.service.worker.study_process import Outcome, StudyProcess, last_sequence
 
 MOST_CRASHES: Final = 3
 """In a row, without a new trial; then the study has failed."""

@@ -36,24 +36,14 @@ class PatientProtocol(H11Protocol):
         self._head_is_there()
         super().connection_lost(exc)
 
-    def on_response_complete(self) -> None:
-        """See `H11Protocol`."""
-        self._head_is_there()
-        super().on_response_complete()
-
     def _answering(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
 
     def _wait_for_head(self) -> None:
-        self._late = self.loop.call_later(self.head_s, self._give_up)
+        self._late = self.loop.call_later(self.head_s, self.transport.close)
 
     def _head_is_there(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None
-
-    def _give_up(self) -> None:
-        self._late = None
-        if not self._answering() and not self.transport.is_closing():
-            self.transport.close()

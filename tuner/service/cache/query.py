@@ -1,4 +1,4 @@
-"""What is asked of a study's record, and the answer as it goes over the wire."""
+"""What is asked of a study's record, and the response as it goes over the wire."""
 
 import hashlib
 import json
@@ -16,12 +16,12 @@ PNG: Final = "image/png"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ResultQuery:
     """A question about one study's record; equal questions have equal answers as long as the record stays the same.
 
     Attributes:
         study: The study's name.
-        what: A name of `tuner.service.cache.reading.ANSWERS`.
+        what: A name of `tuner.service.cache.record_reader.RESPONSES`, or `EVERY_RECOMMENDATION`.
         given: What else is asked, by name, in order of the names.
     """
 
@@ -36,8 +36,8 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer as it goes over the wire.
+class CachedResponse:
+    """A response as it goes over the wire.
 
     Attributes:
         status: HTTP status.
@@ -53,7 +53,7 @@ class Answer:
 
     @classmethod
     def of(cls, body: bytes | str | dict[str, Any], media_type: str = JSON, status: int = 200) -> Self:
-        """An answer; what is neither bytes nor text is written as JSON."""
+        """A response; what is neither bytes nor text is written as JSON."""
         if isinstance(body, dict):
             body = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         data = body.encode() if isinstance(body, str) else body
@@ -61,5 +61,10 @@ class Answer:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Self:
-        """An answer that says what is wrong."""
+        """A response that says what is wrong."""
         return cls.of(problem.as_json(), MEDIA_TYPE, problem.status)
+
+
+Responses = dict[ResultQuery, CachedResponse]
+EVERY_RECOMMENDATION: Final = "recommendations"
+"""Asks for all recommendations that pollers are likely to ask for: reading the study is what takes long."""

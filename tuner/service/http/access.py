@@ -1,6 +1,6 @@
 """What every request passes before anything is done for it: who asks, from where, and how much is sent.
 
-Plain ASGI, so that nothing of the framework has touched a request that is turned away.
+Plain ASGI, so that no route of the framework has seen a request that is turned away.
 """
 
 import asyncio
@@ -8,42 +8,38 @@ import base64
 import binascii
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlsplit
 
-from tuner.service.cache.answer import Answer
-from tuner.service.config import ServiceConfig
-from tuner.service.config_file import is_loopback
-from tuner.service.http.metrics import Requests
-from tuner.service.http.problems import Problem, problem_of
-from tuner.service.http.tokens import Role, Token, TokenFile
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from tuner.service.config import ServiceConfig, is_loopback
+from tuner.service.http.metrics import Requests
+from tuner.service.http.problems import MEDIA_TYPE, Problem, problem_of
+from tuner.service.http.tokens import Role, Token, TokenFile
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """What is answered without a token: it tells that the service runs, and nothing else."""
 BODY_S: Final = 20.0
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _REALM: Final = 'realm="kafka-tuner"'
-_HEADERS: Final[Mapping[bytes, bytes]] = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"no-referrer",
-    b"cross-origin-resource-policy": b"same-origin",
-    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
-    b"cache-control": b"no-store",
+_HEADERS: Final[Mapping[str, str]] = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
 }
 """Sent with every answer that does not say otherwise."""
 _ACCESS: Final = logging.getLogger("tuner.service.access")
 _ERRORS: Final = logging.getLogger("tuner.service")
 
 
-class Gate:
+class AccessControl:
     """Lets requests through to an application, or answers in its place.
 
     Args:
@@ -55,7 +51,7 @@ class Gate:
     """
 
     def __init__(
-        self, app: App, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = BODY_S
+        self, app: ASGIApp, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = BODY_S
     ) -> None:
         self._app = app
         self._config = config
@@ -75,47 +71,53 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started_s, told = time.perf_counter(), _Told()
+        started_s = time.perf_counter()
+        status, sent_bytes, who = 0, 0, "-"
 
         async def sending(message: Message) -> None:
+            nonlocal status, sent_bytes
             if message["type"] == "http.response.start":
-                told.status = message["status"]
-                message["headers"] = _with_defaults(message.get("headers", []))
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
             elif message["type"] == "http.response.body":
-                told.sent_bytes += len(message.get("body", b""))
+                sent_bytes += len(message.get("body", b""))
             await send(message)
 
         try:
-            headers = _headers_of(scope)
-            token = self._checked(scope, headers)
-            told.who = token.name if token is not None else "-"
+            token = self._checked(scope, Headers(scope=scope))
+            who = token.name if token is not None else "-"
             scope.setdefault("state", {})["token"] = token
             await self._app(scope, self._limited(receive), sending)
         except Exception as error:  # noqa: BLE001 - the last one who can answer
             problem = problem_of(error)
             if problem.status == 500:
                 _ERRORS.exception("a request failed")
-            if not told.status:
-                await send_answer(sending, Answer.of_problem(problem), problem.headers)
+            if not status:
+                await problem_response(problem)(scope, receive, sending)
         finally:
             took_s = time.perf_counter() - started_s
             route = getattr(scope.get("route"), "path", "") or (
                 scope["path"] if scope["path"] in OPEN_PATHS else "other"
             )
-            self._requests.note(route, _method(scope), told.status, took_s)
+            self._requests.note(route, _method(scope), status, took_s)
             # Never the query, which may hold what somebody took for a parameter; the path as it cannot end the line.
             _ACCESS.info(
                 "%s %s %s %s %d %d %.1fms",
-                (scope.get("client") or ("-",))[0], told.who, _method(scope),
-                scope["path"].encode("unicode_escape").decode()[:300], told.status, told.sent_bytes, took_s * 1e3,
+                (scope.get("client") or ("-",))[0], who, _method(scope),
+                scope["path"].encode("unicode_escape").decode()[:300], status, sent_bytes, took_s * 1e3,
             )  # fmt: skip
 
-    def _checked(self, scope: Scope, headers: Mapping[str, str]) -> Token | None:
+    def _checked(self, scope: Scope, headers: Headers) -> Token | None:
         """Whose token it is; None where none is needed.
 
         Raises:
             Problem: The request is turned away.
         """
+        for name in ("authorization", "host", "content-length"):
+            if len(headers.getlist(name)) > 1:
+                raise Problem(400, "bad-request", f"the header {name} stands once")
         method, host = scope["method"], _host_in(headers.get("host", ""))
         guarded = self._guarded = self._guarded or self._tokens.exists
         if self._config.allowed_hosts:
@@ -181,37 +183,14 @@ class Gate:
         )
 
 
-class _Told:
-    """What was answered so far."""
-
-    def __init__(self) -> None:
-        self.status = 0
-        self.sent_bytes = 0
-        self.who = "-"
-
-
-async def send_answer(send: Send, answer: Answer, headers: Mapping[str, str] | None = None) -> None:
-    """Send a whole answer by ASGI itself."""
-    sent = [(b"content-type", answer.media_type.encode()), (b"content-length", str(len(answer.body)).encode())]
-    sent += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": sent})
-    await send({"type": "http.response.body", "body": answer.body})
+def problem_response(problem: Problem) -> JSONResponse:
+    """The answer that says what is wrong."""
+    return JSONResponse(problem.as_json(), problem.status, problem.headers, MEDIA_TYPE)
 
 
 def _method(scope: Scope) -> str:
     method: str = scope["method"]
     return method if method in ("GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS") else "other"
-
-
-def _headers_of(scope: Scope) -> dict[str, str]:
-    """By name in lower case; one that stands twice counts as it stood first, and twice is refused where it matters."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        text = name.decode("latin-1").lower()
-        if text in found and text in ("authorization", "host", "content-length"):
-            raise Problem(400, "bad-request", f"the header {text} stands once")
-        found.setdefault(text, value.decode("latin-1"))
-    return found
 
 
 def _host_in(header: str) -> str:
@@ -222,7 +201,7 @@ def _host_in(header: str) -> str:
         return ""
 
 
-def _check_origin(headers: Mapping[str, str]) -> None:
+def _check_origin(headers: Headers) -> None:
     """Pages of other sites have no business here: a browser tells where what it sends comes from."""
     origin = headers.get("origin")
     site = headers.get("sec-fetch-site")
@@ -231,7 +210,7 @@ def _check_origin(headers: Mapping[str, str]) -> None:
         raise Problem(403, "wrong-origin", "pages of other sites may not change anything here")
 
 
-def _presented(headers: Mapping[str, str], method: str) -> str:
+def _presented(headers: Headers, method: str) -> str:
     """The token in the request, empty if there is none.
 
     Browsers show pages with Basic, the token as the password; what changes anything takes Bearer alone, which no page
@@ -246,9 +225,3 @@ def _presented(headers: Mapping[str, str], method: str) -> str:
         except (binascii.Error, ValueError):
             return ""
     return ""
-
-
-def _with_defaults(headers: Any) -> list[tuple[bytes, bytes]]:
-    found = list(headers)
-    there = {name.lower() for name, _ in found}
-    return [*found, *((name, value) for name, value in _HEADERS.items() if name not in there)]

@@ -1,0 +1,49 @@
+"""Connections are closed when a request's head does not come, and only then."""
+
+import asyncio
+
+import uvicorn
+from starlette.responses import PlainTextResponse
+from uvicorn.server import ServerState
+
+from tuner.service.http.slow_clients import PatientProtocol
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+class Impatient(PatientProtocol):
+    head_s = 0.5
+
+
+async def told(*requests: bytes) -> list[bytes]:
+    """What comes back after each piece, up to the end of an answer or of the connection."""
+    config = uvicorn.Config(PlainTextResponse("here"), lifespan="off", log_config=None)
+    config.load()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Impatient(config, ServerState(), {}), "127.0.0.1", 0)
+    async with server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        answers = []
+        for request in requests:
+            writer.write(request)
+            try:
+                answers.append(await reader.readuntil(b"here"))
+            except asyncio.IncompleteReadError as ended:
+                answers.append(ended.partial)
+        writer.close()
+        return answers
+
+
+def test_half_a_head_is_not_awaited_for_ever() -> None:
+    assert asyncio.run(told(REQUEST[:-2])) == [b""]
+
+
+def test_a_client_that_says_nothing_is_not_awaited_for_ever() -> None:
+    assert asyncio.run(told(b"")) == [b""]
+
+
+def test_the_time_begins_again_with_the_next_request() -> None:
+    first, second, third = asyncio.run(told(REQUEST, REQUEST, REQUEST[:-2]))
+    assert first.startswith(b"HTTP/1.1 200")
+    assert second.startswith(b"HTTP/1.1 200")
+    assert third == b""

@@ -1,0 +1,288 @@
+"""Responses made from a study's record, in a process of their own: see `reading_process.py`.
+
+The last studies that were asked about are kept.
+"""
+
+import io
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from cachetools import LRUCache
+from rich.console import Console
+
+from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
+from tuner.model.spec import Goal
+from tuner.present.export import Format, export_all
+from tuner.results.recommendation import Conditions, Recommendation, recommend_for
+from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
+from tuner.service.cache.query import (
+    CSV,
+    EVERY_RECOMMENDATION,
+    HTML,
+    JSON,
+    PNG,
+    TEXT,
+    YAML,
+    CachedResponse,
+    Responses,
+    ResultQuery,
+)
+from tuner.service.http.problems import Problem, problem_of
+from tuner.storage.protocols import ResultsStore, Storage
+
+_KEPT_TRIALS: Final = 6_000
+_KEPT_EXTENTS: Final = 10_000
+_WIDTH: Final = 100
+_MEDIA_TYPES: Final[Mapping[Format, str]] = MappingProxyType(
+    {Format.JSON: JSON, Format.LIBRDKAFKA: JSON, Format.SPRING: YAML}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """How far a record goes: its last sequence number, and how many trials it has up to there."""
+
+    last: int = 0
+    trials: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Results, and the stamp of the record that they were made from."""
+
+    stamp: object
+    results: StudyResults
+
+
+class RecordReader:
+    """Answers questions about the studies below one root.
+
+    Args:
+        storage: Where they are recorded.
+        root: Their folder on this host.
+    """
+
+    def __init__(self, storage: Storage, root: Path) -> None:
+        self._storage = storage
+        self._root = root
+        self._kept: LRUCache[str, _Kept] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
+        self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
+
+    def responses(self, query: ResultQuery) -> Responses:
+        """The response to a question; to `EVERY_RECOMMENDATION`, those to all that pollers are likely to ask.
+
+        What goes wrong is a response, too.
+        """
+        try:
+            with closing(self._storage.read(self._root / query.study)) as store:
+                if query.what == EVERY_RECOMMENDATION:
+                    asked = _recommendations(query.study, self.results(query.study, store))
+                else:
+                    asked = [query]
+                return {each: self._response(each, store) for each in asked}
+        except Exception as error:  # noqa: BLE001 - see `_problem`
+            return {query: _problem(query, error)}
+
+    def _response(self, query: ResultQuery, store: ResultsStore) -> CachedResponse:
+        try:
+            return RESPONSES[query.what](self, query.study, store, dict(query.given))
+        except Exception as error:  # noqa: BLE001 - see `_problem`
+            return _problem(query, error)
+
+    def results(self, study: str, store: ResultsStore) -> StudyResults:
+        """The study's results as its record is now."""
+        # Taken first: what is written in between is read with the next question.
+        stamp = self.stamp(study, store)
+        kept = self._kept.get(study)
+        if kept is None or kept.stamp != stamp:
+            kept = _Kept(stamp, results_of(store, self._root / study))
+            self._kept[study] = kept
+        return kept.results
+
+    def stamp(self, study: str, store: ResultsStore) -> object:
+        """Changes whenever the record does."""
+        facts = store.facts()
+        return self.extent(study, store, facts).last, sorted(facts.items())
+
+    def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
+        """How far the record goes; only new trials are read for it."""
+        key = (study, facts.get("study_id"))
+        before = self._extents.get(key, _Extent())
+        new = store.trials(before.last)
+        found = _Extent(new[-1][0], before.trials + len(new)) if new else before
+        self._extents[key] = found
+        return found
+
+
+def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
+    """What is said of an error: no question may end the process that answers all of them."""
+    match error:
+        case StudyNotFound():
+            problem = Problem(404, "not-found", f"{query.study} has no results: there is none, or not yet")
+        case RecordDamaged():
+            problem = Problem(404, "not-found", str(error))
+        case _:
+            problem = problem_of(error)
+    if problem.status == 500:
+        traceback.print_exception(error)
+    return CachedResponse.of_problem(problem)
+
+
+def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
+    return [
+        ResultQuery.of(study, "recommendation", record_bytes=size, goal=goal and str(goal), form=str(form))
+        for size in (None, *(size.record_bytes for size in results.sizes))
+        for goal in (None, *Goal)
+        for form in Format
+    ]
+
+
+def _share(kept: _Kept) -> int:
+    """Its trials; one study may have more than are kept, and is then the only one."""
+    return min(_trials_in(kept.results), _KEPT_TRIALS)
+
+
+def _trials_in(results: StudyResults) -> int:
+    """How many trials a study has."""
+    return sum(len(size.trials) for size in results.sizes)
+
+
+def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    results = reader.results(study, store)
+    form = Format(given.get("form", Format.JSON))
+    goal = Goal(given["goal"]) if given.get("goal") else None
+    conditions = Conditions(given.get("max_p99_ms"), given.get("min_mb_per_s"))
+    asked = given.get("record_bytes")
+    sizes = [asked] if asked is not None else [size.record_bytes for size in results.sizes]
+    found: list[Recommendation] = []
+    missing: list[str] = []
+    for size in sizes:
+        try:
+            found.append(recommend_for(results, size, goal, conditions))
+        except NoFeasibleConfig as error:
+            missing.append(str(error))
+    if missing or not found:
+        raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
+    return CachedResponse.of(export_all(found, form), _MEDIA_TYPES.get(form, TEXT))
+
+
+def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record
+
+    results = reader.results(study, store)
+    sizes = _sizes(results, given.get("record_bytes"))
+    match given.get("form", "json"):
+        case "csv":
+            return CachedResponse.of("".join(front_csv(size) for size in sizes), CSV)
+        case "text":
+            from tuner.cli.front import show_fronts
+
+            return CachedResponse.of(_as_text(lambda out: show_fronts(results, sizes, out)), TEXT)
+        case _:
+            records = [front_record(results, size) for size in sizes]
+            return CachedResponse.of(
+                {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
+            )
+
+
+def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.report.status import status_of
+
+    found = status_of(reader.results(study, store), store.progress(), datetime.now(UTC))
+    if given.get("form") == "text":
+        from tuner.cli.status import shown
+
+        return CachedResponse.of(_as_text(lambda out: out.print(shown(found))), TEXT)
+    return CachedResponse.of(found.as_json())
+
+
+def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    """What a list of studies says of each; nothing is computed for it, but what a study does that is at work."""
+    from tuner.present.report.status import status_of
+
+    facts, progress = store.facts(), store.progress()
+    # A first run begins before it says what it optimises.
+    at_work = given.get("at_work", False) and "objectives" in facts
+    doing = status_of(reader.results(study, store), progress, datetime.now(UTC)).doing if at_work else ""
+    names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size", TOTALS)
+    return CachedResponse.of(
+        {
+            "trials": reader.extent(study, store, facts).trials,
+            **{name: facts.get(name) for name in names},
+            "simulated": facts.get("client_version") == "simulated",
+            "doing": doing,
+            "updated_at": progress.updated_at if progress else "",
+        }
+    )
+
+
+def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
+    found = store.trials(after)[:limit]
+    rows = [{"sequence": sequence, **trial.as_json()} for sequence, trial in found]
+    for row in rows:
+        row.pop("sampler_state", None)
+    following = found[-1][0] if len(found) == limit and found else None
+    page = {"schema_version": 1, "kind": "trials", "study": study, "trials": rows, "next_after": following}
+    return CachedResponse.of(page)
+
+
+def _report(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.report.page import report_page
+
+    return CachedResponse.of(report_page(reader.results(study, store)), HTML)
+
+
+def _picture(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    from tuner.present.report.pictures import draw_front
+    from tuner.results.by_goal import labels, recommendations
+
+    results = reader.results(study, store)
+    (size,) = _sizes(results, given["record_bytes"])
+    with tempfile.TemporaryDirectory(prefix="tuner-front-") as folder:
+        path = Path(folder) / "front.png"
+        draw_front(size, labels(recommendations(results, size)), path, heading=f"{size.record_bytes} B records")
+        return CachedResponse.of(path.read_bytes(), PNG)
+
+
+def _stamp(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
+    return CachedResponse.of(repr(reader.stamp(study, store)), TEXT)
+
+
+def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
+    if record_bytes is None:
+        return results.sizes
+    size = results.size(record_bytes)
+    if size is None:
+        there = ", ".join(each.record_bytes for each in results.sizes) or "none yet"
+        raise Problem(404, "not-found", f"a record size must be one of the study's ({there}), but got {record_bytes}")
+    return (size,)
+
+
+def _as_text(show: Callable[[Console], None]) -> str:
+    out = Console(file=io.StringIO(), width=_WIDTH, highlight=False, no_color=True)
+    show(out)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+_Respond = Callable[[RecordReader, str, ResultsStore, Mapping[str, Any]], CachedResponse]
+RESPONSES: Final[Mapping[str, _Respond]] = MappingProxyType(
+    {
+        "recommendation": _recommendation,
+        "front": _front,
+        "status": _status,
+        "summary": _summary,
+        "trials": _trials,
+        "report": _report,
+        "picture": _picture,
+        "stamp": _stamp,
+    }
+)

@@ -1,0 +1,255 @@
+"""The process that runs one study for the service, seen from outside and from inside.
+
+The service starts it, finds it again, asks it to stop and looks after it when it has ended. It runs as
+`python -m tuner.cli serve study NAME`. What it is told, it reads from the operator's file and from the study's folder,
+so that no secret stands on its command line; what becomes of it, it writes there, so that a service that was killed and
+started again finds it.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from runners.clusters.processes import ProcessIdentity
+from tuner.model.errors import NoFeasibleConfig, StudyError
+from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.service.config import ServiceConfig
+from tuner.service.http.submission import spec_of
+from tuner.storage.files import write_atomically
+from tuner.storage.home import storage_at
+
+LOG_FILE: Final = "service.log"
+_SUBMITTED_FILE: Final = "submitted.yaml"
+_PROCESS_FILE: Final = "service-process.json"
+_OUTCOME_FILE: Final = "service-outcome.json"
+_LONGEST_MESSAGE: Final = 4_000
+_TAIL_LINES: Final = 15
+_TAIL_CHARS: Final = 2_000
+_LARGEST_LOG_BYTES: Final = 5_000_000
+_TERMINATE_AFTER_S: Final = 30.0
+_KILL_AFTER_S: Final = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a study's process ended.
+
+    Attributes:
+        code: Exit code, as the command line has them.
+        kind: Name of the error's class; empty when there was none.
+        message: What the error says.
+    """
+
+    code: int
+    kind: str
+    message: str
+
+
+class StudyProcess:
+    """A process that works on a study.
+
+    Attributes:
+        folder: The study's.
+        attempt: Which start of it.
+    """
+
+    def __init__(
+        self, folder: Path, attempt: str, identity: ProcessIdentity, own: "subprocess.Popen[bytes] | None"
+    ) -> None:
+        """For `start` and `adopt`."""
+        self.folder = folder
+        self.attempt = attempt
+        self._identity = identity
+        self._own = own
+        self._interrupted_at: float | None = None
+        self._terminated = False
+
+    @classmethod
+    def start(cls, root: Path, name: str, study_file: str, config_file: Path | None) -> Self:
+        """Start a process for a study.
+
+        Args:
+            root: Folder of the studies.
+            name: The study's.
+            study_file: As it was submitted.
+            config_file: The operator's.
+
+        Raises:
+            OSError: It could not be started.
+        """
+        folder, attempt = root / name, uuid.uuid4().hex
+        write_atomically(folder / _SUBMITTED_FILE, study_file.encode())
+        command = [sys.executable, "-m", "tuner.cli", "serve", "study", name, "--attempt", attempt]
+        if config_file is not None:
+            command += ["--config", str(config_file)]
+        environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root), "COLUMNS": "160"}
+        environ.pop("KAFKA_TUNER_TOKEN", None)
+        environ.pop("KAFKA_TUNER_SERVER", None)
+        log = folder / LOG_FILE
+        if log.is_file() and log.stat().st_size > _LARGEST_LOG_BYTES:
+            log.replace(log.with_suffix(".old.log"))
+        with log.open("ab") as out:
+            own = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=environ,
+                # A group of its own: what the server's terminal or supervisor sends its group does not reach it.
+                start_new_session=True,
+            )
+        return cls(folder, attempt, ProcessIdentity.of(own.pid), own)
+
+    @classmethod
+    def adopt(cls, folder: Path) -> Self | None:
+        """The process that an earlier service started, which may have ended since; None if there never was one."""
+        told = _read(folder / _PROCESS_FILE)
+        try:
+            identity = ProcessIdentity(int(told["pid"]), float(told["started_s"]))
+            return cls(folder, str(told["attempt"]), identity, None)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._identity.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        if self._own is not None:
+            return self._own.poll() is None
+        return self._identity.process() is not None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, when it has; None where it did not say: it was killed."""
+        told = _read(self.folder / _OUTCOME_FILE)
+        if told.get("attempt") != self.attempt:
+            return None
+        return Outcome(int(told["code"]), str(told["kind"]), str(told["message"]))
+
+    @property
+    def after(self) -> int:
+        """The record's last sequence number when it began."""
+        told = _read(self.folder / _PROCESS_FILE)
+        return int(told["after"]) if told.get("attempt") == self.attempt else 0
+
+    def stop(self) -> None:
+        """Ask it to stop, as Ctrl-C does; ask again to make sure, and with more force as time goes by."""
+        now = time.monotonic()
+        if self._interrupted_at is None:
+            self._interrupted_at = now
+            self._send(signal.SIGINT)
+        elif now - self._interrupted_at > _KILL_AFTER_S:
+            self.kill()
+        elif now - self._interrupted_at > _TERMINATE_AFTER_S and not self._terminated:
+            self._terminated = True
+            self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it and all of its group at once. What it measured last is lost, its record is not."""
+        if self.running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        if self._own is not None:
+            self._own.wait()
+
+    def forget(self) -> None:
+        """Remove what it left of itself, as what became of it is in the queue; its log stays."""
+        for name in (_PROCESS_FILE, _OUTCOME_FILE):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def tail(self) -> str:
+        """The last lines of its log."""
+        try:
+            with (self.folder / LOG_FILE).open(encoding="utf-8", errors="replace") as log:
+                lines = deque(log, _TAIL_LINES)
+        except OSError:
+            return ""
+        return "".join(lines)[-_TAIL_CHARS:].strip()
+
+    def _send(self, number: signal.Signals) -> None:
+        if self.running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, number)
+
+
+def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
+    """Run a submitted study in this process, to its end.
+
+    Args:
+        name: Of the study; its folder has the study file.
+        config: Of the service.
+        attempt: Names this start.
+
+    Raises:
+        StudyError: As `run_study` does; also what else that raises.
+    """
+    folder = config.root / name
+    attempt = attempt or uuid.uuid4().hex
+    own = ProcessIdentity.of()
+    started = {"attempt": attempt, "pid": own.pid, "started_s": own.started_s, "after": last_sequence(folder)}
+    write_atomically(folder / _PROCESS_FILE, json.dumps(started).encode())
+    error: BaseException | None = None
+    try:
+        _run(folder, config)
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        _tell(folder, attempt, error)
+
+
+def last_sequence(folder: Path, after: int = 0) -> int:
+    """The last sequence number of a study's record; `after` where there is none, or none later."""
+    try:
+        with contextlib.closing(storage_at().read(folder)) as store:
+            return max((sequence for sequence, _ in store.trials(after)), default=after)
+    except StudyError:
+        return after
+
+
+def _run(folder: Path, config: ServiceConfig) -> None:
+    # Deferred: what is needed to run a study takes a second to import, and the process is to be known by then.
+    from tuner.cli.shown_run import recommendations, run_shown
+
+    text = (folder / _SUBMITTED_FILE).read_text(encoding="utf-8")
+    spec = spec_of(text, config, os.environ)
+    results = run_shown(spec, text, folder, mlflow=config.mirrored, silent=False)
+    if not recommendations(results):
+        raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint")
+
+
+def _tell(folder: Path, attempt: str, error: BaseException | None) -> None:
+    told = {
+        "attempt": attempt,
+        "code": int(_exit_code(error)),
+        "kind": type(error).__name__ if error is not None else "",
+        "message": str(error)[:_LONGEST_MESSAGE] if error is not None else "",
+    }
+    write_atomically(folder / _OUTCOME_FILE, json.dumps(told).encode())
+
+
+def _exit_code(error: BaseException | None) -> ExitCode:
+    if error is None:
+        return ExitCode.DONE
+    return exit_code_of(error) if isinstance(error, Exception) else ExitCode.INTERRUPTED
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
