@@ -55,6 +55,7 @@ def test_the_list_of_verbs_says_what_each_says_of_itself(place: str, sentence: s
     module, _, name = place.partition(":")
     verb = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
     said = verb.info.help if isinstance(verb, typer.Typer) else inspect.getdoc(verb)
+    assert said is not None
     assert " ".join(said.partition("\n\n")[0].split()) == sentence
 
 

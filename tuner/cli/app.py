@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from tuner.cli.console import ERR
+from tuner.present.console import ERR
 
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("run:run", "Search for the best producer configs, and measure the winners against what you have."),

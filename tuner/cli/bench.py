@@ -14,11 +14,11 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
-from tuner.cli.console import say
 from tuner.cli.live import live_view
 from tuner.cli.tables import print_measurement, print_spread
 from tuner.course.open_target import open_session
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
+from tuner.present.console import say
 
 
 class Load(StrEnum):

@@ -8,10 +8,10 @@ import typer
 
 from runners.clusters.open_broker import Address, open_broker, wait_while_running
 from runners.clusters.persistent import PersistentBroker, persistent_status, start_persistent, stop_persistent
-from tuner.cli.console import OUT, say
 from tuner.cli.options import Json
 from tuner.model.exit_codes import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.present.console import OUT, say
 
 app = typer.Typer(help="A real Kafka broker on this machine that stays until it is stopped.", no_args_is_help=True)
 

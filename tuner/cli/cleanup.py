@@ -8,9 +8,9 @@ from rich.table import Table
 
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
 from tuner.cli import options
-from tuner.cli.console import OUT, say
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.target import Target
+from tuner.present.console import OUT, say
 
 
 def cleanup(

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tuner.cli import options
-from tuner.cli.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn
 from tuner.present.wording import number
 from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
 from tuner.results.comparison import compare as comparison

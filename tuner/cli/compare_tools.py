@@ -14,9 +14,9 @@ from runners.leased import owned_topic
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
-from tuner.cli.console import OUT, say
 from tuner.course.open_target import Session, open_session
 from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.present.console import OUT, say
 
 _FIRST_GUESS_RECORDS_PER_S = 100_000.0
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import OUT, say, warn
 from tuner.cli.kept_study import kept_study
 from tuner.cli.shown_run import recommendations, run_shown
 from tuner.model.spec import Goal
+from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.storage.home import find_study
 

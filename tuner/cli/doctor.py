@@ -10,9 +10,9 @@ import typer
 
 from tuner.cli import options
 from tuner.cli.checkup import OF_THE_CLUSTER, Finding, State, check_ceiling, check_cluster, check_host
-from tuner.cli.console import OUT, say
 from tuner.model.exit_codes import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.present.console import OUT, say
 
 _STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.ABSENT: "dim"}
 

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import OUT, warn
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
+from tuner.present.console import OUT, warn
 from tuner.present.export.why_record import explanations_record
 from tuner.present.why import why_heading, why_sections
 from tuner.results.explanation import Explanation

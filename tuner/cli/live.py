@@ -9,8 +9,8 @@ from rich.table import Table
 
 from runners.measurement import Window
 from runners.runner import Answer, Watch
-from tuner.cli.console import ERR
 from tuner.cli.text_plot import sparkline
+from tuner.present.console import ERR
 
 _SHOWN = 8
 

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from search_spaces.java import LABEL, translate_to_java
-from tuner.cli.console import say, warn
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
+from tuner.present.console import say, warn
 from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
 from tuner.present.wording import KEEP, NO_GAIN
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import ERR, OUT, say, warn
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.exit_codes import ExitCode
 from tuner.model.spec import Goal
+from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.export import Format, export_all, recommendation_of
 from tuner.present.wording import number, title
 from tuner.results.recommendation import Recommendation

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import OUT, say
 from tuner.cli.shown_run import recommendations, run_shown
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.quantities import clock_time
 from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
+from tuner.present.console import OUT, say
 from tuner.present.export import Format, export_all
 from tuner.present.export.record import recommendation_record
 from tuner.results.recommendation import Recommendation

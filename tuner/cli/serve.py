@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import ERR, OUT, say
+from tuner.present.console import ERR, OUT, say
 
 if TYPE_CHECKING:
     from tuner.service.http.tokens import TokenFile

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from tuner.cli import options
-from tuner.cli.console import OUT
-from tuner.present.report.status import SizeStatus, Status, StudyState, status_of
-from tuner.present.wording import number, title
+from tuner.present.console import OUT
+from tuner.present.report.status import Status, status_of
+from tuner.present.text_view import status_text
 from tuner.results.study_results import results_of
 from tuner.storage.chosen import storage_at
 from tuner.storage.home import find_study
@@ -49,10 +46,10 @@ def status(
     elif watch and OUT.is_terminal:
         with Live(console=OUT, auto_refresh=False) as live:
             for found in seen:
-                live.update(shown(found), refresh=True)
+                live.update(status_text(found), refresh=True)
     else:
         for found in seen:
-            OUT.print(shown(found))
+            OUT.print(status_text(found))
 
 
 def _statuses(folder: Path) -> Iterator[Status]:
@@ -81,51 +78,3 @@ def _statuses(folder: Path) -> Iterator[Status]:
 
 def _last(store: ResultsStore, after: int) -> int:
     return max((sequence for sequence, _ in store.trials(after)), default=after)
-
-
-def shown(found: Status) -> RenderableType:
-    """A status as people read it."""
-    parts: list[RenderableType] = [Text(_headline(found), style="bold")]
-    if found.doing:
-        parts.append(Text(f"now: {found.doing}"))
-    if found.state is StudyState.INTERRUPTED:
-        parts.append(Text("no process works on it; run it again and it goes on where it was"))
-    table = Table()
-    for column in ("record bytes", "trials", "confirming", "failed", "front"):
-        table.add_column(column, justify="right")
-    for size in found.sizes:
-        of = "" if size.total is None else f" of {size.total}"
-        counts = (f"{size.done}{of}", size.confirming, size.failed, size.front)
-        table.add_row(Text(size.record_bytes), *map(str, counts))
-    parts.append(table)
-    for size in found.sizes:
-        if size.recommended:
-            parts += [Text(f"recommended, {size.record_bytes} B, {each}") for each in size.recommended]
-        elif size.best:
-            parts.append(Text(f"best so far, {size.record_bytes} B: {_best(size)}"))
-    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in found.sizes if str(size.raced)]
-    if found.behind_mlflow:
-        parts.append(Text(f"MLflow is {found.behind_mlflow} trials behind", style="dim"))
-    parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in found.failures]
-    return Group(*parts)
-
-
-def _headline(found: Status) -> str:
-    left = "" if found.left_s is None else f", about {_duration(found.left_s)} left"
-    return f"{found.study}: {found.state}{left}"
-
-
-def _best(size: SizeStatus) -> str:
-    """Not measured in turn with the baseline, so no claim."""
-    return "; ".join(
-        f"{title(best.metric)} {number(best.value)} (trial {best.trial}"
-        + (")" if best.baseline is None else f"; baseline {number(best.baseline)})")
-        for best in size.best
-    )
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"

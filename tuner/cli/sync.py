@@ -1,17 +1,16 @@
 """`tuner sync`: make MLflow show what a study's record holds."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import Progress
 
 from tuner.cli import options
-from tuner.cli.console import ERR, OUT
 from tuner.model.exit_codes import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
-from tuner.results.study_results import load_results
+from tuner.present.console import ERR, OUT
+from tuner.present.report import write_all_artifacts
 from tuner.storage.chosen import storage_at
 from tuner.storage.home import find_study
 from tuner.tracking import SyncOutcome, sync, tracking_of
@@ -51,7 +50,7 @@ def sync_study(
             folder,
             tracking,
             lambda shown, total: bar.update(task, completed=shown, total=total),
-            extra_artifacts=report,
+            extra_artifacts=write_all_artifacts,
         )
     if as_json:
         typer.echo(json.dumps(_record(folder.name, outcome), indent=2))
@@ -66,17 +65,6 @@ def sync_study(
             soft_wrap=True,
         )
         raise typer.Exit(ExitCode.FAILED)
-
-
-def report(folder: Path, out: Path) -> None:
-    """Fill a folder with what stands beside a study's runs: a folder per record size."""
-    # Deferred: pictures need matplotlib, which takes its time to import.
-    from tuner.present.report.bundle import write_artifacts
-
-    study = load_results(folder)
-    for size in study.sizes:
-        if size.trials:
-            write_artifacts(study, size, out / size.record_bytes)
 
 
 def _record(study: str, outcome: SyncOutcome) -> dict[str, object]:

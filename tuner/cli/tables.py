@@ -11,8 +11,8 @@ from objectives.evidence import Evidence
 from objectives.verdict import Verdict, judge
 from runners.measurement import Measurement
 from search_spaces.perf_test import perf_test_command
-from tuner.cli.console import OUT, warn
 from tuner.cli.text_plot import hdr_plot
+from tuner.present.console import OUT, warn
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 _MIN_SAMPLES_P999 = 10_000

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tuner.cli.console import OUT, say
 from tuner.cli.sync import TrackingUri
 from tuner.model.errors import StudyNotFound
 from tuner.model.spec import TrackingSpec
+from tuner.present.console import OUT, say
 from tuner.storage.chosen import storage_at
 from tuner.storage.home import find_study, studies_root
 from tuner.tracking import Place, tracking_of

@@ -13,13 +13,13 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
 from search_spaces.same_effect import same_effect
 from tuner.cli import options
-from tuner.cli.console import ERR, OUT, say, warn
 from tuner.cli.kept_study import kept_study
 from tuner.cli.study_view import StudyView
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.exit_codes import ExitCode
 from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
+from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.wording import number, one_more_round, title
 from tuner.results.study_results import load_results
 from tuner.results.verification import Promises, Verification, promises_of, verification_of

@@ -148,7 +148,6 @@ def serve(asked: IO[bytes], answers: IO[bytes], answer: Callable[[Ask], Answers]
 
 def main() -> None:
     """The process."""
-    from tuner.cli.console import ERR
     from tuner.service.cache.reading import Reading
     from tuner.storage.chosen import storage_at
 
@@ -158,8 +157,6 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.nice(5)
-    # What the verbs would tell of a result goes with it, or nowhere.
-    ERR.quiet = True
     reading = Reading(storage_at(), Path(sys.argv[1]))
     serve(sys.stdin.buffer, answers, reading.answers)
 

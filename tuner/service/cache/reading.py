@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -157,7 +158,7 @@ def _recommendation(reading: Reading, study: str, store: ResultsStore, given: Ma
 
 
 def _front(reading: Reading, study: str, store: ResultsStore, given: Mapping[str, Any]) -> Answer:
-    from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record
+    from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
 
     results = reading.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -165,9 +166,10 @@ def _front(reading: Reading, study: str, store: ResultsStore, given: Mapping[str
         case "csv":
             return Answer.of("".join(front_csv(size) for size in sizes), CSV)
         case "text":
-            from tuner.cli.front import show_fronts
+            from tuner.present.text_view import print_front
 
-            return Answer.of(_as_text(lambda out: show_fronts(results, sizes, out)), TEXT)
+            shown = [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
+            return Answer.of("".join(shown), TEXT)
         case _:
             records = [front_record(results, size) for size in sizes]
             return Answer.of(
@@ -180,9 +182,9 @@ def _status(reading: Reading, study: str, store: ResultsStore, given: Mapping[st
 
     found = status_of(reading.results(study, store), store.progress(), datetime.now(UTC))
     if given.get("form") == "text":
-        from tuner.cli.status import shown
+        from tuner.present.text_view import status_text
 
-        return Answer.of(_as_text(lambda out: out.print(shown(found))), TEXT)
+        return Answer.of(_as_text(lambda out: out.print(status_text(found))), TEXT)
     return Answer.of(found.as_json())
 
 
