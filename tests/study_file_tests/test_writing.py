@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from runners.workload import RecordSizes
 from search_spaces.guarantee import DURABILITY
 from search_spaces.knob_change import KnobChange
-from tests.study_file_tests.reading import EXAMPLES, GOOD, LEAST, parse
+from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST, parse
 from tuner.model.spec import Method, PhaseSpec, StudySpec
 from tuner.study_file import StudyFileError, json_schema, parse_study, starter_text, study_text
 from tuner.study_file.errors import Problems
-from tuner.study_file.reading import read_yaml
+from tuner.study_file.strict_yaml import read_yaml
 
 
 def _back(text: str) -> StudySpec:

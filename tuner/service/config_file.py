@@ -13,11 +13,10 @@ from tuner.service.config import EMBEDDED, SIMULATED, ServiceConfig
 from tuner.storage.home import studies_root
 from tuner.study_file import fields
 from tuner.study_file.environment import fill_in
-from tuner.study_file.errors import Place, Problem, Problems, Refused, StudyFileError
-from tuner.study_file.files import Files
-from tuner.study_file.nearest import did_you_mean
-from tuner.study_file.reading import MAX_BYTES, read_yaml
+from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
+from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, StudyFile, TargetSection, Text
+from tuner.study_file.strict_yaml import MAX_BYTES, read_yaml
 from tuner.study_file.targets import TargetBuilder
 
 _ENVIRONMENT_NAME: Final = "the name of an environment variable has letters, digits and _, and begins with no digit"
@@ -117,7 +116,7 @@ def _checked(value: object, problems: Problems) -> ServiceFile:
 
 
 def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
-    place: Place = tuple(misfit["loc"])
+    place: KeyPath = tuple(misfit["loc"])
     cause = misfit.get("ctx", {}).get("error")
     if isinstance(cause, Refused):
         for refusal in cause.refusals:
@@ -135,7 +134,7 @@ def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
         problems.add(place, "keys with values, or a list where one is asked for, stand here; docs/service.md shows it")
 
 
-def _keys_at(place: Place) -> list[str]:
+def _keys_at(place: KeyPath) -> list[str]:
     sections: dict[str, type[Section]] = {"tls": TlsSection, "mlflow": MlflowSection, "executor": ExecutorSection}
     section = TargetSection if place[0] == "targets" else sections.get(str(place[0]))
     return list(section.model_fields) if section else []

@@ -23,8 +23,8 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.target import Target
-from tuner.study_file.errors import Place, Problems, Refusal
-from tuner.study_file.files import Files
+from tuner.study_file.errors import KeyPath, Problems, Refusal
+from tuner.study_file.properties import Files
 from tuner.study_file.sections import Section, StudyFile, WorkloadSection
 from tuner.study_file.targets import TargetBuilder
 
@@ -185,7 +185,7 @@ class Builder:
                     raise NothingToSearch
             except ConfigError as error:
                 knob = error.knob if isinstance(error, InvalidKnob | EmptySpace) else ""
-                place: Place = ("space", knob) if knob in self.file.space else ("space",)
+                place: KeyPath = ("space", knob) if knob in self.file.space else ("space",)
                 self._add(place, self.problems.words(error, ("space",), ("baseline",)))
 
     def _baseline(self) -> ProducerConfig:
@@ -202,11 +202,11 @@ class Builder:
                 self._add(_blamed(error, place, values), self.problems.words(error, place))
         return ProducerConfig.parse({})
 
-    def _add(self, place: Place, what: str) -> None:
+    def _add(self, place: KeyPath, what: str) -> None:
         self.problems.add(place, what)
 
 
-def _blamed(error: ConfigError, place: Place, values: Mapping[str, Value]) -> Place:
+def _blamed(error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
     """The first property that a broken rule is about; else the whole."""
     if isinstance(error, RuleBroken):
         knobs = next((rule.knobs for rule in RULES if rule.name == error.rule), ())

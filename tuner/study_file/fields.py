@@ -16,9 +16,8 @@ from pydantic_core import CoreSchema, core_schema
 from runners.errors import WorkloadRefused
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from tuner.model.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
-from tuner.study_file.errors import refused
-from tuner.study_file.nearest import did_you_mean
-from tuner.study_file.reading import scalar
+from tuner.study_file.errors import did_you_mean, refused
+from tuner.study_file.strict_yaml import scalar
 
 Schema = Mapping[str, Any]
 

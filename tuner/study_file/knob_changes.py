@@ -9,9 +9,8 @@ from search_spaces.knobs import KNOBS
 from search_spaces.parameters import entry_of
 from search_spaces.roles import Role
 from search_spaces.values import canonical_value
-from tuner.study_file.errors import Refusal, Refused, refused
+from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
 from tuner.study_file.fields import Reads, flag, whole
-from tuner.study_file.nearest import did_you_mean
 from tuner.study_file.properties import property_of, property_value, value_text, within
 
 _NAMES: Final = tuple(knob.name for knob in KNOBS)

@@ -1,15 +1,17 @@
-"""Client properties that stand in a study file: producer properties, and those of the connection."""
+"""Client properties that a study file holds or names a file of: producer properties, and those of the connection."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from search_spaces.catalogue import Property, load_catalogue
-from search_spaces.errors import ConfigError, InvalidValue
+from search_spaces.errors import ConfigError, InvalidValue, PropertiesFileError
+from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
 from search_spaces.values import Value, canonical_value
-from tuner.study_file.errors import Place, Refusal, Refused, refused
+from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, refused
 from tuner.study_file.fields import Reads
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
@@ -112,7 +114,7 @@ def mapping_of(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def within(refusal: Refusal, place: Place) -> Refusal:
+def within(refusal: Refusal, place: KeyPath) -> Refusal:
     """The same refusal, seen from further out."""
     return replace(refusal, within=(*place, *refusal.within))
 
@@ -125,6 +127,38 @@ def no_value(sentence: str) -> Refusal:
 def reads_local_files(name: str) -> bool:
     """Whether a connection property names something on this machine: a file, a library, a command."""
     return _LOCAL.search(load_catalogue().find(name).name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Reads files for one study.
+
+    Attributes:
+        folder: Where relative paths begin; None when no local file may be read.
+        problems: Collects what is wrong.
+    """
+
+    folder: Path | None
+    problems: Problems
+
+    def properties(self, path: str, place: KeyPath) -> Mapping[str, str]:
+        """The entries of a properties file; none, and a problem noted, when no file may be read.
+
+        Raises:
+            PropertiesFileError: The file can't be read.
+        """
+        if self.folder is None:
+            self.problems.add(place, "no file may be read here; write the properties themselves")
+            return {}
+        home, _, rest = path.partition("/")
+        return read_properties(self.folder / (Path.home() / rest if home == "~" else path))
+
+    def words(self, path: str, place: KeyPath, error: ConfigError) -> str:
+        """An error about a file, under the name that the study file gives it."""
+        shown = self.problems.written.get(place, path)
+        if isinstance(error, PropertiesFileError):
+            return str(PropertiesFileError(shown, error.line, error.key, error.rule))
+        return f"{shown}: {error}"
 
 
 def _meant(entry: Property, value: object) -> str:

@@ -6,9 +6,8 @@ from search_spaces.connection import ConnectionConfig
 from search_spaces.errors import ConfigError
 from search_spaces.roles import is_secret
 from tuner.model.target import Target
-from tuner.study_file.errors import Place, Problems
-from tuner.study_file.files import Files
-from tuner.study_file.properties import reads_local_files
+from tuner.study_file.errors import KeyPath, Problems
+from tuner.study_file.properties import Files, reads_local_files
 from tuner.study_file.sections import StudyFile, TargetSection
 
 
@@ -42,7 +41,7 @@ class TargetBuilder:
                 )
         return targets
 
-    def target(self, section: TargetSection, place: Place) -> Target:
+    def target(self, section: TargetSection, place: KeyPath) -> Target:
         """One of them; what is wrong with it is noted.
 
         Args:
@@ -66,7 +65,7 @@ class TargetBuilder:
         connection = {**self._command_config(section, place), **self._connection(section, place)}
         return Target(bootstrap=section.bootstrap, connection=connection, topic=section.topic, like=section.like)
 
-    def _command_config(self, section: TargetSection, place: Place) -> dict[str, str]:
+    def _command_config(self, section: TargetSection, place: KeyPath) -> dict[str, str]:
         if section.command_config is None:
             return {}
         place = (*place, "command_config")
@@ -78,7 +77,7 @@ class TargetBuilder:
         values.pop("bootstrap.servers", None)
         return values
 
-    def _connection(self, section: TargetSection, place: Place) -> dict[str, str]:
+    def _connection(self, section: TargetSection, place: KeyPath) -> dict[str, str]:
         for name in section.properties:
             here = (*place, "properties", name)
             if is_secret(name) and here not in self.problems.written:

@@ -8,7 +8,7 @@ import yaml
 
 from tuner.study_file.environment import escaped
 from tuner.study_file.errors import Problems
-from tuner.study_file.reading import read_yaml, scalar
+from tuner.study_file.strict_yaml import read_yaml, scalar
 
 
 class _Dumper(yaml.SafeDumper):

@@ -16,12 +16,11 @@ from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.queue.job import Submission
 from tuner.study_file.building import Builder
-from tuner.study_file.checking import check
 from tuner.study_file.environment import fill_in
-from tuner.study_file.errors import Place, Problem, Problems, StudyFileError
-from tuner.study_file.files import Files
-from tuner.study_file.nearest import did_you_mean
-from tuner.study_file.reading import Plain, read_yaml
+from tuner.study_file.errors import KeyPath, Problem, Problems, StudyFileError, did_you_mean
+from tuner.study_file.loading import check
+from tuner.study_file.properties import Files
+from tuner.study_file.strict_yaml import Plain, read_yaml
 
 ORIGIN: Final = "the study file"
 _RESERVED: Final = frozenset({"mlartifacts"})
@@ -165,7 +164,7 @@ def _names(value: Mapping[str, Plain], config: ServiceConfig, problems: Problems
     return (config.default_target,)
 
 
-def _name(given: Plain, place: Place, config: ServiceConfig, problems: Problems) -> str | None:
+def _name(given: Plain, place: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
     """The name of a target; a problem noted, and None, where it is none of the operator's."""
     if isinstance(given, dict):
         for key in given:
@@ -198,7 +197,7 @@ def _check_owned(value: Plain, problems: Problems) -> None:
             problems.add((section, key), f"{what} is the service's operator's to decide; leave this out")
 
 
-def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, place: Place = ()) -> None:
+def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, place: KeyPath = ()) -> None:
     """Say of each variable that is not allowed that it is not; never whether there is one of that name."""
     if isinstance(value, dict):
         for key, inner in value.items():
