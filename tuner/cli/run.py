@@ -19,7 +19,7 @@ from tuner.present.export import Format, export_all
 from tuner.present.export.record import recommendation_record
 from tuner.results.recommendation import Recommendation
 from tuner.storage.home import study_folder
-from tuner.study_file import load_study, parse_study, study_text
+from tuner.study_file import load_study, parse_study, sizes_in, study_text
 
 _SCHEMA_VERSION = 1
 
@@ -99,16 +99,19 @@ def run(
                 raise typer.BadParameter(f"{option} is written in the study file, so it can't be given with one")
         spec, text = load_study(study_file)
     else:
-        text = _study_text(
-            record_bytes=record_bytes or "100,1000",
-            name=name,
-            bootstrap=bootstrap,
-            command_config=command_config,
-            container=container,
-            current=current,
-            objectives=objectives,
-            durability=durability,
-            method=method,
+        sizes = sizes_in(record_bytes or "100,1000")
+        made = "-".join(map(str, (bootstrap or container or "embedded", *sizes)))
+        # Without a limit it is a short study, as a first one should be.
+        text = study_text(
+            {
+                "study": {"name": name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]},
+                "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
+                "workload": {"record_bytes": sizes},
+                "baseline": current,
+                "durability": durability,
+                "objectives": objectives,
+                "search": {"method": method},
+            }
         )
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
     spec = _adjusted(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
@@ -131,35 +134,6 @@ def run(
             _next_steps(spec, folder, found)
     if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
-
-
-def _study_text(
-    *,
-    record_bytes: str,
-    name: str | None,
-    bootstrap: str | None,
-    command_config: Path | None,
-    container: str | None,
-    current: Path | None,
-    objectives: Goal | None,
-    durability: str | None,
-    method: Method | None,
-) -> str:
-    """The study file that the options stand for. Without a limit it is a short study, as a first one should be."""
-    sizes = [size.strip() for size in record_bytes.split(",")] if ":" not in record_bytes else [record_bytes]
-    target = bootstrap or container or "embedded"
-    made = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{target}-{'-'.join(sizes)}").strip("-")[:80]
-    return study_text(
-        sizes,
-        name or made,
-        bootstrap=bootstrap,
-        command_config=command_config,
-        container=container,
-        current=current,
-        objectives=None if objectives is None else str(objectives),
-        durability=durability,
-        method=None if method is None else str(method),
-    )
 
 
 def _adjusted(

@@ -24,7 +24,7 @@ from tuner.present.wording import number, one_more_round, title
 from tuner.results.study_results import load_results
 from tuner.results.verification import Promises, Verification, promises_of, verification_of
 from tuner.storage.home import find_study, studies_root, study_folder
-from tuner.study_file import drop_used_secrets, parse_study, same_measurement, study_text
+from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
 
 _SCHEMA_VERSION = 1
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
@@ -108,17 +108,19 @@ def verify(
     config = ProducerConfig.parse(read_properties(file))
     name = _free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80])
     if study is None:
-        spec, text = _spec(
-            name,
-            record_bytes or "1000",
-            against,
-            bootstrap,
-            command_config,
-            container,
-            10.0 if seconds is None else seconds,
-            2.0 if warmup is None else warmup,
-            executor or Executor.LOCAL,
+        phase = {"warmup": 2.0 if warmup is None else warmup, "measured": 10.0 if seconds is None else seconds}
+        text = study_text(
+            {
+                "study": {"name": name},
+                "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
+                "workload": {"record_bytes": sizes_in(record_bytes or "1000"), "saturate": phase, "paced": phase},
+                "baseline": against,
+                "durability": "any",
+                "search": {"trials": 1},
+                "executor": {"kind": executor or Executor.LOCAL},
+            }
         )
+        spec = _parsed(text, name, Path.cwd(), "the command line")
         rates: dict[str, float] = {}
     else:
         fixed: dict[str, object] = {"--against": against, "--bootstrap": bootstrap, "--command-config": command_config}
@@ -164,33 +166,6 @@ def verify(
         raise typer.Exit(ExitCode.THRESHOLD_MISSED)
 
 
-def _spec(
-    name: str,
-    record_bytes: str,
-    against: Path | None,
-    bootstrap: str | None,
-    command_config: Path | None,
-    container: str | None,
-    seconds: float,
-    warmup: float,
-    executor: Executor,
-) -> tuple[StudySpec, str]:
-    text = study_text(
-        _sizes(record_bytes),
-        name,
-        bootstrap=bootstrap,
-        command_config=command_config,
-        container=container,
-        current=against,
-        trials=1,
-        warmup=warmup,
-        measured=seconds,
-        executor=str(executor),
-        durability="any",
-    )
-    return _parsed(text, name, Path.cwd(), "the command line"), text
-
-
 def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
     """A study that measures as another one did, its text, and that one's fixed rates."""
     folder = find_study(study)
@@ -198,7 +173,7 @@ def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, s
     results = load_results(folder)
     wanted = [size.record_bytes for size in results.sizes]
     if record_bytes is not None:
-        asked = _sizes(record_bytes)
+        asked = [str(size) for size in sizes_in(record_bytes)]
         if unknown := [each for each in asked if each not in wanted]:
             raise typer.BadParameter(
                 f"--record-bytes must name sizes of {results.name} ({', '.join(wanted)}), not {', '.join(unknown)}"
@@ -214,11 +189,6 @@ def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, s
 
 def _parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
     return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
-
-
-def _sizes(record_bytes: str) -> list[str]:
-    """Sizes with commas between, or one mix."""
-    return [record_bytes] if ":" in record_bytes else [size.strip() for size in record_bytes.split(",")]
 
 
 def _free_name(name: str) -> str:

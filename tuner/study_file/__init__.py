@@ -8,7 +8,7 @@ from tuner.study_file.errors import Problem, StudyFileError
 from tuner.study_file.loading import load_study, parse_study
 from tuner.study_file.sections import json_schema
 from tuner.study_file.starter import starter_text
-from tuner.study_file.writing import same_measurement, study_text
+from tuner.study_file.writing import same_measurement, sizes_in, study_text
 
 __all__ = [
     "Problem",
@@ -18,6 +18,7 @@ __all__ = [
     "load_study",
     "parse_study",
     "same_measurement",
+    "sizes_in",
     "starter_text",
     "study_text",
 ]
