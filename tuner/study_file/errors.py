@@ -159,6 +159,10 @@ class Problems:
         """Whether a place, anything in it, or what it was made of came from an environment variable."""
         return any(written[: len(place)] == place[: len(written)] for written in self.written)
 
+    def error(self) -> StudyFileError:
+        """What was found, to be raised."""
+        return StudyFileError(self.origin, list(self._found.values()))
+
     def stop_if_any(self) -> None:
         """Raise what was found.
 
@@ -166,7 +170,7 @@ class Problems:
             StudyFileError: Something was.
         """
         if self._found:
-            raise StudyFileError(self.origin, list(self._found.values()))
+            raise self.error()
 
     def _shown(self, place: KeyPath, value: object) -> str:
         for end in range(len(place), -1, -1):

@@ -63,14 +63,11 @@ def parse_study(
     problems = Problems(origin)
     value = fill_in(read_yaml(text, problems), environ, problems)
     file = check(value, problems)
-    if file is not None and file.study.name is None:
+    if file.study.name is None:
         try:
             NAME.read(name)
         except ValueError as error:
             problems.add(("study",), f"{error}, and {name!r} is none; give the study one: `study: orders`", line=1)
-    if file is None:
-        problems.stop_if_any()
-        raise AssertionError("a file that does not fit the sections has problems")
     return Builder(file, name, Files(folder, problems), problems, searched).study()
 
 
@@ -90,19 +87,21 @@ def _text(path: Path) -> str:
         raise StudyFileError(str(path), [Problem(line, "", "a study file is UTF-8 text")]) from None
 
 
-def check(value: Plain, problems: Problems) -> StudyFile | None:
-    """The sections of a file; None when something is wrong, and then `problems` says what."""
-    if not isinstance(value, dict):
+def check(value: Plain, problems: Problems) -> StudyFile:
+    """The sections of a file.
+
+    Raises:
+        StudyFileError: Something does not fit, or was wrong before.
+    """
+    try:
+        if isinstance(value, dict):
+            return StudyFile.model_validate(value)
         what = "is empty" if value is None else "holds no sections"
         problems.add((), f"a study file names sections, each with its keys, and this one {what}; {_EXAMPLE}")
-        return None
-    try:
-        return StudyFile.model_validate(value)
     except ValidationError as error:
-        misfits = error.errors(include_url=False)
-    for misfit in misfits:
-        _note(misfit, problems)
-    return None
+        for misfit in error.errors(include_url=False):
+            _note(misfit, problems)
+    raise problems.error()
 
 
 def _note(misfit: ErrorDetails, problems: Problems) -> None:

@@ -64,16 +64,16 @@ def property_of(name: str, role: Role) -> Property:
     try:
         entry = load_catalogue().find(name)
     except ConfigError as error:
-        raise Refused(no_value(str(error))) from None
+        raise misplaced(str(error)) from None
     if entry.name == "bootstrap.servers" and role is Role.CONNECTION:
-        raise Refused(no_value("the address stands in the target's bootstrap, not among its properties"))
+        raise misplaced("the address stands in the target's bootstrap, not among its properties")
     if entry.role is role:
         return entry
     if entry.role is Role.CONNECTION:
-        raise Refused(no_value("how to reach the cluster stands in target.properties or target.command_config"))
+        raise misplaced("how to reach the cluster stands in target.properties or target.command_config")
     if entry.role is Role.PRODUCER:
-        raise Refused(no_value("how to produce stands in baseline or space, not in the target's properties"))
-    raise Refused(no_value(f"{name} can't be set here: {entry.reason}"))
+        raise misplaced("how to produce stands in baseline or space, not in the target's properties")
+    raise misplaced(f"{name} can't be set here: {entry.reason}")
 
 
 def property_value(entry: Property, value: object) -> Value:
@@ -119,9 +119,9 @@ def within(refusal: Refusal, place: KeyPath) -> Refusal:
     return replace(refusal, within=(*place, *refusal.within))
 
 
-def no_value(sentence: str) -> Refusal:
-    """A refusal of a name, whatever its value is."""
-    return Refusal(sentence, about_name=True)
+def misplaced(sentence: str) -> Refused:
+    """A refusal of a name, whatever its value is; to be raised."""
+    return Refused(Refusal(sentence, about_name=True))
 
 
 def reads_local_files(name: str) -> bool:

@@ -30,7 +30,7 @@ def study_text(sections: Mapping[str, Any]) -> str:
 
     Args:
         sections: As the file has them; what is None or empty is left out. Paths are written as absolute ones,
-            as the text has no folder, and nothing in a text is a reference: `${` is written so that it reads back as `${`.
+            as the text has no folder. Nothing in a text is a reference: `${` is written so that it reads back so.
     """
     return _dumped(_given(sections))
 

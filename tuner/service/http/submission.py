@@ -98,16 +98,12 @@ def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple
     replaced, names = asked
     filled = fill_in(replaced, {name: environ[name] for name in config.environment if name in environ}, problems)
     file = check(filled, problems)
-    if file is not None:
-        name = file.study.name
-        if name is None:
-            problems.add(("study",), "a submitted study has a name: write `study: orders`", line=1)
-        elif name in _RESERVED or _is_file(config, name):
-            problems.add(("study",), f"{name} is the name of something else among the studies; choose another")
-    if file is None or file.study.name is None:
-        problems.stop_if_any()
-        raise AssertionError("a file that does not fit the sections has problems")
-    spec = Builder(file, file.study.name, Files(None, problems), problems).study()
+    name = file.study.name or ""
+    if not name:
+        problems.add(("study",), "a submitted study has a name: write `study: orders`", line=1)
+    elif name in _RESERVED or _is_file(config, name):
+        problems.add(("study",), f"{name} is the name of something else among the studies; choose another")
+    spec = Builder(file, name, Files(None, problems), problems).study()
     problems.stop_if_any()
     return spec, names, value
 
