@@ -15,9 +15,8 @@ from typer.testing import CliRunner, Result
 from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import files, runs
 from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study, trial
+from tuner.cli.mlflow_verbs import sync_study, ui
 from tuner.cli.recommend import recommend
-from tuner.cli.sync import sync_study
-from tuner.cli.ui import ui
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.spec import Goal
 from tuner.present.report import write_all_artifacts
@@ -45,7 +44,7 @@ def studies(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def short_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take their time, and are somebody else's."""
     monkeypatch.setattr(
-        "tuner.cli.sync.write_all_artifacts", lambda _, out: (out / "the-report.html").write_text("short")
+        "tuner.cli.mlflow_verbs.write_all_artifacts", lambda _, out: (out / "the-report.html").write_text("short")
     )
 
 

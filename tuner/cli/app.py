@@ -22,11 +22,11 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "schema": ("plan:schema", "Print the JSON Schema of study files, for editors that check and complete YAML."),
     "status": (
-        "status:status",
+        "show:status",
         "Show how far a study is: trials done, the best so far, time left, what it does now, what failed.",
     ),
     "front": (
-        "front:front",
+        "show:front",
         "Show a study's Pareto front: every config that none other beats in all objectives, beside the baseline.",
     ),
     "recommend": (
@@ -34,12 +34,12 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Name the config to use for a record size, with what is known of its gain, ready to paste.",
     ),
     "confirm": (
-        "confirm:confirm",
+        "run:confirm",
         "Measure a study's best configs and the baseline again, in turn, and recommend what is better beyond doubt.",
     ),
     "verify": ("verify:verify", "Measure a properties file in turn with the baseline; exit code 99 if it is worse."),
     "explain": (
-        "explain:explain",
+        "recommend:explain",
         "Say why a config is recommended: what each of its changes brings, and what mattered over the whole search.",
     ),
     "compare": (
@@ -47,12 +47,12 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Compare two studies: their fronts, and the best config of each for each record size and goal.",
     ),
     "report": (
-        "report:report",
+        "show:report",
         "Write a study as one HTML file: recommendations, fronts, every trial; it needs no network to be read.",
     ),
-    "ui": ("ui:ui", "Show studies in MLflow's own pages, on this machine, until Ctrl-C."),
+    "ui": ("mlflow_verbs:ui", "Show studies in MLflow's own pages, on this machine, until Ctrl-C."),
     "sync": (
-        "sync:sync_study",
+        "mlflow_verbs:sync_study",
         "Bring MLflow up to date with a study: after its server was away, or to fill another one.",
     ),
     "bench": ("bench:bench", "Measure one producer config: how fast, how late, and what bound it."),
@@ -60,9 +60,9 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "doctor:doctor",
         "Say what was found: client, Java, Docker, clock, disk, cluster and rights, and the generator's ceiling here.",
     ),
-    "cleanup": ("cleanup:cleanup", "List topics that runs of ours left on a cluster, and remove them."),
+    "cleanup": ("broker:cleanup", "List topics that runs of ours left on a cluster, and remove them."),
     "compare-tools": (
-        "compare_tools:compare_tools",
+        "bench:compare_tools",
         "Measure the same workload with our generator and with Kafka's ProducerPerformance, in turn.",
     ),
     "serve": ("serve:app", "Run the service: studies submitted over HTTP, recommendations fetched by URL."),

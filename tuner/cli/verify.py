@@ -13,7 +13,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
 from search_spaces.same_effect import same_effect
 from tuner.cli import options
-from tuner.cli.kept_study import kept_study
+from tuner.cli.run import kept_study
 from tuner.cli.study_view import StudyView
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError

@@ -1,18 +1,24 @@
-"""Results as people read them."""
+"""A measurement as people read it: window by window while it runs, and its result."""
 
+import math
 import statistics
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from objectives.evidence import Evidence
 from objectives.verdict import Verdict, judge
-from runners.measurement import Measurement
+from runners.histogram import Histogram
+from runners.measurement import Measurement, Window
+from runners.runner import Answer, Watch
 from search_spaces.perf_test import perf_test_command
-from tuner.cli.text_plot import hdr_plot
-from tuner.present.console import OUT, warn
+from tuner.present.console import ERR, OUT, warn
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 _MIN_SAMPLES_P999 = 10_000
@@ -175,3 +181,87 @@ def print_spread(runs: Sequence[Measurement]) -> None:
         spread = (max(values) - min(values)) / middle if middle else 0.0
         table.add_row(name, *(f"{value:,.2f}" for value in (middle, min(values), max(values))), f"{spread:.1%}")
     OUT.print(table)
+
+
+_WINDOWS_SHOWN = 8
+
+
+@contextmanager
+def live_view(title: str) -> Iterator[Watch]:
+    """A `Watch` that shows windows: a table that moves on a terminal, a line each elsewhere."""
+    windows: list[Window] = []
+    if not (ERR.is_terminal and sys.stderr.isatty()):
+
+        def line(window: Window) -> Answer:
+            ERR.print(_window_line(window), markup=False, soft_wrap=True)
+            return Answer.GO_ON
+
+        yield line
+        return
+
+    with Live(console=ERR, auto_refresh=False, transient=True) as live:
+
+        def redraw(window: Window) -> Answer:
+            windows.append(window)
+            live.update(_windows_table(title, windows), refresh=True)
+            return Answer.GO_ON
+
+        yield redraw
+
+
+def _window_line(window: Window) -> str:
+    latency = window.latency
+    return (
+        f"{window.phase:<8} {window.number + 1:>3}/{window.total_windows} {window.records_per_s:>12,.0f} records/s "
+        f"{window.mb_per_s:>8.1f} MB/s  p50 {latency.percentile_us(0.5) / 1e3:>8.2f} ms  "
+        f"p99 {latency.percentile_us(0.99) / 1e3:>8.2f} ms  queue full {window.queue_full_ratio:>4.0%}"
+    )
+
+
+def _windows_table(title: str, windows: list[Window]) -> Table:
+    last = windows[-1]
+    left_s = last.at_s / (last.number + 1) * (last.total_windows - last.number - 1)
+    table = Table(
+        title=f"{title}: window {last.number + 1} of {last.total_windows}, {left_s:.0f} s left",
+        caption=sparkline([window.records_per_s for window in windows]),
+        title_justify="left",
+        caption_justify="left",
+    )
+    for heading in ("phase", "records/s", "MB/s", "p50 ms", "p99 ms", "queue full"):
+        table.add_column(heading, justify="left" if heading == "phase" else "right")
+    for window in windows[-_WINDOWS_SHOWN:]:
+        table.add_row(
+            str(window.phase),
+            f"{window.records_per_s:,.0f}",
+            f"{window.mb_per_s:.1f}",
+            f"{window.latency.percentile_us(0.5) / 1e3:.2f}",
+            f"{window.latency.percentile_us(0.99) / 1e3:.2f}",
+            f"{window.queue_full_ratio:.0%}",
+        )
+    return table
+
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_PLOT_WIDTH: Final = 40
+PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """One bar per value, the highest full; empty for no values."""
+    top = max(values, default=0.0)
+    if top <= 0:
+        return ""
+    return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in values[-60:])
+
+
+def hdr_plot(histogram: Histogram) -> list[str]:
+    """Latency by percentile, one line each, bars on a logarithmic scale."""
+    if not histogram.count:
+        return []
+    points = [(ratio, histogram.percentile_us(ratio) / 1e3) for ratio in PLOT_RATIOS]
+    low, high = math.log(points[0][1]), math.log(points[-1][1])
+    lines = []
+    for ratio, value_ms in points:
+        share = (math.log(value_ms) - low) / (high - low) if high > low else 1.0
+        lines.append(f"{ratio * 100:>7.2f} %  {value_ms:>10.2f} ms  {'█' * max(1, round(share * _PLOT_WIDTH))}")
+    return lines
