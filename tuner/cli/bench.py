@@ -1,6 +1,5 @@
 """`tuner bench`: measure one config; `tuner compare-tools`: the same load from our generator and from Kafka's own."""
 
-import json
 import statistics
 from collections.abc import Callable
 from enum import StrEnum
@@ -140,7 +139,7 @@ def bench(
         whole = (
             records[0] if repeat == 1 else {"schema_version": SCHEMA_VERSION, "kind": "measurements", "runs": records}
         )
-        typer.echo(json.dumps(whole, indent=2))
+        options.print_json(whole)
     else:
         print_measurement(runs[-1], bootstrap or "HOST:9092", command_config, plot=plot)
         if repeat > 1:
@@ -160,8 +159,7 @@ def _rate(load: Load | None, rate: float | None) -> float | None:
 def _check_picture(png: Path) -> None:
     if png.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
-    if not png.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the picture's folder must exist, but {png.absolute().parent} does not")
+    options.check_folder(png, "picture")
 
 
 def _draw(runs: list[Measurement], png: Path) -> None:
@@ -220,7 +218,7 @@ def compare_tools(
                 tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {java:,.0f} records/s")
     ratio = ratio_of(ours, theirs)
     if as_json:
-        typer.echo(json.dumps(_ratio_record(ours, theirs, ratio), indent=2))
+        options.print_json(_ratio_record(ours, theirs, ratio))
     else:
         _print_ratio(ours, theirs, ratio)
 

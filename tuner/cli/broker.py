@@ -1,7 +1,6 @@
 """`tuner broker`: a real Kafka broker on this machine; `tuner cleanup`: what killed runs left on a cluster."""
 
 import datetime
-import json
 from typing import Annotated
 
 import typer
@@ -11,7 +10,6 @@ from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftover
 from runners.clusters.open_broker import Address, open_broker, wait_while_running
 from runners.clusters.persistent import PersistentBroker, persistent_status, start_persistent, stop_persistent
 from tuner.cli import options
-from tuner.cli.options import Json
 from tuner.model.exit_codes import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.target import Target
@@ -26,7 +24,7 @@ def start(
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port of the first; a free one by default.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Start it, and print its address.
 
@@ -68,7 +66,7 @@ def run(
 
 
 @app.command()
-def status(as_json: Json = False) -> None:
+def status(as_json: options.Json = False) -> None:
     """Say whether it runs, and where; exit code 3 if not."""
     running = persistent_status()
     _show(running, as_json)
@@ -77,7 +75,7 @@ def status(as_json: Json = False) -> None:
 
 
 @app.command()
-def stop(as_json: Json = False) -> None:
+def stop(as_json: options.Json = False) -> None:
     """Stop it, and remove its data."""
     stopped = stop_persistent()
     if as_json:
@@ -88,7 +86,7 @@ def stop(as_json: Json = False) -> None:
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_record(broker), indent=2))
+        options.print_json(_record(broker))
     elif broker is None:
         OUT.print("no broker runs; start one with: tuner broker start")
     else:
@@ -147,7 +145,7 @@ def cleanup(
     finally:
         cluster.stop()
     if as_json:
-        typer.echo(json.dumps(_leftovers_record(found, removed), indent=2))
+        options.print_json(_leftovers_record(found, removed))
     elif removed:
         OUT.print(f"deleted {len(removed)} topics")
     elif doomed and not remove:

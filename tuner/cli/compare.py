@@ -1,6 +1,5 @@
 """`tuner compare`: two studies side by side."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -39,12 +38,12 @@ def compare(
         tuner compare studies/overnight /mnt/other/overnight --html fronts.html
     """
     for file in (html, png):
-        if file is not None and not file.absolute().parent.is_dir():
-            raise typer.BadParameter(f"the file's folder must exist, but {file.absolute().parent} does not")
+        if file is not None:
+            options.check_folder(file)
     studies = (load_results(find_study(first)), load_results(find_study(second)))
     found = comparison(*studies)
     if as_json:
-        typer.echo(json.dumps(found.as_json(), indent=2))
+        options.print_json(found.as_json())
     else:
         for size in found.sizes:
             _print(found, size)

@@ -1,7 +1,6 @@
 """`tuner doctor`: what was found on this host and on the cluster."""
 
 import itertools
-import json
 import platform
 import shutil
 import subprocess
@@ -247,7 +246,7 @@ def doctor(
             OUT.print(finding.detail, markup=False, soft_wrap=True)
     if as_json:
         record = {"schema_version": SCHEMA_VERSION, "kind": "checkup", "findings": [asdict(one) for one in found]}
-        typer.echo(json.dumps(record, indent=2))
+        options.print_json(record)
     bad = {finding.name for finding in found if finding.state is State.BAD}
     if bad:
         raise typer.Exit(ExitCode.TARGET if bad <= OF_THE_CLUSTER else ExitCode.FAILED)

@@ -1,6 +1,5 @@
 """`tuner sync` and `tuner ui`: a study in MLflow."""
 
-import json
 import os
 import socket
 import sys
@@ -59,7 +58,7 @@ def sync_study(
             extra_artifacts=write_all_artifacts,
         )
     if as_json:
-        typer.echo(json.dumps(_record(folder.name, outcome), indent=2))
+        options.print_json(_record(folder.name, outcome))
     elif outcome.error is None and not quiet:
         OUT.print(f"MLflow at {outcome.uri} shows {folder.name}: {outcome.runs_written} runs written", markup=False)
     if outcome.error is not None:

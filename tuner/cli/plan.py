@@ -1,7 +1,6 @@
 """`tuner init`, `tuner plan` and `tuner schema`: everything about a study file that needs no cluster."""
 
 import datetime
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,8 +35,7 @@ def init(
     """
     if path.exists():
         raise typer.BadParameter(f"a new file is written, but {path} is there already; name another")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the file's folder must exist, but {path.absolute().parent} does not")
+    options.check_folder(path)
     path.write_text(starter_text(), encoding="utf-8")
     say(f"written to {path}; next: tuner plan {path}")
 
@@ -49,7 +47,7 @@ def schema() -> None:
     Examples:
         tuner schema > study.schema.json
     """
-    typer.echo(json.dumps(json_schema(), indent=2))
+    options.print_json(json_schema())
 
 
 def plan(
@@ -70,7 +68,7 @@ def plan(
     spec, _ = load_study(study_file)
     spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
     if as_json:
-        typer.echo(json.dumps(_record(spec, spaces, mb_per_s), indent=2))
+        options.print_json(_record(spec, spaces, mb_per_s))
         return
     _print(spec, spaces, mb_per_s)
 

@@ -1,6 +1,5 @@
 """`tuner recommend`: the config to use, in the form that you paste; `tuner explain`: why that one."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -43,7 +42,7 @@ MinMbPerS = Annotated[
 
 
 def recommend(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
+    study: options.Study,
     record_bytes: RecordBytes = None,
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
@@ -68,18 +67,15 @@ def recommend(
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
     conditions = Conditions(max_p99_ms, min_mb_per_s)
-    missing: list[str] = []
     if tracking_uri is not None:
-        found = [_tracked(tracking_uri, study, record_bytes, goal, conditions)]
+        found, missing = [_tracked(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _recorded(study, record_bytes, goal, conditions)
-    if not found:
-        raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
+        found, missing = _recorded(load_results(find_study(study)), record_bytes, goal, conditions)
     show_found(found, form, output)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_why(study, record_bytes, goal, conditions)}")
     if missing:
-        raise NoFeasibleConfig("; ".join(missing))
+        raise NoFeasibleConfig(missing)
 
 
 def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
@@ -95,10 +91,13 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None) -
 
 
 def _recorded(
-    study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
-) -> tuple[list[Recommendation], list[str]]:
-    """What the study's record says, and why it says nothing of some sizes."""
-    results = load_results(find_study(study))
+    results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
+) -> tuple[list[Recommendation], str]:
+    """What the study's record says, and why it says nothing of some sizes.
+
+    Raises:
+        NoFeasibleConfig: It says nothing of any.
+    """
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
     found, missing = [], []
     for size in sizes:
@@ -106,7 +105,10 @@ def _recorded(
             found.append(recommend_for(results, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(str(error))
-    return found, missing
+    why = "; ".join(missing)
+    if not found:
+        raise NoFeasibleConfig(why or f"{results.name} has no results yet: its first trial has not ended")
+    return found, why
 
 
 def _tracked(
@@ -147,8 +149,7 @@ def _why(study: str, record_bytes: str | None, goal: Goal | None, conditions: Co
 
 def _write(found: list[Recommendation], form: Format, output: Path) -> None:
     """One file; for several sizes in a form that holds one config, one file each."""
-    if not output.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the file's folder must exist, but {output.absolute().parent} does not")
+    options.check_folder(output)
     if len(found) == 1 or form in (Format.TABLE, Format.JSON):
         files = {output: export_all(found, form)}
     else:
@@ -181,7 +182,7 @@ def _weaknesses(found: Recommendation, form: Format) -> None:
 
 
 def explain(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
+    study: options.Study,
     record_bytes: RecordBytes = None,
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
@@ -198,11 +199,10 @@ def explain(
         tuner explain overnight --record-bytes 1000 --goal latency --json
     """
     results = load_results(find_study(study))
-    found, missing = _explained(results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
-    if not found:
-        raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
+    recommended, missing = _recorded(results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
+    found = [_explained(results, each) for each in recommended]
     if as_json:
-        typer.echo(json.dumps(explanations_record(results.name, found), indent=2))
+        options.print_json(explanations_record(results.name, found))
     else:
         for each in found:
             _print_explanation(each)
@@ -211,27 +211,15 @@ def explain(
     if not results.finished:
         warn("the study is not finished: what is recommended may still change")
     if missing:
-        raise NoFeasibleConfig("; ".join(missing))
+        raise NoFeasibleConfig(missing)
 
 
-def _explained(
-    results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
-) -> tuple[list[Explanation], list[str]]:
-    """Explanations, and why there is none for some sizes."""
+def _explained(results: StudyResults, found: Recommendation) -> Explanation:
     # Deferred: it imports Optuna.
     from tuner.results.importance import knob_importance
 
-    sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
-    found, missing = [], []
-    for asked in sizes:
-        try:
-            recommended = recommend_for(results, asked, goal, conditions)
-        except NoFeasibleConfig as error:
-            missing.append(str(error))
-            continue
-        size = results.size(recommended.record_bytes)
-        found.append(explanation(results, recommended, knob_importance(size) if size else {}))
-    return found, missing
+    size = results.size(found.record_bytes)
+    return explanation(results, found, knob_importance(size) if size else {})
 
 
 def _print_explanation(why: Explanation) -> None:

@@ -95,7 +95,7 @@ def run(
         if as_json:
             recommendations = [json.loads(export_all([each], Format.JSON)) for each in found]
             whole = {"schema_version": 1, "kind": "study", "name": name, "folder": None}
-            typer.echo(json.dumps({**whole, "recommendations": recommendations}, indent=2))
+            options.print_json({**whole, "recommendations": recommendations})
         else:
             OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not found:
@@ -136,7 +136,7 @@ def front(
     """Show the Pareto front of a study on the service."""
     with service() as client:
         if as_json:
-            typer.echo(json.dumps(client.front(study, record_bytes), indent=2))
+            options.print_json(client.front(study, record_bytes))
         else:
             typer.echo(client.text(study, "front", record_bytes=record_bytes), nl=False)
 
@@ -164,8 +164,7 @@ def report(
 ) -> None:
     """Write a study on the service as one HTML file."""
     path = output or Path(f"{study}.html")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the file's folder must exist, but {path.absolute().parent} does not")
+    options.check_folder(path)
     with service() as client:
         path.write_text(client.text(study, "report"), encoding="utf-8")
     typer.echo(path)
@@ -176,7 +175,7 @@ def studies(as_json: options.Json = False) -> None:
     with service() as client:
         found = list(client.studies())
     if as_json:
-        typer.echo(json.dumps({"schema_version": 1, "kind": "studies", "studies": found}, indent=2))
+        options.print_json({"schema_version": 1, "kind": "studies", "studies": found})
         return
     for each in found:
         trials = (each["summary"] or {}).get("trials", 0)

@@ -1,6 +1,5 @@
 """`tuner run`: search for the best configs; `tuner confirm`: measure them again. Both go on where they stopped."""
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -130,7 +129,7 @@ def run(
             "folder": str(folder),
             "recommendations": [recommendation_record(each) for each in found],
         }
-        typer.echo(json.dumps(record, indent=2))
+        options.print_json(record)
     else:
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:

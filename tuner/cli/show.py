@@ -1,6 +1,5 @@
 """`tuner status`, `tuner front` and `tuner report`: what a study has come to so far."""
 
-import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,7 +24,7 @@ _POLL_S: Final = 2.0
 
 
 def status(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
+    study: options.Study,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it until the study ends.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -44,7 +43,7 @@ def status(
     if as_json:
         for found in seen:
             # One document, or with --watch one per line.
-            typer.echo(json.dumps(found.as_json(), indent=None if watch else 2))
+            options.print_json(found.as_json(), indent=None if watch else 2)
     elif watch and OUT.is_terminal:
         with Live(console=OUT, auto_refresh=False) as live:
             for found in seen:
@@ -83,7 +82,7 @@ def _last(store: ResultsStore, after: int) -> int:
 
 
 def front(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
+    study: options.Study,
     record_bytes: Annotated[
         str | None, typer.Option(metavar="N", help="Only this record size or mix; without it, all of the study.")
     ] = None,
@@ -103,7 +102,7 @@ def front(
     if as_json:
         records = [front_record(results, size) for size in sizes]
         whole = {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
-        typer.echo(json.dumps(whole, indent=2))
+        options.print_json(whole)
         return
     for size in sizes:
         rows = front_rows(size)
@@ -133,7 +132,7 @@ def chosen_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeR
 
 
 def report(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
+    study: options.Study,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write it; by default report.html in its folder.")
     ] = None,
@@ -145,8 +144,8 @@ def report(
         tuner report overnight
         tuner report overnight --output overnight.html
     """
-    if output is not None and not output.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the file's folder must exist, but {output.absolute().parent} does not")
+    if output is not None:
+        options.check_folder(output)
     results = load_results(find_study(study))
     # Deferred: it imports matplotlib, plotly and Optuna.
     from tuner.present.report.bundle import REPORT_FILE, write_report

@@ -1,6 +1,5 @@
 """`tuner verify`: whether a config is worse than the baseline, for scripts and pipelines."""
 
-import json
 import os
 import re
 from dataclasses import asdict, replace
@@ -144,7 +143,7 @@ def verify(
     found = [verification_of(size, spec) for size in results.sizes]
     misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio, allow_weaker=allow_weaker) for each in found}
     if as_json:
-        typer.echo(json.dumps(_record(name, file, promises, given_up, found, misses), indent=2))
+        options.print_json(_record(name, file, promises, given_up, found, misses))
     else:
         _print(promises, found)
         if not quiet:
@@ -200,21 +199,15 @@ def _free_name(name: str) -> str:
 def _print(promises: Promises, found: list[Verification]) -> None:
     OUT.print(f"guarantee: {promises}", markup=False, soft_wrap=True)
     for each in found:
-        for metric, gain in each.gains.items():
+        told = {
+            metric: f"{gain} times as good: {each.outcome(metric)}; one more round: {one_more_round(gain)}"
+            for metric, gain in each.gains.items()
+        }
+        told |= {metric: f"could not be compared: {lack}" for metric, lack in each.not_compared.items()}
+        for metric, outcome in told.items():
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
-            OUT.print(
-                f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {gain} times as good: "
-                f"{each.outcome(metric)}; one more round: {one_more_round(gain)}",
-                markup=False,
-                soft_wrap=True,
-            )
-        for metric, lack in each.not_compared.items():
-            sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
-            OUT.print(
-                f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} could not be compared: {lack}",
-                markup=False,
-                soft_wrap=True,
-            )
+            line = f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
+            OUT.print(line, markup=False, soft_wrap=True)
     for warning in dict.fromkeys(warning for each in found for warning in each.warnings):
         warn(warning)
 
