@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from objectives.ratios import Ratio, ratio_of
 from runners.java_tool import java_throughput
@@ -23,6 +23,8 @@ from tuner.cli.measurement_view import live_view, print_measurement, print_sprea
 from tuner.course.open_target import Session, open_session
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 from tuner.present.console import OUT, say
+
+_FIRST_GUESS_RECORDS_PER_S = 100_000.0
 
 
 class Load(StrEnum):
@@ -170,9 +172,6 @@ def _draw(runs: list[Measurement], png: Path) -> None:
     say(f"picture written to {png}")
 
 
-_FIRST_GUESS_RECORDS_PER_S = 100_000.0
-
-
 def compare_tools(
     record_bytes: Annotated[int, typer.Option(min=1, help="Record size.")] = 1000,
     pairs: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A producer property.")] = None,
@@ -229,10 +228,8 @@ def _java_rate(session: Session, config: ProducerConfig, workload: Workload, exp
 
 
 def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
-    table = Table()
-    table.add_column("generator")
-    for heading in ("median records/s", "lowest", "highest"):
-        table.add_column(heading, justify="right")
+    numbers = (Column(heading, justify="right") for heading in ("median records/s", "lowest", "highest"))
+    table = Table("generator", *numbers)
     for name, rates in (("tuner", ours), ("kafka-producer-perf-test", theirs)):
         table.add_row(name, *(f"{rate:,.0f}" for rate in (statistics.median(rates), min(rates), max(rates))))
     OUT.print(table)

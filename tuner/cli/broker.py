@@ -4,7 +4,7 @@ import datetime
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.clusters.open_broker import Address, open_broker, wait_while_running
@@ -156,9 +156,7 @@ def _print_leftovers(found: list[Leftover]) -> None:
     if not found:
         OUT.print("nothing was left behind")
         return
-    table = Table()
-    for heading in ("topic", "run", "state"):
-        table.add_column(heading, overflow="fold")
+    table = Table(*(Column(heading, overflow="fold") for heading in ("topic", "run", "state")))
     for left in found:
         table.add_row(left.topic, left.run_id, left.state)
     OUT.print(table)

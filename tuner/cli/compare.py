@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from tuner.cli import options
@@ -56,9 +56,8 @@ def compare(
 
 def _print(found: Comparison, size: SizeComparison) -> None:
     one, other = found.names
-    table = Table(title=f"{size.record_bytes} B records", title_justify="left")
-    for column in ("goal", one, other, "better"):
-        table.add_column(column, overflow="fold")
+    columns = (Column(heading, overflow="fold") for heading in ("goal", one, other, "better"))
+    table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
     for each in size.goals:
         told = [_brief(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
         cells = (str(each.goal), *told, _better(each, found.names))

@@ -53,6 +53,9 @@ class State(StrEnum):
     ABSENT = "absent"
 
 
+_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.ABSENT: "dim"}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The outcome of one check.
@@ -201,9 +204,6 @@ def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iter
                 yield Finding(f"ceiling at {size} B", State.GOOD, rate)
     except RunnerError as error:
         yield Finding("ceiling", State.BAD, str(error))
-
-
-_STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.ABSENT: "dim"}
 
 
 def doctor(

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -44,11 +45,8 @@ def sync_study(
         tuner sync overnight --tracking-uri http://mlflow.example:5000
     """
     folder = find_study(study)
-    store = storage_at().read(folder)
-    try:
+    with closing(storage_at().read(folder)) as store:
         tracking = tracking_of(store.facts(), tracking_uri)
-    finally:
-        store.close()
     with Progress(console=ERR, transient=True, disable=quiet or as_json) as bar:
         task = bar.add_task("trials in MLflow", total=None)
         outcome = sync(
@@ -120,11 +118,8 @@ def _place(study: str | None, uri: str | None) -> Place:
     if study is None:
         return Place.of(TrackingSpec(uri=uri), studies_root())
     folder = find_study(study)
-    store = storage_at().read(folder)
-    try:
+    with closing(storage_at().read(folder)) as store:
         return Place.of(tracking_of(store.facts(), uri), folder.parent)
-    finally:
-        store.close()
 
 
 def _free(host: str, port: int) -> int:

@@ -1,8 +1,9 @@
 """`tuner recommend`: the config to use, in the form that you paste; `tuner explain`: why that one."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -12,6 +13,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
+from tuner.present.export.record import recommendation_record
 from tuner.present.export.why_record import explanations_record
 from tuner.present.why import why_heading, why_sections
 from tuner.present.wording import KEEP, NO_GAIN
@@ -21,6 +23,7 @@ from tuner.results.recommendation import Conditions, Recommendation, recommend_f
 from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.home import find_study, size_name
 
+_STUDY_SCHEMA_VERSION: Final = 1
 RecordBytes = Annotated[
     str | None,
     typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
@@ -70,7 +73,7 @@ def recommend(
     if tracking_uri is not None:
         found, missing = [_tracked(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _recorded(load_results(find_study(study)), record_bytes, goal, conditions)
+        found, missing = _recorded(study, load_results(find_study(study)), record_bytes, goal, conditions)
     show_found(found, form, output)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_why(study, record_bytes, goal, conditions)}")
@@ -90,8 +93,19 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None) -
         warn(f"{len(found)} configs follow each other, one per record size: take one, or choose with --record-bytes")
 
 
+def study_record(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
+    """What a study came to, of JSON types only; `folder` is None where it lies on another host."""
+    return {
+        "schema_version": _STUDY_SCHEMA_VERSION,
+        "kind": "study",
+        "name": name,
+        "folder": folder,
+        "recommendations": [recommendation_record(each) for each in found],
+    }
+
+
 def _recorded(
-    results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
+    study: str, results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> tuple[list[Recommendation], str]:
     """What the study's record says, and why it says nothing of some sizes.
 
@@ -107,7 +121,7 @@ def _recorded(
             missing.append(str(error))
     why = "; ".join(missing)
     if not found:
-        raise NoFeasibleConfig(why or f"{results.name} has no results yet: its first trial has not ended")
+        raise NoFeasibleConfig(why or f"{study} has no results yet: its first trial has not ended")
     return found, why
 
 
@@ -199,7 +213,7 @@ def explain(
         tuner explain overnight --record-bytes 1000 --goal latency --json
     """
     results = load_results(find_study(study))
-    recommended, missing = _recorded(results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
+    recommended, missing = _recorded(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
     found = [_explained(results, each) for each in recommended]
     if as_json:
         options.print_json(explanations_record(results.name, found))

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from tuner.cli import options
-from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found
+from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.exit_codes import ExitCode
@@ -93,9 +93,7 @@ def run(
             raise _Failed(f"the study {name} is {ended}{f': {note}' if note else ''}")
         found = _found_for_each_size(client, name)
         if as_json:
-            recommendations = [json.loads(export_all([each], Format.JSON)) for each in found]
-            whole = {"schema_version": 1, "kind": "study", "name": name, "folder": None}
-            options.print_json({**whole, "recommendations": recommendations})
+            options.print_json(study_record(name, None, found))
         else:
             OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not found:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,20 +11,19 @@ from typing import Annotated, Any
 import typer
 
 from tuner.cli import options
+from tuner.cli.recommend import study_record
 from tuner.cli.shown_run import recommendations, run_shown
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.quantities import clock_time
 from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
-from tuner.present.export.record import recommendation_record
+from tuner.present.wording import SIMULATED
 from tuner.results.recommendation import Recommendation
 from tuner.storage.chosen import storage_at
 from tuner.storage.home import find_study, study_folder
 from tuner.storage.places import STUDY_FILE
 from tuner.study_file import load_study, parse_study, sizes_in, study_text
-
-_SCHEMA_VERSION = 1
 
 
 def run(
@@ -122,14 +122,7 @@ def run(
     results = run_shown(spec, text, folder, mlflow=mlflow, silent=silent)
     found = recommendations(results)
     if as_json:
-        record = {
-            "schema_version": _SCHEMA_VERSION,
-            "kind": "study",
-            "name": spec.name,
-            "folder": str(folder),
-            "recommendations": [recommendation_record(each) for each in found],
-        }
-        options.print_json(record)
+        options.print_json(study_record(spec.name, str(folder), found))
     else:
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
@@ -213,7 +206,7 @@ def confirm(
     found = recommendations(results, goals)
     OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
     if results.simulated:
-        warn("simulated: nothing of this study was measured on Kafka")
+        warn(SIMULATED)
     if not quiet:
         say(f"report: {folder / 'report.html'}")
 
@@ -233,11 +226,8 @@ def kept_study(study: str, folder: Path, *, searched: bool = True) -> tuple[Stud
     given = Path(study)
     if given.is_file():
         return load_study(given, searched=searched)
-    store = storage_at().read(folder)
-    try:
+    with closing(storage_at().read(folder)) as store:
         text = store.study_file()
-    finally:
-        store.close()
     origin = str(folder / STUDY_FILE)
     spec = parse_study(text, name=folder.name, folder=Path.cwd(), origin=origin, environ=os.environ, searched=searched)
     return spec, text

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -58,8 +59,7 @@ def _statuses(folder: Path) -> Iterator[Status]:
 
     The record is read again only when a trial has ended: looking on must not disturb what is measured.
     """
-    store = storage_at().read(folder)
-    try:
+    with closing(storage_at().read(folder)) as store:
         results = results_of(store, folder)
         last, shown = _last(store, sum(len(size.trials) for size in results.sizes)), None
         while True:
@@ -73,8 +73,6 @@ def _statuses(folder: Path) -> Iterator[Status]:
             newest = _last(store, last)
             if newest != last:
                 results, last = results_of(store, folder), newest
-    finally:
-        store.close()
 
 
 def _last(store: ResultsStore, after: int) -> int:

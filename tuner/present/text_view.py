@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from tuner.present.export.table import aligned
@@ -62,9 +62,8 @@ def status_text(found: Status) -> RenderableType:
         parts.append(Text(f"now: {found.doing}"))
     if found.state is StudyState.INTERRUPTED:
         parts.append(Text("no process works on it; run it again and it goes on where it was"))
-    table = Table()
-    for column in ("record bytes", "trials", "confirming", "failed", "front"):
-        table.add_column(column, justify="right")
+    headings = ("record bytes", "trials", "confirming", "failed", "front")
+    table = Table(*(Column(heading, justify="right") for heading in headings))
     for size in found.sizes:
         of = "" if size.total is None else f" of {size.total}"
         counts = (f"{size.done}{of}", size.confirming, size.failed, size.front)
