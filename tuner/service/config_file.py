@@ -15,9 +15,9 @@ from tuner.study_file import fields
 from tuner.study_file.environment import fill_in
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
 from tuner.study_file.properties import Files
-from tuner.study_file.sections import NAME, Section, StudyFile, TargetSection, Text
+from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, read_yaml
-from tuner.study_file.targets import TargetBuilder
+from tuner.study_file.targets import target_of
 
 _ENVIRONMENT_NAME: Final = "the name of an environment variable has letters, digits and _, and begins with no digit"
 _URL_RULE: Final = "an address of a page begins with http:// or https://"
@@ -173,8 +173,6 @@ def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, T
     """By name; what is simulated needs no cluster and is always there."""
     if file.targets is None:
         return {EMBEDDED: Target(), SIMULATED: Target()}
-    study = StudyFile.model_validate({"workload": {"record_bytes": [1]}})
-    builder = TargetBuilder(study, Files(folder, problems), problems)
     found: dict[str, Target] = {}
     for name, section in file.targets.items():
         try:
@@ -183,7 +181,7 @@ def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, T
             problems.add(("targets", name), str(error))
         if name == SIMULATED:
             problems.add(("targets", name), "this name stands for studies that measure nothing; take another")
-        found[name] = builder.target(section, ("targets", name))
+        found[name] = target_of(section, ("targets", name), Files(folder, problems))
     return {**found, SIMULATED: Target()}
 
 

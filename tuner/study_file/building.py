@@ -26,7 +26,7 @@ from tuner.model.target import Target
 from tuner.study_file.errors import KeyPath, Problems, Refusal
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import Section, StudyFile, WorkloadSection
-from tuner.study_file.targets import TargetBuilder
+from tuner.study_file.targets import targets_of
 
 # Source: the default of max.message.bytes in Apache Kafka's topic configs.
 _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
@@ -58,7 +58,7 @@ class Builder:
         """
         self._check_search()
         self._check_paced()
-        targets = TargetBuilder(self.file, self.files, self.problems).targets()
+        targets = targets_of(self.file, self.files)
         self._check_replication(targets)
         baseline = self._baseline()
         self._check_record_sizes(baseline)

@@ -12,7 +12,7 @@ from tuner.study_file.strict_yaml import read_yaml, scalar
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes every text that `reading` would take for something else."""
+    """Quotes every text that `strict_yaml` would take for something else."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
