@@ -147,12 +147,14 @@ class InvalidKnob(ConfigError):
         knob: the knob's name.
         rule: what the change should have been.
         value: the value at fault, as shown in the message.
+        at: where in the change it stands, such as ("choices", 1); empty for the whole of it.
     """
 
-    def __init__(self, knob: str, rule: str, value: str) -> None:
+    def __init__(self, knob: str, rule: str, value: str, at: tuple[str | int, ...] = ()) -> None:
         self.knob = knob
         self.rule = rule
         self.value = value
+        self.at = at
         super().__init__(f"knob {knob}: {rule}, not {value}")
 
 

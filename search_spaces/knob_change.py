@@ -1,12 +1,13 @@
 """What a study file may say of one knob, and what it makes of the knob's domain."""
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 from search_spaces.catalogue import Property
 from search_spaces.domains import Domain, Numbers, Range, Words
 from search_spaces.errors import InvalidKnob
 from search_spaces.values import canonical_value
+
+_NUMBERS = ("int", "float")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,17 @@ class KnobChange:
         return not (self.low is None and self.high is None and self.log is None and self.steps is None)
 
 
-def checked(name: str, change: KnobChange) -> KnobChange:
-    """Return `change` when it says one thing only.
+def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
+    """Return `change` when it says one thing only, and one that suits the property whatever the record size.
+
+    Args:
+        name: the knob's name.
+        entry: the client's property that it sets.
+        change: what is said of it.
 
     Raises:
-        InvalidKnob: it contradicts itself.
+        InvalidKnob: it contradicts itself, or does not suit the property.
+        InvalidValue: the property does not take a choice.
     """
     said = {
         "value": change.value is not None,
@@ -55,8 +62,35 @@ def checked(name: str, change: KnobChange) -> KnobChange:
     if len(given) > 1:
         raise InvalidKnob(name, "takes one of value, off, choices and a range", " and ".join(given))
     if change.steps is not None and change.steps < 1:
-        raise InvalidKnob(name, "a grid takes one step or more of it", f"steps={change.steps}")
+        raise InvalidKnob(name, "a grid takes one step or more of it", f"steps={change.steps}", ("steps",))
+    if change.is_range:
+        check_takes_range(name, entry)
+    if change.low is not None and change.high is not None:
+        _check_order(name, change.low, change.high)
+    if change.choices is not None:
+        canonical = [canonical_value(entry, choice) for choice in change.choices]
+        if not canonical:
+            raise InvalidKnob(name, "takes one choice or more", "none", ("choices",))
+        for position, choice in enumerate(canonical):
+            if choice in canonical[:position]:
+                raise InvalidKnob(name, "each choice stands once", f"{choice} twice", ("choices", position))
     return change
+
+
+def check_takes_range(name: str, entry: Property) -> None:
+    """Whether the property is a number.
+
+    Raises:
+        InvalidKnob: it is none.
+    """
+    if entry.kind not in _NUMBERS:
+        rule = f"{entry.name} is not a number, so it takes {{choices: [...]}} or one value"
+        raise InvalidKnob(name, rule, "a range")
+
+
+def _check_order(name: str, low: float, high: float) -> None:
+    if low > high:
+        raise InvalidKnob(name, "low is at most high", f"low={low:g}, high={high:g}", ("low",))
 
 
 def changed(name: str, entry: Property, domain: Domain | None, change: KnobChange) -> Domain:
@@ -66,14 +100,14 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
         name: the knob's name.
         entry: the client's property that it sets.
         domain: the knob's own domain; None for a property that is no knob of ours.
-        change: what is said of it; neither `off` nor a `value`.
+        change: what is said of it, as `checked` lets it pass; neither `off` nor a `value`.
 
     Raises:
         InvalidKnob: the change does not suit the knob.
-        InvalidValue: the property does not take a bound or a choice.
+        InvalidValue: the property does not take a bound.
     """
     if change.choices is not None:
-        return _chosen(name, entry, change.choices)
+        return _chosen(entry, change.choices)
     if isinstance(domain, Words) and not change.is_range:
         return domain
     if domain is None and not change.is_range:
@@ -81,19 +115,14 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
         if words is None or entry.kind == "flags":
             raise InvalidKnob(name, "needs low and high, or choices, for it has no range of its own", "nothing")
         return Words(words, words)
-    if entry.kind not in ("int", "float") or isinstance(domain, Words):
+    if isinstance(domain, Words):
         raise InvalidKnob(name, "takes choices", "a range")
     return _ranged(name, entry, domain if isinstance(domain, Range) else None, change)
 
 
-def _chosen(name: str, entry: Property, choices: tuple[str, ...]) -> Domain:
+def _chosen(entry: Property, choices: tuple[str, ...]) -> Domain:
     canonical = [canonical_value(entry, choice) for choice in choices]
-    if not choices:
-        raise InvalidKnob(name, "takes one choice or more", "none")
-    twice = [value for value, count in Counter(canonical).items() if count > 1]
-    if twice:
-        raise InvalidKnob(name, "each choice stands once", f"{twice[0]} twice")
-    if entry.kind in ("int", "float") and entry.name != "acks":
+    if entry.kind in _NUMBERS and entry.name != "acks":
         return Numbers(tuple(sorted(canonical, key=float)))
     return Words(tuple(choices), tuple(canonical))
 
@@ -105,8 +134,7 @@ def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -
         raise InvalidKnob(name, "needs both low and high, for it has no range of its own", f"low={low}, high={high}")
     for bound in (low, high):
         canonical_value(entry, bound)
-    if low > high:
-        raise InvalidKnob(name, "low is at most high", f"low={low:g}, high={high:g}")
+    _check_order(name, low, high)
     log = change.log if change.log is not None else bool(own and own.log)
     if own is not None and own.special is not None and not log and change.low is None:
         low = min(low, own.special)

@@ -75,7 +75,7 @@ def named(changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
         name = spelling if spelling in LEVEL_KNOBS else entry_of(spelling).name
         if name in by_name:
             raise InvalidKnob(name, "is changed once, under one name", f"again as {spelling}")
-        by_name[name] = checked(name, change)
+        by_name[name] = checked(name, entry_of(name), change)
     return by_name
 
 

@@ -14,8 +14,7 @@ from search_spaces.properties_file import parse_properties
 from tests.cli_tests.command import tuner
 from tests.present_tests.studies import FACTS, WINNER, study, trial_of, write_study
 from tests.present_tests.test_page import read
-from tuner.cli.explain import explain
-from tuner.cli.recommend import recommend
+from tuner.cli.recommend import explain, recommend
 from tuner.confirmation.ablation import variants_of
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.trial import Kind

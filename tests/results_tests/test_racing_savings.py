@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tests.builders.trials import baseline, trial
 from tests.present_tests.studies import study
-from tuner.cli.status import status
+from tuner.cli.show import status
 from tuner.model.trial import Kind, Trial
 from tuner.present.report.page import report_page
 from tuner.present.report.status import status_of

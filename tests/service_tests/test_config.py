@@ -133,7 +133,7 @@ def test_json_that_yaml_reads_otherwise_is_written_anew() -> None:
 
 def test_other_verbs_do_not_pay_for_the_web_framework() -> None:
     asked = (
-        "import sys; import tuner.cli.app, tuner.cli.status, tuner.cli.serve, tuner.client;"
+        "import sys; import tuner.cli.app, tuner.cli.show, tuner.cli.serve, tuner.client;"
         "print([name for name in ('fastapi', 'uvicorn', 'starlette') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.study_file_tests.reading import EXAMPLES, GOOD, parse
+from tests.study_file_tests.corpus import EXAMPLES, GOOD, parse
 from tuner.model.spec import StudySpec
 from tuner.study_file import StudyFileError, starter_text
 from tuner.study_file.sections import StudyFile

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runners.workload import RecordSizes
-from tests.study_file_tests.reading import LEAST, parse
+from tests.study_file_tests.corpus import LEAST, parse
 from tuner.model.spec import PRESETS, Goal, StudySpec, WorkloadSpec
 from tuner.study_file import StudyFileError, load_study
 

@@ -5,7 +5,7 @@ import traceback
 
 import pytest
 
-from tests.study_file_tests.reading import ENVIRON, GOOD, LEAST, SECRET, load, parse
+from tests.study_file_tests.corpus import ENVIRON, GOOD, LEAST, SECRET, load, parse
 from tuner.study_file import StudyFileError, load_study
 
 # Every place a text may stand; each is wrong with the secret in it.

@@ -6,18 +6,17 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.workload import RecordSizes
 from search_spaces.guarantee import DURABILITY
 from search_spaces.knob_change import KnobChange
-from tests.study_file_tests.reading import EXAMPLES, GOOD, LEAST, parse
-from tuner.model.spec import Method, PhaseSpec, StudySpec
-from tuner.study_file import StudyFileError, json_schema, parse_study, starter_text, study_text
+from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST, parse
+from tuner.model.spec import Executor, Goal, Method, PhaseSpec, StudySpec
+from tuner.study_file import StudyFileError, json_schema, parse_study, sizes_in, starter_text, study_text
 from tuner.study_file.errors import Problems
-from tuner.study_file.reading import read_yaml
+from tuner.study_file.strict_yaml import read_yaml
 
 
 def _back(text: str) -> StudySpec:
@@ -28,27 +27,28 @@ def test_options_round_trip(tmp_path: Path) -> None:
     client, producer = tmp_path / "client ${A} #1.properties", tmp_path / "producer: x.properties"
     client.write_text("security.protocol=ssl\n")
     producer.write_text("acks=all\n")
+    phase = {"warmup": "1s", "measured": 2.5}
     text = study_text(
-        ["100", "100:70,1000:30", "64KiB"],
-        "night",
-        bootstrap="one:9092,two:9092",
-        command_config=client,
-        like="orders",
-        current=producer,
-        space={"linger.ms": {"low": 1, "high": 10}, "batch.size": "off", "acks": "all"},
-        durability="all",
-        objectives="latency",
-        constraints=["latency_p99_ms <= 10"],
-        method="random",
-        trials=20,
-        hours=8,
-        until="07:00",
-        max_bytes="50GB",
-        seed=0,
-        rounds=0,
-        warmup="1s",
-        measured=2.5,
-        executor="local",
+        {
+            "study": {"name": "night"},
+            "target": {"bootstrap": "one:9092,two:9092", "command_config": client, "like": "orders"},
+            "workload": {"record_bytes": [100, "100:70,1000:30", "64KiB"], "saturate": phase, "paced": phase},
+            "baseline": producer,
+            "space": {"linger.ms": {"low": 1, "high": 10}, "batch.size": "off", "acks": "all"},
+            "durability": "all",
+            "objectives": Goal.LATENCY,
+            "constraints": ["latency_p99_ms <= 10"],
+            "search": {
+                "method": Method.RANDOM,
+                "trials": 20,
+                "hours": 8,
+                "until": "07:00",
+                "max_bytes": "50GB",
+                "seed": 0,
+            },
+            "confirm": {"rounds": 0},
+            "executor": {"kind": Executor.LOCAL},
+        }
     )
     spec = _back(text)
     assert spec.name == "night"
@@ -69,22 +69,38 @@ def test_options_round_trip(tmp_path: Path) -> None:
 
 
 def test_only_what_is_given_is_written() -> None:
-    assert yaml.safe_load(study_text(["1000"], "x")) == {"study": {"name": "x"}, "workload": {"record_bytes": [1000]}}
+    sections = {
+        "study": {"name": "x"},
+        "target": {"bootstrap": None, "brokers": None},
+        "baseline": {},
+        "constraints": [],
+    }
+    text = study_text({**sections, "workload": {"record_bytes": [1000]}, "durability": None})
+    assert text == "study:\n  name: x\nworkload:\n  record_bytes:\n  - 1000\n"
+
+
+def test_record_sizes_are_written_as_people_write_them() -> None:
+    assert sizes_in("100, 64KiB,1000") == [100, "64KiB", 1000]
+    assert sizes_in("100:70,1000:30") == ["100:70,1000:30"]
+
+
+def _text(name: str = "x", **sections: object) -> str:
+    return study_text({"study": {"name": name}, "workload": {"record_bytes": [1]}, **sections})
 
 
 @pytest.mark.parametrize("name", ["1e6", "true", "null", "12-30", "off", "2026", "0x1F", "1.5"])
 def test_names_that_look_like_something_else(name: str) -> None:
-    assert _back(study_text(["1"], name)).name == name
+    assert _back(_text(name)).name == name
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=30))
 def test_any_text_round_trips(topic: str) -> None:
-    assert _back(study_text(["1"], "x", bootstrap="a:1", topic=topic)).targets[0].topic == topic
+    assert _back(_text(target={"bootstrap": "a:1", "topic": topic})).targets[0].topic == topic
 
 
 def test_wrong_options_are_told_when_read() -> None:
     with pytest.raises(StudyFileError, match=r"options, line \d+, search.method"):
-        _back(study_text(["1"], "x", method="bayes"))
+        _back(_text(search={"method": "bayes"}))
 
 
 def test_the_starter_states_the_defaults() -> None:

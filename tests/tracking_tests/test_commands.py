@@ -15,11 +15,11 @@ from typer.testing import CliRunner, Result
 from runners.clusters.ports import free_ports
 from tests.tracking_tests.looking import files, runs
 from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study, trial
+from tuner.cli.mlflow_verbs import sync_study, ui
 from tuner.cli.recommend import recommend
-from tuner.cli.sync import report, sync_study
-from tuner.cli.ui import ui
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.spec import Goal
+from tuner.present.report import write_all_artifacts
 from tuner.tracking import TrackingError, recommend_from_tracking, sync, tracking_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def studies(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def short_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take their time, and are somebody else's."""
-    monkeypatch.setattr("tuner.cli.sync.report", lambda _, out: (out / "the-report.html").write_text("short"))
+    monkeypatch.setattr(
+        "tuner.cli.mlflow_verbs.write_all_artifacts", lambda _, out: (out / "the-report.html").write_text("short")
+    )
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_sync_says_what_it_wrote(client: "MlflowClient") -> None:
 
 def test_the_report_has_a_folder_per_record_size_that_was_measured(root: Path, tmp_path: Path) -> None:
     study(root / "two", baseline(), trial(1), record_sizes=["1000", "100"]).close()
-    report(root / "two", tmp_path / "out")
+    write_all_artifacts(root / "two", tmp_path / "out")
     assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["1000"]
     assert (tmp_path / "out" / "1000" / "front.png").is_file()
 

@@ -4,81 +4,136 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import FrameType
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
-from runners.errors import RunnerError
-from search_spaces.errors import ConfigError
-from tuner.cli.console import ERR
-from tuner.model.errors import StudyError
-from tuner.model.exit_codes import ExitCode, exit_code_of
-from tuner.model.version import version
-from tuner.storage.home import STORAGE_VARIABLE
+from tuner.present.console import ERR
+
+VERBS: Final[Mapping[str, tuple[str, str]]] = {
+    "run": ("run:run", "Search for the best producer configs, and measure the winners against what you have."),
+    "init": ("plan:init", "Write a study file to begin with: every section with its defaults, explained."),
+    "plan": (
+        "plan:plan",
+        "Say what a study would do: trials, time, bytes, search space, and what is created on the cluster. No traffic.",
+    ),
+    "schema": ("plan:schema", "Print the JSON Schema of study files, for editors that check and complete YAML."),
+    "status": (
+        "show:status",
+        "Show how far a study is: trials done, the best so far, time left, what it does now, what failed.",
+    ),
+    "front": (
+        "show:front",
+        "Show a study's Pareto front: every config that none other beats in all objectives, beside the baseline.",
+    ),
+    "recommend": (
+        "recommend:recommend",
+        "Name the config to use for a record size, with what is known of its gain, ready to paste.",
+    ),
+    "confirm": (
+        "run:confirm",
+        "Measure a study's best configs and the baseline again, in turn, and recommend what is better beyond doubt.",
+    ),
+    "verify": ("verify:verify", "Measure a properties file in turn with the baseline; exit code 99 if it is worse."),
+    "explain": (
+        "recommend:explain",
+        "Say why a config is recommended: what each of its changes brings, and what mattered over the whole search.",
+    ),
+    "compare": (
+        "compare:compare",
+        "Compare two studies: their fronts, and the best config of each for each record size and goal.",
+    ),
+    "report": (
+        "show:report",
+        "Write a study as one HTML file: recommendations, fronts, every trial; it needs no network to be read.",
+    ),
+    "ui": ("mlflow_verbs:ui", "Show studies in MLflow's own pages, on this machine, until Ctrl-C."),
+    "sync": (
+        "mlflow_verbs:sync_study",
+        "Bring MLflow up to date with a study: after its server was away, or to fill another one.",
+    ),
+    "bench": ("bench:bench", "Measure one producer config: how fast, how late, and what bound it."),
+    "doctor": (
+        "doctor:doctor",
+        "Say what was found: client, Java, Docker, clock, disk, cluster and rights, and the generator's ceiling here.",
+    ),
+    "cleanup": ("broker:cleanup", "List topics that runs of ours left on a cluster, and remove them."),
+    "compare-tools": (
+        "bench:compare_tools",
+        "Measure the same workload with our generator and with Kafka's ProducerPerformance, in turn.",
+    ),
+    "serve": ("serve:app", "Run the service: studies submitted over HTTP, recommendations fetched by URL."),
+    "broker": ("broker:app", "A real Kafka broker on this machine that stays until it is stopped."),
+}
+"""Each verb with its module here, what it is called there, and the first sentence of its help."""
+REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
+    "run": ("remote:run", "Submit a study to the service, and follow it to its end."),
+    "status": ("remote:status", "Show how far a study on the service is."),
+    "front": ("remote:front", "Show the Pareto front of a study on the service."),
+    "recommend": ("remote:recommend", "Name the config to use, from a study on the service, ready to paste."),
+    "report": ("remote:report", "Write a study on the service as one HTML file."),
+    "studies": ("remote:studies", "List the studies of the service, the newest first."),
+    "pause": ("remote:pause", "Stop a study on the service until it is resumed."),
+    "resume": ("remote:resume", "Go on with a study that was paused, or failed."),
+    "cancel": ("remote:cancel", "Stop a study on the service for good; what it found is kept."),
+}
+"""Verbs against a service."""
+_SERVER: Final = "KAFKA_TUNER_SERVER"
+
+
+def _verbs() -> Mapping[str, tuple[str, str]]:
+    """The verbs; where a service is named, those that it knows are its own."""
+    if any(word == "--server" or word.startswith("--server=") for word in sys.argv[1:]):
+        return REMOTE_VERBS
+    return {**VERBS, **REMOTE_VERBS} if os.environ.get(_SERVER) else VERBS
+
+
+class _Verbs(TyperGroup):
+    """Imports a verb when it is called: the list of them is shown without any."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Put the verb in the place of its sentence."""
+        verbs = _verbs()
+        called = args[0]
+        if called in verbs:
+            module, _, name = verbs[called][0].partition(":")
+            verb = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
+            alone = typer.Typer(rich_markup_mode=app.rich_markup_mode)
+            if isinstance(verb, typer.Typer):
+                alone.add_typer(verb, name=called)
+            else:
+                alone.command(called)(verb)
+            self.commands[called] = typer.main.get_group(alone).commands[called]
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
+    cls=_Verbs,
     help="Finds the best Apache Kafka producer configuration for each record size, by measuring it.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-_VERBS: Final = {
-    "run": "run:run",
-    "init": "plan:init",
-    "plan": "plan:plan",
-    "schema": "plan:schema",
-    "status": "status:status",
-    "front": "front:front",
-    "recommend": "recommend:recommend",
-    "confirm": "confirm:confirm",
-    "verify": "verify:verify",
-    "explain": "explain:explain",
-    "compare": "compare:compare",
-    "report": "report:report",
-    "ui": "ui:ui",
-    "serve": "serve:app",
-    "sync": "sync:sync_study",
-    "bench": "bench:bench",
-    "broker": "broker:app",
-    "doctor": "doctor:doctor",
-    "cleanup": "cleanup:cleanup",
-    "compare-tools": "compare_tools:compare_tools",
-}
-"""Each verb with its module here and what it is called there."""
-_REMOTE: Final = {
-    **{verb: f"remote:{verb}" for verb in ("run", "status", "front", "recommend", "report")},
-    **{verb: f"remote:{verb}" for verb in ("studies", "pause", "resume", "cancel")},
-}
-"""Verbs against a service."""
-_SERVER: Final = "KAFKA_TUNER_SERVER"
 
 
-def _register(words: Sequence[str]) -> None:
-    """Register the verb that is called, or all where none is: importing all of them takes half a second."""
-    verbs = _verbs(words)
-    called = next((word for word in words if word in verbs), None)
-    for verb in [called] if called else verbs:
-        module, _, name = verbs[verb].partition(":")
-        found = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=verb)
-        else:
-            app.command(verb)(found)
+def _register() -> None:
+    """Register each verb's name and what it does."""
+    for verb, (_, sentence) in _verbs().items():
+        app.command(verb, help=sentence)(_not_imported)
 
 
-def _verbs(words: Sequence[str]) -> Mapping[str, str]:
-    """The verbs; where a service is named, those that it knows are its own."""
-    named = any(word == "--server" or word.startswith("--server=") for word in words)
-    if named:
-        return _REMOTE
-    return {**_VERBS, **_REMOTE} if os.environ.get(_SERVER) else _VERBS
+def _not_imported() -> None:
+    """Stands for a verb until it is called."""
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from tuner.model.version import version
+
         typer.echo(version())
         raise typer.Exit
 
@@ -109,6 +164,8 @@ def _root(
     if server is not None:
         os.environ[_SERVER] = server
     if storage is not None:
+        from tuner.storage.home import STORAGE_VARIABLE
+
         os.environ[STORAGE_VARIABLE] = storage  # for processes that we start, too
 
 
@@ -127,23 +184,31 @@ def start() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
     try:
-        _register(sys.argv[1:])
+        _register()
         app()
     except _Interrupted:
         _end_interrupted()
-    except (RunnerError, ConfigError, StudyError) as error:
-        _end(f"error: {error}", exit_code_of(error), "red")
-    except SystemError as error:
+    except Exception as error:
         # Libraries written in C wrap what a signal's handler raised while they were running.
-        if not isinstance(error.__cause__, _Interrupted):
+        if isinstance(error, SystemError) and isinstance(error.__cause__, _Interrupted):
+            _end_interrupted()
+        # Deferred: whoever asks for help should not wait for these.
+        from runners.errors import RunnerError
+        from search_spaces.errors import ConfigError
+        from tuner.model.errors import StudyError
+        from tuner.model.exit_codes import exit_code_of
+
+        if not isinstance(error, RunnerError | ConfigError | StudyError):
             raise
-        _end_interrupted()
+        _end(f"error: {error}", exit_code_of(error), "red")
 
 
 def _end_interrupted() -> None:
+    from tuner.model.exit_codes import ExitCode
+
     _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")
 
 
-def _end(message: str, code: ExitCode, style: str) -> None:
+def _end(message: str, code: int, style: str) -> None:
     ERR.print(message, style=style, markup=False, soft_wrap=True)
     sys.exit(code)

@@ -1,12 +1,17 @@
-"""`tuner bench`: measure one config."""
+"""`tuner bench`: measure one config; `tuner compare-tools`: the same load from our generator and from Kafka's own."""
 
-import json
+import statistics
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Column, Table
 
+from objectives.ratios import Ratio, ratio_of
+from runners.java_tool import java_throughput
+from runners.leased import owned_topic
 from runners.librdkafka.bench import GENERATORS, Limits
 from runners.measurement import Measurement
 from runners.runner import go_on
@@ -14,11 +19,12 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
-from tuner.cli.console import say
-from tuner.cli.live import live_view
-from tuner.cli.tables import print_measurement, print_spread
-from tuner.course.open_target import open_target
+from tuner.cli.measurement_view import live_view, print_measurement, print_spread
+from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
+from tuner.present.console import OUT, say
+
+_FIRST_GUESS_RECORDS_PER_S = 100_000.0
 
 
 class Load(StrEnum):
@@ -133,7 +139,7 @@ def bench(
         whole = (
             records[0] if repeat == 1 else {"schema_version": SCHEMA_VERSION, "kind": "measurements", "runs": records}
         )
-        typer.echo(json.dumps(whole, indent=2))
+        options.print_json(whole)
     else:
         print_measurement(runs[-1], bootstrap or "HOST:9092", command_config, plot=plot)
         if repeat > 1:
@@ -153,8 +159,7 @@ def _rate(load: Load | None, rate: float | None) -> float | None:
 def _check_picture(png: Path) -> None:
     if png.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
-    if not png.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the picture's folder must exist, but {png.absolute().parent} does not")
+    options.check_folder(png, "picture")
 
 
 def _draw(runs: list[Measurement], png: Path) -> None:
@@ -163,3 +168,77 @@ def _draw(runs: list[Measurement], png: Path) -> None:
 
     draw_latency(runs, png)
     say(f"picture written to {png}")
+
+
+def compare_tools(
+    record_bytes: Annotated[int, typer.Option(min=1, help="Record size.")] = 1000,
+    pairs: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A producer property.")] = None,
+    rounds: Annotated[int, typer.Option(min=2, help="How often each is measured.")] = 5,
+    seconds: Annotated[float, typer.Option(help="Seconds per measurement.")] = 5.0,
+    warmup: Annotated[float, typer.Option(help="Seconds of load before that.")] = 3.0,
+    partitions: Annotated[int, typer.Option(help="Partitions of our topics.")] = 3,
+    replication: Annotated[int, typer.Option(help="Replicas of each.")] = 1,
+    bootstrap: options.Bootstrap = None,
+    brokers: options.Brokers = 1,
+    as_json: options.Json = False,
+) -> None:
+    """Measure the same workload with our generator and with Kafka's ProducerPerformance, in turn.
+
+    Both get the same settings (translated for the Java client), a pool of distinct records, and a new topic each time.
+
+    \b
+    Example:
+        tuner compare-tools --record-bytes 100 -X acks=1 -X linger.ms=10
+    """
+    config = ProducerConfig.parse(options.config_values(None, pairs or []))
+    workload = Workload(
+        RecordSizes.fixed(record_bytes),
+        partitions=partitions,
+        replication=replication,
+        warmup_s=warmup,
+        measured_s=seconds,
+    )
+    tell: Callable[[str], None] = (lambda _: None) if as_json else say
+    ours: list[float] = []
+    theirs: list[float] = []
+    with open_target(options.target_of(bootstrap, None, brokers=brokers), tell) as session:
+        runner = session.runner()
+        expected = _FIRST_GUESS_RECORDS_PER_S
+        for number in range(rounds + 1):
+            # The first round settles how many records the Java tool must send, and warms the broker.
+            native = runner.run(config, workload).records_per_s
+            java = _java_rate(session, config, workload, expected)
+            expected = java
+            if number:
+                ours.append(native)
+                theirs.append(java)
+                tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {java:,.0f} records/s")
+    ratio = ratio_of(ours, theirs)
+    if as_json:
+        options.print_json(_ratio_record(ours, theirs, ratio))
+    else:
+        _print_ratio(ours, theirs, ratio)
+
+
+def _java_rate(session: OpenTarget, config: ProducerConfig, workload: Workload, expected: float) -> float:
+    with owned_topic(session.topics)(workload) as topic:
+        return java_throughput(session.cluster, topic, config, workload, expected).records_per_s
+
+
+def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
+    numbers = (Column(heading, justify="right") for heading in ("median records/s", "lowest", "highest"))
+    table = Table("generator", *numbers)
+    for name, rates in (("tuner", ours), ("kafka-producer-perf-test", theirs)):
+        table.add_row(name, *(f"{rate:,.0f}" for rate in (statistics.median(rates), min(rates), max(rates))))
+    OUT.print(table)
+    OUT.print(f"tuner is {ratio} times as fast: 95 % interval over {ratio.rounds} rounds in turn", markup=False)
+
+
+def _ratio_record(ours: list[float], theirs: list[float], ratio: Ratio) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "tool_comparison",
+        "tuner_records_per_s": ours,
+        "kafka_tool_records_per_s": theirs,
+        "ratio": {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds},
+    }

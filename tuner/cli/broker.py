@@ -1,17 +1,19 @@
-"""`tuner broker`: a real Kafka broker on this machine that stays until it is stopped."""
+"""`tuner broker`: a real Kafka broker on this machine; `tuner cleanup`: what killed runs left on a cluster."""
 
 import datetime
-import json
 from typing import Annotated
 
 import typer
+from rich.table import Column, Table
 
+from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
 from runners.clusters.open_broker import Address, open_broker, wait_while_running
 from runners.clusters.persistent import PersistentBroker, persistent_status, start_persistent, stop_persistent
-from tuner.cli.console import OUT, say
-from tuner.cli.options import Json
+from tuner.cli import options
 from tuner.model.exit_codes import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.model.target import Target
+from tuner.present.console import OUT, say
 
 app = typer.Typer(help="A real Kafka broker on this machine that stays until it is stopped.", no_args_is_help=True)
 
@@ -22,7 +24,7 @@ def start(
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port of the first; a free one by default.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Start it, and print its address.
 
@@ -64,7 +66,7 @@ def run(
 
 
 @app.command()
-def status(as_json: Json = False) -> None:
+def status(as_json: options.Json = False) -> None:
     """Say whether it runs, and where; exit code 3 if not."""
     running = persistent_status()
     _show(running, as_json)
@@ -73,7 +75,7 @@ def status(as_json: Json = False) -> None:
 
 
 @app.command()
-def stop(as_json: Json = False) -> None:
+def stop(as_json: options.Json = False) -> None:
     """Stop it, and remove its data."""
     stopped = stop_persistent()
     if as_json:
@@ -84,7 +86,7 @@ def stop(as_json: Json = False) -> None:
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_record(broker), indent=2))
+        options.print_json(_record(broker))
     elif broker is None:
         OUT.print("no broker runs; start one with: tuner broker start")
     else:
@@ -104,3 +106,66 @@ def _record(broker: PersistentBroker | None) -> dict[str, object]:
             "logs": [str(log) for log in broker.logs],
         }
     return record
+
+
+def cleanup(
+    bootstrap: options.Bootstrap = None,
+    command_config: options.CommandConfig = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Delete topics of runs that are dead, after asking; without it, only list.")
+    ] = False,
+    unknown: Annotated[
+        bool, typer.Option("--unknown", help="Also those of runs that another host may have started.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """List topics that runs of ours left on a cluster, and remove them.
+
+    Only names that `tuner` gives (tuner-DATE-ID-N) are ever touched. A run that is alive on this host is left alone.
+
+    \b
+    Examples:
+        tuner cleanup --bootstrap broker:9092
+        tuner cleanup --bootstrap broker:9092 --remove
+    """
+    if bootstrap is None:
+        raise typer.BadParameter("cleanup is about a cluster of yours: give its address with --bootstrap")
+    target: Target = options.target_of(bootstrap, command_config)
+    cluster = target.cluster()
+    running = cluster.start()
+    try:
+        found = find_leftovers(running)
+        doomed = [left for left in found if left.state == "dead" or (unknown and left.state == "unknown")]
+        if not as_json:
+            _print_leftovers(found)
+        removed: list[str] = []
+        if remove and doomed and (yes or typer.confirm(f"delete {len(doomed)} topics?", err=True)):
+            removed = remove_leftovers(running, doomed)
+    finally:
+        cluster.stop()
+    if as_json:
+        options.print_json(_leftovers_record(found, removed))
+    elif removed:
+        OUT.print(f"deleted {len(removed)} topics")
+    elif doomed and not remove:
+        say(f"{len(doomed)} can be deleted: add --remove")
+
+
+def _print_leftovers(found: list[Leftover]) -> None:
+    if not found:
+        OUT.print("nothing was left behind")
+        return
+    table = Table(*(Column(heading, overflow="fold") for heading in ("topic", "run", "state")))
+    for left in found:
+        table.add_row(left.topic, left.run_id, left.state)
+    OUT.print(table)
+
+
+def _leftovers_record(found: list[Leftover], removed: list[str]) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "cleanup",
+        "leftovers": [{"topic": left.topic, "run_id": left.run_id, "state": left.state} for left in found],
+        "removed": removed,
+    }

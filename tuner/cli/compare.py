@@ -1,16 +1,15 @@
 """`tuner compare`: two studies side by side."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from tuner.cli import options
-from tuner.cli.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn
 from tuner.present.wording import number
 from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
 from tuner.results.comparison import compare as comparison
@@ -40,12 +39,12 @@ def compare(
         tuner compare studies/overnight /mnt/other/overnight --html fronts.html
     """
     for file in (html, png):
-        if file is not None and not file.absolute().parent.is_dir():
-            raise typer.BadParameter(f"the file's folder must exist, but {file.absolute().parent} does not")
+        if file is not None:
+            options.check_folder(file)
     studies = (load_results(find_study(first)), load_results(find_study(second)))
     found = comparison(*studies)
     if as_json:
-        typer.echo(json.dumps(found.as_json(), indent=2))
+        options.print_json(found.as_json())
     else:
         for size in found.sizes:
             _print(found, size)
@@ -58,9 +57,8 @@ def compare(
 
 def _print(found: Comparison, size: SizeComparison) -> None:
     one, other = found.names
-    table = Table(title=f"{size.record_bytes} B records", title_justify="left")
-    for column in ("goal", one, other, "better"):
-        table.add_column(column, overflow="fold")
+    columns = (Column(heading, overflow="fold") for heading in ("goal", one, other, "better"))
+    table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
     for each in size.goals:
         told = [_brief(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
         cells = (str(each.goal), *told, _better(each, found.names))

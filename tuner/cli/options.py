@@ -1,5 +1,6 @@
-"""Options that several verbs share, and how their texts become values."""
+"""What several verbs share: options, how their texts become values, and how results become JSON."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,23 @@ def parse_size(text: str) -> int:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
+def check_folder(file: Path, what: str = "file") -> None:
+    """Refuse a file that could not be written for want of its folder.
+
+    Raises:
+        typer.BadParameter: There is no such folder.
+    """
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"the {what}'s folder must exist, but {folder} does not")
+
+
+def print_json(record: object, indent: int | None = 2) -> None:
+    """Print a result as one JSON document."""
+    typer.echo(json.dumps(record, indent=indent))
+
+
+Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")]
 Bootstrap = Annotated[
     str | None,
     typer.Option(

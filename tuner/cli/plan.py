@@ -1,7 +1,6 @@
 """`tuner init`, `tuner plan` and `tuner schema`: everything about a study file that needs no cluster."""
 
 import datetime
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +11,11 @@ from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
-from tuner.cli.console import OUT, say
 from tuner.confirmation.rounds import most_steps
 from tuner.course.driver import space_of
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
+from tuner.present.console import OUT, say
 from tuner.search.schedule import searched_from, trials_in_all
 from tuner.study_file import json_schema, load_study, starter_text
 
@@ -36,8 +35,7 @@ def init(
     """
     if path.exists():
         raise typer.BadParameter(f"a new file is written, but {path} is there already; name another")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the file's folder must exist, but {path.absolute().parent} does not")
+    options.check_folder(path)
     path.write_text(starter_text(), encoding="utf-8")
     say(f"written to {path}; next: tuner plan {path}")
 
@@ -49,7 +47,7 @@ def schema() -> None:
     Examples:
         tuner schema > study.schema.json
     """
-    typer.echo(json.dumps(json_schema(), indent=2))
+    options.print_json(json_schema())
 
 
 def plan(
@@ -69,16 +67,16 @@ def plan(
     """
     spec, _ = load_study(study_file)
     spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
+    record = _record(spec, spaces, mb_per_s)
     if as_json:
-        typer.echo(json.dumps(_record(spec, spaces, mb_per_s), indent=2))
-        return
-    _print(spec, spaces, mb_per_s)
+        options.print_json(record)
+    else:
+        _print(spec, spaces, record)
 
 
 def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: float) -> dict[str, Any]:
     trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
     seconds = _seconds(spec, trials)
-    written = _bytes(spec, trials, mb_per_s)
     return {
         "schema_version": _SCHEMA_VERSION,
         "kind": "plan",
@@ -86,7 +84,7 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
         "targets": [target_label(target) for target in spec.targets],
         "seconds_per_trial": spec.trial_s,
         "seconds": seconds,
-        "bytes_at_most": written,
+        "bytes_at_most": _bytes(spec, seconds, mb_per_s),
         "assumed_mb_per_s": mb_per_s,
         "sizes": [
             {
@@ -114,34 +112,35 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
     }
 
 
-def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: float) -> None:
-    trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
-    seconds, written = _seconds(spec, trials), _bytes(spec, trials, mb_per_s)
+def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict[str, Any]) -> None:
     OUT.print(f"study     {spec.name}, {spec.search.method}, seed {spec.search.seed}", markup=False)
     OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
     OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
     if spec.constraints:
         OUT.print(f"keeps     {', '.join(str(constraint) for constraint in spec.constraints)}", markup=False)
-    for size, count in trials.items():
-        many = "as many as time allows" if count is None else f"{count}"
+    for size in record["sizes"]:
+        many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         OUT.print(
-            f"trials    {size} B: {many}, {spec.trial_s:g} s each; before it up to {spec.stabilising_trials} "
-            f"baselines to burn in, after it up to {_confirming(spec)} to confirm",
+            f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before it up to "
+            f"{spec.stabilising_trials} baselines to burn in, after it up to {_confirming(spec)} to confirm",
             markup=False,
         )
-    OUT.print(f"time      {_time_text(spec, seconds)}", markup=False)
+    OUT.print(f"time      {_time_text(spec, record['seconds'])}", markup=False)
+    written = record["bytes_at_most"]
     if written is None:
         OUT.print("bytes     as many as time allows: set search.max_bytes to bound them", markup=False)
     else:
-        limit = " (the study's limit)" if written == spec.search.max_bytes else f", if a trial writes {mb_per_s:g} MB/s"
+        limit = (
+            " (the study's limit)"
+            if written == spec.search.max_bytes
+            else f", if a trial writes {record['assumed_mb_per_s']:g} MB/s"
+        )
         OUT.print(f"bytes     at most {written / 1e9:,.0f} GB{limit}", markup=False)
-    OUT.print(f"creates   {_creates(spec)}", markup=False)
-    for size, space in spaces.items():
+    OUT.print(f"creates   {record['creates']}", markup=False)
+    for sizes, space in spaces.items():
         OUT.print()
-        OUT.print(f"search space for {size} B", markup=False, style="bold")
-        table = Table(box=None, pad_edge=False)
-        for heading in ("knob", "range", "unit", "default"):
-            table.add_column(heading)
+        OUT.print(f"search space for {sizes} B", markup=False, style="bold")
+        table = Table("knob", "range", "unit", "default", box=None, pad_edge=False)
         for parameter in space.parameters:
             table.add_row(parameter.name, parameter.text, parameter.unit, parameter.default)
         OUT.print(table)
@@ -184,8 +183,7 @@ def _confirming(spec: StudySpec) -> int:
     return most_steps(spec.confirm) + spec.winner_stabilising_trials
 
 
-def _bytes(spec: StudySpec, trials: dict[RecordSizes, int | None], mb_per_s: float) -> int | None:
-    seconds = _seconds(spec, trials)
+def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | None:
     saturating_s = spec.workload.saturate.warmup_s + spec.workload.saturate.measured_s
     share = saturating_s + (spec.trial_s - saturating_s) * spec.workload.rate_ratio
     known = [] if seconds is None else [round(seconds * mb_per_s * 1e6 * share / (spec.trial_s + _OVERHEAD_S))]

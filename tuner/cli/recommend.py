@@ -1,22 +1,29 @@
-"""`tuner recommend`: the config to use, in the form that you paste."""
+"""`tuner recommend`: the config to use, in the form that you paste; `tuner explain`: why that one."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from search_spaces.java import LABEL, translate_to_java
-from tuner.cli.console import say, warn
+from tuner.cli import options
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
+from tuner.present.console import OUT, say, warn
 from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
+from tuner.present.export.record import explanations_record, recommendation_record
+from tuner.present.why import why_heading, why_sections
 from tuner.present.wording import KEEP, NO_GAIN
+from tuner.results.explanation import Explanation
+from tuner.results.explanation import explain as explanation
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
-from tuner.results.study_results import load_results
+from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.files import size_name
 from tuner.storage.home import find_study
 
+_STUDY_SCHEMA_VERSION: Final = 1
 RecordBytes = Annotated[
     str | None,
     typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
@@ -38,7 +45,7 @@ MinMbPerS = Annotated[
 
 
 def recommend(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")],
+    study: options.Study,
     record_bytes: RecordBytes = None,
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
@@ -63,18 +70,15 @@ def recommend(
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
     conditions = Conditions(max_p99_ms, min_mb_per_s)
-    missing: list[str] = []
     if tracking_uri is not None:
-        found = [_tracked(tracking_uri, study, record_bytes, goal, conditions)]
+        found, missing = [_tracked(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _recorded(study, record_bytes, goal, conditions)
-    if not found:
-        raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
+        found, missing = _recorded(study, load_results(find_study(study)), record_bytes, goal, conditions)
     show_found(found, form, output)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_why(study, record_bytes, goal, conditions)}")
     if missing:
-        raise NoFeasibleConfig("; ".join(missing))
+        raise NoFeasibleConfig(missing)
 
 
 def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
@@ -89,11 +93,25 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None) -
         warn(f"{len(found)} configs follow each other, one per record size: take one, or choose with --record-bytes")
 
 
+def study_record(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
+    """What a study came to, of JSON types only; `folder` is None where it lies on another host."""
+    return {
+        "schema_version": _STUDY_SCHEMA_VERSION,
+        "kind": "study",
+        "name": name,
+        "folder": folder,
+        "recommendations": [recommendation_record(each) for each in found],
+    }
+
+
 def _recorded(
-    study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
-) -> tuple[list[Recommendation], list[str]]:
-    """What the study's record says, and why it says nothing of some sizes."""
-    results = load_results(find_study(study))
+    study: str, results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
+) -> tuple[list[Recommendation], str]:
+    """What the study's record says, and why it says nothing of some sizes.
+
+    Raises:
+        NoFeasibleConfig: It says nothing of any.
+    """
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
     found, missing = [], []
     for size in sizes:
@@ -101,7 +119,10 @@ def _recorded(
             found.append(recommend_for(results, size, goal, conditions))
         except NoFeasibleConfig as error:
             missing.append(str(error))
-    return found, missing
+    why = "; ".join(missing)
+    if not found:
+        raise NoFeasibleConfig(why or f"{study} has no results yet: its first trial has not ended")
+    return found, why
 
 
 def _tracked(
@@ -142,8 +163,7 @@ def _why(study: str, record_bytes: str | None, goal: Goal | None, conditions: Co
 
 def _write(found: list[Recommendation], form: Format, output: Path) -> None:
     """One file; for several sizes in a form that holds one config, one file each."""
-    if not output.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the file's folder must exist, but {output.absolute().parent} does not")
+    options.check_folder(output)
     if len(found) == 1 or form in (Format.TABLE, Format.JSON):
         files = {output: export_all(found, form)}
     else:
@@ -173,3 +193,54 @@ def _weaknesses(found: Recommendation, form: Format) -> None:
         warn(f"{found.record_bytes} B: {NO_GAIN}")
     if found.trial.guarantee != found.baseline.guarantee:
         warn(f"it promises {found.trial.guarantee}; the baseline promises {found.baseline.guarantee}")
+
+
+def explain(
+    study: options.Study,
+    record_bytes: RecordBytes = None,
+    goal: AskedGoal = None,
+    max_p99_ms: MaxP99Ms = None,
+    min_mb_per_s: MinMbPerS = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say why a config is recommended: what each of its changes brings, and what mattered over the whole search.
+
+    What a change brings was measured: the config in turn with itself, that one change undone.
+
+    \b
+    Examples:
+        tuner explain overnight
+        tuner explain overnight --record-bytes 1000 --goal latency --json
+    """
+    results = load_results(find_study(study))
+    recommended, missing = _recorded(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
+    found = [_explained(results, each) for each in recommended]
+    if as_json:
+        options.print_json(explanations_record(results.name, found))
+    else:
+        for each in found:
+            _print_explanation(each)
+    for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):
+        warn(warning)
+    if not results.finished:
+        warn("the study is not finished: what is recommended may still change")
+    if missing:
+        raise NoFeasibleConfig(missing)
+
+
+def _explained(results: StudyResults, found: Recommendation) -> Explanation:
+    # Deferred: it imports Optuna.
+    from tuner.results.explanation import knob_importance
+
+    size = results.size(found.record_bytes)
+    return explanation(results, found, knob_importance(size) if size else {})
+
+
+def _print_explanation(why: Explanation) -> None:
+    OUT.print(why_heading(why), style="bold", markup=False, soft_wrap=True)
+    for section in why_sections(why):
+        OUT.print()
+        OUT.print(f"{section.heading}:", markup=False, soft_wrap=True)
+        for line in section.lines:
+            OUT.print(f"  {line}", markup=False, soft_wrap=True)
+    OUT.print()

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import ERR, OUT, say, warn
-from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found
+from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import NoFeasibleConfig, StudyError
 from tuner.model.exit_codes import ExitCode
 from tuner.model.spec import Goal
+from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.export import Format, export_all, recommendation_of
 from tuner.present.wording import number, title
 from tuner.results.recommendation import Recommendation
@@ -93,9 +93,7 @@ def run(
             raise _Failed(f"the study {name} is {ended}{f': {note}' if note else ''}")
         found = _found_for_each_size(client, name)
         if as_json:
-            recommendations = [json.loads(export_all([each], Format.JSON)) for each in found]
-            whole = {"schema_version": 1, "kind": "study", "name": name, "folder": None}
-            typer.echo(json.dumps({**whole, "recommendations": recommendations}, indent=2))
+            options.print_json(study_record(name, None, found))
         else:
             OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not found:
@@ -136,7 +134,7 @@ def front(
     """Show the Pareto front of a study on the service."""
     with service() as client:
         if as_json:
-            typer.echo(json.dumps(client.front(study, record_bytes), indent=2))
+            options.print_json(client.front(study, record_bytes))
         else:
             typer.echo(client.text(study, "front", record_bytes=record_bytes), nl=False)
 
@@ -164,8 +162,7 @@ def report(
 ) -> None:
     """Write a study on the service as one HTML file."""
     path = output or Path(f"{study}.html")
-    if not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the file's folder must exist, but {path.absolute().parent} does not")
+    options.check_folder(path)
     with service() as client:
         path.write_text(client.text(study, "report"), encoding="utf-8")
     typer.echo(path)
@@ -176,7 +173,7 @@ def studies(as_json: options.Json = False) -> None:
     with service() as client:
         found = list(client.studies())
     if as_json:
-        typer.echo(json.dumps({"schema_version": 1, "kind": "studies", "studies": found}, indent=2))
+        options.print_json({"schema_version": 1, "kind": "studies", "studies": found})
         return
     for each in found:
         trials = (each["summary"] or {}).get("trials", 0)

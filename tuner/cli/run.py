@@ -1,8 +1,9 @@
-"""`tuner run`: search for the best configs; goes on where it stopped."""
+"""`tuner run`: search for the best configs; `tuner confirm`: measure them again. Both go on where they stopped."""
 
-import json
+import os
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,18 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import OUT, say
+from tuner.cli.recommend import study_record
 from tuner.cli.shown_run import recommendations, run_shown
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.quantities import clock_time
 from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
+from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
-from tuner.present.export.record import recommendation_record
+from tuner.present.wording import SIMULATED
 from tuner.results.recommendation import Recommendation
-from tuner.storage.home import study_folder
-from tuner.study_file import load_study, parse_study, study_text
-
-_SCHEMA_VERSION = 1
+from tuner.storage.files import STUDY_FILE
+from tuner.storage.home import find_study, storage_at, study_folder
+from tuner.study_file import load_study, parse_study, sizes_in, study_text
 
 
 def run(
@@ -99,16 +100,19 @@ def run(
                 raise typer.BadParameter(f"{option} is written in the study file, so it can't be given with one")
         spec, text = load_study(study_file)
     else:
-        text = _study_text(
-            record_bytes=record_bytes or "100,1000",
-            name=name,
-            bootstrap=bootstrap,
-            command_config=command_config,
-            container=container,
-            current=current,
-            objectives=objectives,
-            durability=durability,
-            method=method,
+        sizes = sizes_in(record_bytes or "100,1000")
+        made = "-".join(map(str, (bootstrap or container or "embedded", *sizes)))
+        # Without a limit it is a short study, as a first one should be.
+        text = study_text(
+            {
+                "study": {"name": name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]},
+                "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
+                "workload": {"record_bytes": sizes},
+                "baseline": current,
+                "durability": durability,
+                "objectives": objectives,
+                "search": {"method": method},
+            }
         )
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
     spec = _adjusted(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
@@ -117,49 +121,13 @@ def run(
     results = run_shown(spec, text, folder, mlflow=mlflow, silent=silent)
     found = recommendations(results)
     if as_json:
-        record = {
-            "schema_version": _SCHEMA_VERSION,
-            "kind": "study",
-            "name": spec.name,
-            "folder": str(folder),
-            "recommendations": [recommendation_record(each) for each in found],
-        }
-        typer.echo(json.dumps(record, indent=2))
+        options.print_json(study_record(spec.name, str(folder), found))
     else:
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
             _next_steps(spec, folder, found)
     if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
-
-
-def _study_text(
-    *,
-    record_bytes: str,
-    name: str | None,
-    bootstrap: str | None,
-    command_config: Path | None,
-    container: str | None,
-    current: Path | None,
-    objectives: Goal | None,
-    durability: str | None,
-    method: Method | None,
-) -> str:
-    """The study file that the options stand for. Without a limit it is a short study, as a first one should be."""
-    sizes = [size.strip() for size in record_bytes.split(",")] if ":" not in record_bytes else [record_bytes]
-    target = bootstrap or container or "embedded"
-    made = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{target}-{'-'.join(sizes)}").strip("-")[:80]
-    return study_text(
-        sizes,
-        name or made,
-        bootstrap=bootstrap,
-        command_config=command_config,
-        container=container,
-        current=current,
-        objectives=None if objectives is None else str(objectives),
-        durability=durability,
-        method=None if method is None else str(method),
-    )
 
 
 def _adjusted(
@@ -192,3 +160,73 @@ def _next_steps(spec: StudySpec, folder: Path, found: Sequence[Recommendation]) 
         size = found[0].record_bytes
         say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
     say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")
+
+
+def confirm(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, its folder, or its study file.")],
+    goals: Annotated[
+        list[Goal] | None, typer.Option("--goal", help="Whose winners; may be repeated. The study file's without it.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=2, help="Rounds of baseline and winners, in any case.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(min=2, help="The most rounds.")] = None,
+    width_ratio: Annotated[
+        float | None, typer.Option(min=0.001, help="Intervals as narrow as this, relative to the gain, are enough.")
+    ] = None,
+    ablation_rounds: Annotated[
+        int | None, typer.Option(min=0, help="Rounds in which each change of a winner is undone alone.")
+    ] = None,
+    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Mirror the study in MLflow.")] = True,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure a study's best configs and the baseline again, in turn, and recommend what is better beyond doubt.
+
+    A study does so by itself when its search ends. This does it anew, also for a study whose search was cut short: on
+    another day, say, or with more rounds. The study's target is used again.
+
+    \b
+    Examples:
+        tuner confirm overnight
+        tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
+        tuner confirm overnight.yaml                      where the study file names files beside it
+    """
+    folder = find_study(study)
+    spec, text = kept_study(study, folder)
+    asked: dict[str, Any] = {
+        "rounds": rounds,
+        "max_rounds": max_rounds,
+        "width_ratio": width_ratio,
+        "ablation_rounds": ablation_rounds,
+        "goals": tuple(goals) if goals else None,
+    }
+    spec = replace(spec, confirm=replace(spec.confirm, **{k: value for k, value in asked.items() if value is not None}))
+    if not spec.confirm.rounds:
+        raise typer.BadParameter(f"the study file of {spec.name} asks for no rounds (confirm.rounds): give --rounds")
+    results = run_shown(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
+    found = recommendations(results, goals)
+    OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
+    if results.simulated:
+        warn(SIMULATED)
+    if not quiet:
+        say(f"report: {folder / 'report.html'}")
+
+
+def kept_study(study: str, folder: Path, *, searched: bool = True) -> tuple[StudySpec, str]:
+    """A study and its text: of the study file given, or else as it was kept.
+
+    Args:
+        study: As the user named it; a study file's paths are relative to it, a kept text's to the working folder.
+        folder: The study's.
+        searched: Whether its configs are asked for; else only how it measured.
+
+    Raises:
+        StudyFileError: The text says what can't be done.
+        StorageUnreachable: The shared storage does not answer.
+    """
+    given = Path(study)
+    if given.is_file():
+        return load_study(given, searched=searched)
+    with closing(storage_at().read(folder)) as store:
+        text = store.study_file()
+    origin = str(folder / STUDY_FILE)
+    spec = parse_study(text, name=folder.name, folder=Path.cwd(), origin=origin, environ=os.environ, searched=searched)
+    return spec, text

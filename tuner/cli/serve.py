@@ -1,13 +1,12 @@
 """`tuner serve`: the service, its tokens, and the processes of its studies."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from tuner.cli import options
-from tuner.cli.console import ERR, OUT, say
+from tuner.present.console import ERR, OUT, say
 
 if TYPE_CHECKING:
     from tuner.service.http.tokens import TokenFile
@@ -94,7 +93,7 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
     found = _file(config).tokens()
     if as_json:
         rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in found]
-        typer.echo(json.dumps({"schema_version": 1, "kind": "tokens", "tokens": rows}, indent=2))
+        options.print_json({"schema_version": 1, "kind": "tokens", "tokens": rows})
         return
     for each in found:
         OUT.print(f"{each.name}  {each.role}  {each.created_at}", markup=False)

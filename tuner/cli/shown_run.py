@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.cli.console import say, warn
 from tuner.cli.study_view import StudyView
-from tuner.cli.sync import report
 from tuner.course.run import run_study
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal, StudySpec
+from tuner.present.console import say, warn
+from tuner.present.report import write_all_artifacts
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.recommendation import Recommendation, recommend_for
 from tuner.results.study_results import StudyResults
@@ -27,7 +27,7 @@ def run_shown(
 
     drop_used_secrets(text, os.environ)
     tracking = replace(spec.tracking, enabled=spec.tracking.enabled and mlflow)
-    mirror = Mirror(folder, tracking, warn, extra_artifacts=report)
+    mirror = Mirror(folder, tracking, warn, extra_artifacts=write_all_artifacts)
     with StudyView(quiet=silent) as view:
         if not silent:
             say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")

@@ -10,9 +10,9 @@ from rich.text import Text
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
-from tuner.cli.console import ERR
 from tuner.course.reporter import Standing
 from tuner.model.trial import Kind, State, Trial
+from tuner.present.console import ERR
 from tuner.present.wording import title
 
 _CHANGES_SHOWN = 4

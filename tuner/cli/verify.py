@@ -1,6 +1,5 @@
 """`tuner verify`: whether a config is worse than the baseline, for scripts and pipelines."""
 
-import json
 import os
 import re
 from dataclasses import asdict, replace
@@ -13,18 +12,18 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import read_properties
 from search_spaces.same_effect import same_effect
 from tuner.cli import options
-from tuner.cli.console import ERR, OUT, say, warn
-from tuner.cli.kept_study import kept_study
+from tuner.cli.run import kept_study
 from tuner.cli.study_view import StudyView
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.exit_codes import ExitCode
 from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
+from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.wording import number, one_more_round, title
 from tuner.results.study_results import load_results
 from tuner.results.verification import Promises, Verification, promises_of, verification_of
 from tuner.storage.home import find_study, studies_root, study_folder
-from tuner.study_file import drop_used_secrets, parse_study, same_measurement, study_text
+from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
 
 _SCHEMA_VERSION = 1
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
@@ -108,17 +107,19 @@ def verify(
     config = ProducerConfig.parse(read_properties(file))
     name = _free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80])
     if study is None:
-        spec, text = _spec(
-            name,
-            record_bytes or "1000",
-            against,
-            bootstrap,
-            command_config,
-            container,
-            10.0 if seconds is None else seconds,
-            2.0 if warmup is None else warmup,
-            executor or Executor.LOCAL,
+        phase = {"warmup": 2.0 if warmup is None else warmup, "measured": 10.0 if seconds is None else seconds}
+        text = study_text(
+            {
+                "study": {"name": name},
+                "target": {"bootstrap": bootstrap, "command_config": command_config, "container": container},
+                "workload": {"record_bytes": sizes_in(record_bytes or "1000"), "saturate": phase, "paced": phase},
+                "baseline": against,
+                "durability": "any",
+                "search": {"trials": 1},
+                "executor": {"kind": executor or Executor.LOCAL},
+            }
         )
+        spec = _parsed(text, name, Path.cwd(), "the command line")
         rates: dict[str, float] = {}
     else:
         fixed: dict[str, object] = {"--against": against, "--bootstrap": bootstrap, "--command-config": command_config}
@@ -142,7 +143,7 @@ def verify(
     found = [verification_of(size, spec) for size in results.sizes]
     misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio, allow_weaker=allow_weaker) for each in found}
     if as_json:
-        typer.echo(json.dumps(_record(name, file, promises, given_up, found, misses), indent=2))
+        options.print_json(_record(name, file, promises, given_up, found, misses))
     else:
         _print(promises, found)
         if not quiet:
@@ -164,33 +165,6 @@ def verify(
         raise typer.Exit(ExitCode.THRESHOLD_MISSED)
 
 
-def _spec(
-    name: str,
-    record_bytes: str,
-    against: Path | None,
-    bootstrap: str | None,
-    command_config: Path | None,
-    container: str | None,
-    seconds: float,
-    warmup: float,
-    executor: Executor,
-) -> tuple[StudySpec, str]:
-    text = study_text(
-        _sizes(record_bytes),
-        name,
-        bootstrap=bootstrap,
-        command_config=command_config,
-        container=container,
-        current=against,
-        trials=1,
-        warmup=warmup,
-        measured=seconds,
-        executor=str(executor),
-        durability="any",
-    )
-    return _parsed(text, name, Path.cwd(), "the command line"), text
-
-
 def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
     """A study that measures as another one did, its text, and that one's fixed rates."""
     folder = find_study(study)
@@ -198,7 +172,7 @@ def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, s
     results = load_results(folder)
     wanted = [size.record_bytes for size in results.sizes]
     if record_bytes is not None:
-        asked = _sizes(record_bytes)
+        asked = [str(size) for size in sizes_in(record_bytes)]
         if unknown := [each for each in asked if each not in wanted]:
             raise typer.BadParameter(
                 f"--record-bytes must name sizes of {results.name} ({', '.join(wanted)}), not {', '.join(unknown)}"
@@ -216,11 +190,6 @@ def _parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
     return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
 
 
-def _sizes(record_bytes: str) -> list[str]:
-    """Sizes with commas between, or one mix."""
-    return [record_bytes] if ":" in record_bytes else [size.strip() for size in record_bytes.split(",")]
-
-
 def _free_name(name: str) -> str:
     """Each verification measures anew, and keeps what it measured."""
     taken = {path.name for path in studies_root().glob(f"{name}*")}
@@ -230,21 +199,15 @@ def _free_name(name: str) -> str:
 def _print(promises: Promises, found: list[Verification]) -> None:
     OUT.print(f"guarantee: {promises}", markup=False, soft_wrap=True)
     for each in found:
-        for metric, gain in each.gains.items():
+        told = {
+            metric: f"{gain} times as good: {each.outcome(metric)}; one more round: {one_more_round(gain)}"
+            for metric, gain in each.gains.items()
+        }
+        told |= {metric: f"could not be compared: {lack}" for metric, lack in each.not_compared.items()}
+        for metric, outcome in told.items():
             sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
-            OUT.print(
-                f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {gain} times as good: "
-                f"{each.outcome(metric)}; one more round: {one_more_round(gain)}",
-                markup=False,
-                soft_wrap=True,
-            )
-        for metric, lack in each.not_compared.items():
-            sides = f"{number(each.baseline.get(metric))} -> {number(each.values.get(metric))}"
-            OUT.print(
-                f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} could not be compared: {lack}",
-                markup=False,
-                soft_wrap=True,
-            )
+            line = f"{each.record_bytes:>6} B  {title(metric):<18} {sides:<18} {outcome}"
+            OUT.print(line, markup=False, soft_wrap=True)
     for warning in dict.fromkeys(warning for each in found for warning in each.warnings):
         warn(warning)
 

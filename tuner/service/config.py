@@ -13,12 +13,11 @@ from tuner.model.target import Target
 from tuner.storage.home import studies_root
 from tuner.study_file import fields
 from tuner.study_file.environment import fill_in
-from tuner.study_file.errors import Place, Problem, Problems, Refused, StudyFileError
-from tuner.study_file.files import Files
-from tuner.study_file.nearest import did_you_mean
-from tuner.study_file.reading import MAX_BYTES, read_yaml
-from tuner.study_file.sections import NAME, Section, StudyFile, TargetSection, Text
-from tuner.study_file.targets import TargetBuilder
+from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
+from tuner.study_file.properties import Files
+from tuner.study_file.sections import NAME, Section, TargetSection, Text
+from tuner.study_file.strict_yaml import MAX_BYTES, read_yaml
+from tuner.study_file.targets import target_of
 
 EMBEDDED: Final = "embedded"
 SIMULATED: Final = "simulated"
@@ -159,7 +158,7 @@ def _checked(value: object, problems: Problems) -> ServiceFile:
 
 
 def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
-    place: Place = tuple(misfit["loc"])
+    place: KeyPath = tuple(misfit["loc"])
     cause = misfit.get("ctx", {}).get("error")
     if isinstance(cause, Refused):
         for refusal in cause.refusals:
@@ -177,7 +176,7 @@ def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
         problems.add(place, "keys with values, or a list where one is asked for, stand here; docs/service.md shows it")
 
 
-def _keys_at(place: Place) -> list[str]:
+def _keys_at(place: KeyPath) -> list[str]:
     sections: dict[str, type[Section]] = {"tls": TlsSection, "mlflow": MlflowSection, "executor": ExecutorSection}
     section = TargetSection if place[0] == "targets" else sections.get(str(place[0]))
     return list(section.model_fields) if section else []
@@ -216,8 +215,6 @@ def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, T
     """By name; what is simulated needs no cluster and is always there."""
     if file.targets is None:
         return {EMBEDDED: Target(), SIMULATED: Target()}
-    study = StudyFile.model_validate({"workload": {"record_bytes": [1]}})
-    builder = TargetBuilder(study, Files(folder, problems), problems)
     found: dict[str, Target] = {}
     for name, section in file.targets.items():
         try:
@@ -226,7 +223,7 @@ def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, T
             problems.add(("targets", name), str(error))
         if name == SIMULATED:
             problems.add(("targets", name), "this name stands for studies that measure nothing; take another")
-        found[name] = builder.target(section, ("targets", name))
+        found[name] = target_of(section, ("targets", name), Files(folder, problems))
     return {**found, SIMULATED: Target()}
 
 

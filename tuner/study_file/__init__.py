@@ -1,14 +1,14 @@
 """Study files: YAML in, a `StudySpec` out, with every mistake named by file, line and key.
 
-text -> reading (values, their lines) -> environment (${NAME}) -> checking (sections, fields) -> building -> StudySpec
+text -> strict_yaml (values, their lines) -> environment (${NAME}) -> sections, fields -> building -> StudySpec
 """
 
+from tuner.study_file.environment import drop_used_secrets
 from tuner.study_file.errors import Problem, StudyFileError
 from tuner.study_file.loading import load_study, parse_study
-from tuner.study_file.schema import json_schema
+from tuner.study_file.sections import json_schema
 from tuner.study_file.starter import starter_text
-from tuner.study_file.used_secrets import drop_used_secrets
-from tuner.study_file.writing import same_measurement, study_text
+from tuner.study_file.writing import same_measurement, sizes_in, study_text
 
 __all__ = [
     "Problem",
@@ -18,6 +18,7 @@ __all__ = [
     "load_study",
     "parse_study",
     "same_measurement",
+    "sizes_in",
     "starter_text",
     "study_text",
 ]

@@ -23,10 +23,10 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.model.target import Target
-from tuner.study_file.errors import Place, Problems, Refusal
-from tuner.study_file.files import Files
+from tuner.study_file.errors import KeyPath, Problems, Refusal
+from tuner.study_file.properties import Files
 from tuner.study_file.sections import Section, StudyFile, WorkloadSection
-from tuner.study_file.targets import TargetBuilder
+from tuner.study_file.targets import targets_of
 
 # Source: the default of max.message.bytes in Apache Kafka's topic configs.
 _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
@@ -58,7 +58,7 @@ class Builder:
         """
         self._check_search()
         self._check_paced()
-        targets = TargetBuilder(self.file, self.files, self.problems).targets()
+        targets = targets_of(self.file, self.files)
         self._check_replication(targets)
         baseline = self._baseline()
         self._check_record_sizes(baseline)
@@ -103,12 +103,12 @@ class Builder:
     def _check_search(self) -> None:
         search = self.file.search
         if search.trials is None and search.hours is None and search.until is None and search.max_bytes is None:
-            self._add(("search", "trials"), "a study ends: give trials, hours, until or max_bytes")
+            self.problems.add(("search", "trials"), "a study ends: give trials, hours, until or max_bytes")
 
     def _check_paced(self) -> None:
         paced = self.file.workload.paced
         if paced.rate_records_per_s is not None and "rate_ratio" in paced.model_fields_set:
-            self._add(
+            self.problems.add(
                 ("workload", "paced", "rate_ratio"),
                 "the rate is given as rate_records_per_s or as rate_ratio, not as both",
             )
@@ -116,17 +116,17 @@ class Builder:
     def _check_executor(self) -> None:
         executor = self.file.executor
         if executor.ray_address is not None and executor.kind is not Executor.RAY:
-            self._add(("executor", "ray_address"), "only `kind: ray` has an address; leave one of them out")
+            self.problems.add(("executor", "ray_address"), "only `kind: ray` has an address; leave one of them out")
         elif executor.ray_address is not None and executor.ray_address.startswith("ray://"):
-            self._add(
+            self.problems.add(
                 ("executor", "ray_address"),
                 "this is host:port of the head, or auto, and we run on a node of the cluster: Ray's own client can't "
                 "take streams of results",
             )
         if executor.placement and executor.kind is not Executor.RAY:
-            self._add(("executor", "placement"), "only `kind: ray` has zones; leave one of them out")
+            self.problems.add(("executor", "placement"), "only `kind: ray` has zones; leave one of them out")
         if len(executor.placement) > self.file.workload.producers:
-            self._add(
+            self.problems.add(
                 ("executor", "placement"),
                 "each zone that is named has a producer: raise workload.producers, or name fewer",
             )
@@ -137,7 +137,7 @@ class Builder:
             brokers = 1 if target.container else target.brokers
             if target.bootstrap is None and replication > brokers:
                 rule = "there are as many brokers as replicas, at least"
-                self._add(("workload", "replication"), f"{rule}; raise target.brokers or lower this")
+                self.problems.add(("workload", "replication"), f"{rule}; raise target.brokers or lower this")
 
     def _check_record_sizes(self, baseline: ProducerConfig) -> None:
         workload = self.file.workload
@@ -145,12 +145,14 @@ class Builder:
         for position, sizes in enumerate(workload.record_bytes):
             place = ("workload", "record_bytes", position)
             if sizes.shares in seen:
-                self._add(place, "each record size stands once: leave this one out")
+                self.problems.add(place, "each record size stands once: leave this one out")
             seen.add(sizes.shares)
             try:
                 check_record(baseline, sizes.largest_bytes, workload.key_bytes or None)
             except RuleBroken as error:
-                self._add(place, f"the baseline can't send this: {self.problems.words(error, place, ('baseline',))}")
+                self.problems.add(
+                    place, f"the baseline can't send this: {self.problems.words(error, place, ('baseline',))}"
+                )
 
     def _check_acknowledged(self, baseline: ProducerConfig) -> None:
         """Whether the baseline has what the study optimises: without acknowledgements there is no latency."""
@@ -162,7 +164,7 @@ class Builder:
         advice = "set objectives: throughput, or a baseline with acks=1 or all"
         given, place = self.file.baseline, ("baseline",)
         if isinstance(given, str):
-            self._add(place, f"{rule}, but {self.problems.written.get(place, given)} has acks=0; {advice}")
+            self.problems.add(place, f"{rule}, but {self.problems.written.get(place, given)} has acks=0; {advice}")
             return
         name = next(name for name in given if load_catalogue().find(name).name == "acks")
         self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
@@ -185,8 +187,8 @@ class Builder:
                     raise NothingToSearch
             except ConfigError as error:
                 knob = error.knob if isinstance(error, InvalidKnob | EmptySpace) else ""
-                place: Place = ("space", knob) if knob in self.file.space else ("space",)
-                self._add(place, self.problems.words(error, ("space",), ("baseline",)))
+                place: KeyPath = ("space", knob) if knob in self.file.space else ("space",)
+                self.problems.add(place, self.problems.words(error, ("space",), ("baseline",)))
 
     def _baseline(self) -> ProducerConfig:
         given = self.file.baseline
@@ -197,16 +199,13 @@ class Builder:
             return ProducerConfig.parse(values)
         except ConfigError as error:
             if isinstance(given, str):
-                self._add(place, self.files.words(given, place, error))
+                self.problems.add(place, self.files.words(given, place, error))
             else:
-                self._add(_blamed(error, place, values), self.problems.words(error, place))
+                self.problems.add(_blamed(error, place, values), self.problems.words(error, place))
         return ProducerConfig.parse({})
 
-    def _add(self, place: Place, what: str) -> None:
-        self.problems.add(place, what)
 
-
-def _blamed(error: ConfigError, place: Place, values: Mapping[str, Value]) -> Place:
+def _blamed(error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
     """The first property that a broken rule is about; else the whole."""
     if isinstance(error, RuleBroken):
         knobs = next((rule.knobs for rule in RULES if rule.name == error.rule), ())

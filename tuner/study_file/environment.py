@@ -1,20 +1,22 @@
 """`${NAME}` and `${NAME:-default}` in texts of a study file.
 
 Filled in after YAML was read, so a variable's value can't become keys or lists. `$${` stands for `${`.
+Variables that stand for secrets are not handed on to the processes that a study starts.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Final
 
-from tuner.study_file.errors import Place, Problems
-from tuner.study_file.reading import Plain
+from search_spaces.roles import is_secret
+from tuner.study_file.errors import KeyPath, Problems
+from tuner.study_file.strict_yaml import Plain, read_yaml
 
 _REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
 _INSIDE: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", re.DOTALL)
 
 
-def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: Place = ()) -> Plain:
+def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:
     """The value with every reference in its texts replaced; keys stay as they are.
 
     What the file has at such a place is noted in `problems.written`, to be shown in place of the value. Variables that
@@ -48,7 +50,7 @@ def escaped(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Place) -> str:
+def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: KeyPath) -> str:
     def replacement(reference: re.Match[str]) -> str:
         if reference[0] == "$${":
             return "${"
@@ -67,3 +69,32 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Pl
         return found
 
     return _REFERENCE.sub(replacement, text)
+
+
+def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:
+    """Remove the variables that stand for secrets of the targets; the study has their values.
+
+    Every process of the same user can read a process's environment, and Ray and MLflow start many. What the shell gave
+    to this process itself stays readable there.
+
+    Args:
+        text: A study file that was read.
+        environ: This process's variables, changed in place.
+    """
+    for value in _secrets(read_yaml(text, Problems(""))):
+        for name in names_in(value):
+            environ.pop(name, None)
+
+
+def _secrets(value: Plain, key: str = "") -> Iterator[str]:
+    match value:
+        case dict():
+            for name, inner in value.items():
+                # The tracking server's own password is MLflow's, which reads it from there again and again.
+                if name != "tracking":
+                    yield from _secrets(inner, name)
+        case list():
+            for inner in value:
+                yield from _secrets(inner, key)
+        case str() if is_secret(key):
+            yield value

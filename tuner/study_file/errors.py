@@ -8,19 +8,21 @@ environment variable is shown as the file has it, `${NAME}`, never as what it st
 not shown.
 """
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.roles import is_secret
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Where a value stands: keys and positions in lists, from the root of the file."""
 
 _LONGEST_SHOWN: Final = 60
 _MOST_LISTED: Final = 40
 _LONGEST_DETAIL: Final = 300
+_LIKENESS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,7 +80,7 @@ class Refusal:
     rule: str
     advice: str = ""
     detail: str = ""
-    within: Place = ()
+    within: KeyPath = ()
     about_name: bool = False
 
 
@@ -94,7 +96,7 @@ class Refused(ValueError):  # noqa: N818 - says what happened, as in search_spac
         super().__init__("; ".join(refusal.rule for refusal in refusals))
 
 
-def refused(rule: str, *, advice: str = "", detail: str = "", within: Place = ()) -> Refused:
+def refused(rule: str, *, advice: str = "", detail: str = "", within: KeyPath = ()) -> Refused:
     """One refusal, to be raised."""
     return Refused(Refusal(rule, advice, detail, within))
 
@@ -110,15 +112,15 @@ class Problems:
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
-        self.lines: dict[Place, int] = {}
-        self.written: dict[Place, str] = {}
-        self._found: dict[Place, Problem] = {}
+        self.lines: dict[KeyPath, int] = {}
+        self.written: dict[KeyPath, str] = {}
+        self._found: dict[KeyPath, Problem] = {}
 
-    def add(self, place: Place, what: str, *, line: int | None = None) -> None:
+    def add(self, place: KeyPath, what: str, *, line: int | None = None) -> None:
         """Note a problem; the first at a place stands, as later ones follow from it."""
         self._found.setdefault(place, Problem(self.line_of(place) if line is None else line, key_path(place), what))
 
-    def refuse(self, place: Place, refusal: Refusal, value: object) -> None:
+    def refuse(self, place: KeyPath, refusal: Refusal, value: object) -> None:
         """Note a refusal.
 
         Args:
@@ -135,7 +137,7 @@ class Problems:
             what = f"{refusal.rule}, but got {self._shown(place, value)}"
         self.add(place, f"{what}; {refusal.advice}" if refusal.advice else what)
 
-    def words(self, error: ConfigError, *places: Place) -> str:
+    def words(self, error: ConfigError, *places: KeyPath) -> str:
         """An error's own words, unless values from environment variables may be among them.
 
         Args:
@@ -147,15 +149,19 @@ class Problems:
         rule = f" (rule {error.rule})" if isinstance(error, RuleBroken) else ""
         return f"the values do not go together{rule}; some come from environment variables and are not shown"
 
-    def line_of(self, place: Place) -> int:
+    def line_of(self, place: KeyPath) -> int:
         """The line of a place, or of the nearest place around it that has one."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
-    def hides(self, place: Place) -> bool:
+    def hides(self, place: KeyPath) -> bool:
         """Whether a place, anything in it, or what it was made of came from an environment variable."""
         return any(written[: len(place)] == place[: len(written)] for written in self.written)
+
+    def error(self) -> StudyFileError:
+        """What was found, to be raised."""
+        return StudyFileError(self.origin, list(self._found.values()))
 
     def stop_if_any(self) -> None:
         """Raise what was found.
@@ -164,9 +170,9 @@ class Problems:
             StudyFileError: Something was.
         """
         if self._found:
-            raise StudyFileError(self.origin, list(self._found.values()))
+            raise self.error()
 
-    def _shown(self, place: Place, value: object) -> str:
+    def _shown(self, place: KeyPath, value: object) -> str:
         for end in range(len(place), -1, -1):
             if place[:end] in self.written:
                 return f"the value of {self.written[place[:end]]}"
@@ -185,7 +191,7 @@ class Problems:
         return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def key_path(place: Place) -> str:
+def key_path(place: KeyPath) -> str:
     """`constraints[1]`, `space.linger.ms.low`."""
     path = ""
     for part in place:
@@ -195,3 +201,16 @@ def key_path(place: Place) -> str:
             name = part if part.isprintable() and len(part) <= _LONGEST_SHOWN else f"{part[:_LONGEST_SHOWN]!r}"
             path += f".{name}" if path else name
     return path
+
+
+def did_you_mean(written: object, names: Iterable[str]) -> str:
+    """`did you mean trials?`, or nothing when no name is near.
+
+    Args:
+        written: What stands there; only texts are near anything.
+        names: The right ones.
+    """
+    if not isinstance(written, str):
+        return ""
+    near = difflib.get_close_matches(written.lower()[:100], list(names), n=1, cutoff=_LIKENESS)
+    return f"did you mean {near[0]}?" if near else ""

@@ -16,9 +16,8 @@ from pydantic_core import CoreSchema, core_schema
 from runners.errors import WorkloadRefused
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from tuner.model.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
-from tuner.study_file.errors import refused
-from tuner.study_file.nearest import did_you_mean
-from tuner.study_file.reading import scalar
+from tuner.study_file.errors import did_you_mean, refused
+from tuner.study_file.strict_yaml import scalar
 
 Schema = Mapping[str, Any]
 
@@ -78,11 +77,10 @@ def seconds(low: float, high: float, *, above: bool = False) -> Reads:
 
 def size(low: int, high: int) -> Reads:
     """A size, as bytes."""
-
-    def read(value: object) -> int:
-        return _size(value, low, high)
-
-    return Reads(read, _or_text(_range_schema("integer", low, high), "Bytes, or a text such as 64KiB, 50GB"))
+    return Reads(
+        lambda value: _size(value, low, high),
+        _or_text(_range_schema("integer", low, high), "Bytes, or a text such as 64KiB, 50GB"),
+    )
 
 
 def clock() -> Reads:
@@ -99,28 +97,17 @@ def clock() -> Reads:
 
 def flag() -> Reads:
     """True or false."""
-
-    def read(value: object) -> bool:
-        meant = scalar(value) if isinstance(value, str) else value
-        if not isinstance(meant, bool):
-            raise refused("this is true or false")
-        return meant
-
-    return Reads(read, {"type": "boolean"})
+    return Reads(lambda value: _flag(value, "this is true or false"), {"type": "boolean"})
 
 
 def switch() -> Reads:
     """On or off, or true or false."""
+    words = {"on": True, "off": False}
 
     def read(value: object) -> bool:
-        meant = scalar(value) if isinstance(value, str) else value
-        if meant in ("on", "off"):
-            return meant == "on"
-        if not isinstance(meant, bool):
-            raise refused("this is on or off")
-        return meant
+        return _flag(words.get(value, value) if isinstance(value, str) else value, "this is on or off")
 
-    return Reads(read, {"enum": ["on", "off", True, False]})
+    return Reads(read, {"enum": [*words, True, False]})
 
 
 def text(rule: str = "this is a text", pattern: str = r"\S(.*\S)?") -> Reads:
@@ -183,6 +170,13 @@ def _size(value: object, low: int, high: int, rule: str = SIZE_RULE) -> int:
     if not _is_number(value):
         raise refused(rule)
     return int(_number(value, low, high, whole=True, unit=" bytes"))
+
+
+def _flag(value: object, rule: str) -> bool:
+    meant = scalar(value) if isinstance(value, str) else value
+    if not isinstance(meant, bool):
+        raise refused(rule)
+    return meant
 
 
 def _is_number(value: object) -> bool:

@@ -7,9 +7,8 @@ from typing import Any, Final
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Constraint, Objective
 from tuner.model.spec import PRESETS, Goal
-from tuner.study_file.errors import Refusal, Refused, refused
+from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
 from tuner.study_file.fields import Reads
-from tuner.study_file.nearest import did_you_mean
 
 _PRESET_NAMES: Final = [goal.value for goal in PRESETS]
 _METRIC_RULE: Final = f"a metric is one of {', '.join(OUTCOME_METRICS)}"

@@ -1,15 +1,17 @@
-"""Client properties that stand in a study file: producer properties, and those of the connection."""
+"""Client properties that a study file holds or names a file of: producer properties, and those of the connection."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from search_spaces.catalogue import Property, load_catalogue
-from search_spaces.errors import ConfigError, InvalidValue
+from search_spaces.errors import ConfigError, InvalidValue, PropertiesFileError
+from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
 from search_spaces.values import Value, canonical_value
-from tuner.study_file.errors import Place, Refusal, Refused, refused
+from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, refused
 from tuner.study_file.fields import Reads
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
@@ -62,16 +64,16 @@ def property_of(name: str, role: Role) -> Property:
     try:
         entry = load_catalogue().find(name)
     except ConfigError as error:
-        raise Refused(no_value(str(error))) from None
+        raise misplaced(str(error)) from None
     if entry.name == "bootstrap.servers" and role is Role.CONNECTION:
-        raise Refused(no_value("the address stands in the target's bootstrap, not among its properties"))
+        raise misplaced("the address stands in the target's bootstrap, not among its properties")
     if entry.role is role:
         return entry
     if entry.role is Role.CONNECTION:
-        raise Refused(no_value("how to reach the cluster stands in target.properties or target.command_config"))
+        raise misplaced("how to reach the cluster stands in target.properties or target.command_config")
     if entry.role is Role.PRODUCER:
-        raise Refused(no_value("how to produce stands in baseline or space, not in the target's properties"))
-    raise Refused(no_value(f"{name} can't be set here: {entry.reason}"))
+        raise misplaced("how to produce stands in baseline or space, not in the target's properties")
+    raise misplaced(f"{name} can't be set here: {entry.reason}")
 
 
 def property_value(entry: Property, value: object) -> Value:
@@ -112,19 +114,51 @@ def mapping_of(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def within(refusal: Refusal, place: Place) -> Refusal:
+def within(refusal: Refusal, place: KeyPath) -> Refusal:
     """The same refusal, seen from further out."""
     return replace(refusal, within=(*place, *refusal.within))
 
 
-def no_value(sentence: str) -> Refusal:
-    """A refusal of a name, whatever its value is."""
-    return Refusal(sentence, about_name=True)
+def misplaced(sentence: str) -> Refused:
+    """A refusal of a name, whatever its value is; to be raised."""
+    return Refused(Refusal(sentence, about_name=True))
 
 
 def reads_local_files(name: str) -> bool:
     """Whether a connection property names something on this machine: a file, a library, a command."""
     return _LOCAL.search(load_catalogue().find(name).name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Reads files for one study.
+
+    Attributes:
+        folder: Where relative paths begin; None when no local file may be read.
+        problems: Collects what is wrong.
+    """
+
+    folder: Path | None
+    problems: Problems
+
+    def properties(self, path: str, place: KeyPath) -> Mapping[str, str]:
+        """The entries of a properties file; none, and a problem noted, when no file may be read.
+
+        Raises:
+            PropertiesFileError: The file can't be read.
+        """
+        if self.folder is None:
+            self.problems.add(place, "no file may be read here; write the properties themselves")
+            return {}
+        home, _, rest = path.partition("/")
+        return read_properties(self.folder / (Path.home() / rest if home == "~" else path))
+
+    def words(self, path: str, place: KeyPath, error: ConfigError) -> str:
+        """An error about a file, under the name that the study file gives it."""
+        shown = self.problems.written.get(place, path)
+        if isinstance(error, PropertiesFileError):
+            return str(PropertiesFileError(shown, error.line, error.key, error.rule))
+        return f"{shown}: {error}"
 
 
 def _meant(entry: Property, value: object) -> str:

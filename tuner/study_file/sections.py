@@ -43,6 +43,8 @@ _NAME_RULE: Final = (
 )
 _ADDRESS_RULE: Final = "an address reads host:port, or several as host:port,host:port"
 
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
 NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 Name = Annotated[str, NAME]
@@ -282,3 +284,13 @@ class StudyFile(Section):
     tracking: TrackingSection = TrackingSection()
     safety: SafetySection = SafetySection()
     executor: ExecutorSection = ExecutorSection()
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema, draft 2020-12, with descriptions and defaults.
+
+    It knows names, types and ranges. Which values go together, and whether a property takes its value, only reading the
+    file tells. It offers properties under the client's own names; the other names it takes are read all the same.
+    """
+    schema = StudyFile.model_json_schema()
+    return {"$schema": _DIALECT, **schema, "title": "Study file of kafka-tuner"}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -174,7 +175,7 @@ def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given
 
 
 def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record
+    from tuner.present.report.front_table import SCHEMA_VERSION, front_csv, front_record, front_rows
 
     results = reader.results(study, store)
     sizes = _sizes(results, given.get("record_bytes"))
@@ -182,9 +183,10 @@ def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping
         case "csv":
             return CachedResponse.of("".join(front_csv(size) for size in sizes), CSV)
         case "text":
-            from tuner.cli.front import show_fronts
+            from tuner.present.text_view import print_front
 
-            return CachedResponse.of(_as_text(lambda out: show_fronts(results, sizes, out)), TEXT)
+            shown = [_as_text(partial(print_front, results, size, front_rows(size))) for size in sizes]
+            return CachedResponse.of("".join(shown), TEXT)
         case _:
             records = [front_record(results, size) for size in sizes]
             return CachedResponse.of(
@@ -197,9 +199,9 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 
     found = status_of(reader.results(study, store), store.progress(), datetime.now(UTC))
     if given.get("form") == "text":
-        from tuner.cli.status import shown
+        from tuner.present.text_view import status_text
 
-        return CachedResponse.of(_as_text(lambda out: out.print(shown(found))), TEXT)
+        return CachedResponse.of(_as_text(lambda out: out.print(status_text(found))), TEXT)
     return CachedResponse.of(found.as_json())
 
 

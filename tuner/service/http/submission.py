@@ -17,12 +17,11 @@ from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.queue.job import Submission
 from tuner.study_file.building import Builder
-from tuner.study_file.checking import check
 from tuner.study_file.environment import fill_in
-from tuner.study_file.errors import Place, Problem, Problems, StudyFileError
-from tuner.study_file.files import Files
-from tuner.study_file.nearest import did_you_mean
-from tuner.study_file.reading import Plain, read_yaml
+from tuner.study_file.errors import KeyPath, Problem, Problems, StudyFileError, did_you_mean
+from tuner.study_file.loading import check
+from tuner.study_file.properties import Files
+from tuner.study_file.strict_yaml import Plain, read_yaml
 
 ORIGIN: Final = "the study file"
 _RESERVED: Final = frozenset({"mlartifacts"})
@@ -99,16 +98,12 @@ def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple
     problems.stop_if_any()
     filled = fill_in(replaced, {name: environ[name] for name in config.environment if name in environ}, problems)
     file = check(filled, problems)
-    if file is not None:
-        name = file.study.name
-        if name is None:
-            problems.add(("study",), "a submitted study has a name: write `study: orders`", line=1)
-        elif name in _RESERVED or _is_file(config, name):
-            problems.add(("study",), f"{name} is the name of something else among the studies; choose another")
-    if file is None or file.study.name is None:
-        problems.stop_if_any()
-        raise AssertionError("a file that does not fit the sections has problems")
-    spec = Builder(file, file.study.name, Files(None, problems), problems).study()
+    name = file.study.name or ""
+    if not name:
+        problems.add(("study",), "a submitted study has a name: write `study: orders`", line=1)
+    elif name in _RESERVED or _is_file(config, name):
+        problems.add(("study",), f"{name} is the name of something else among the studies; choose another")
+    spec = Builder(file, name, Files(None, problems), problems).study()
     problems.stop_if_any()
     return spec, names, value
 
@@ -165,7 +160,7 @@ def _names(value: Mapping[str, Plain], config: ServiceConfig, problems: Problems
     return (config.default_target,)
 
 
-def _name(given: Plain, place: Place, config: ServiceConfig, problems: Problems) -> str | None:
+def _name(given: Plain, place: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
     """The name of a target; a problem noted, and None, where it is none of the operator's."""
     if isinstance(given, dict):
         for key in given:
@@ -198,7 +193,7 @@ def _check_owned(value: Plain, problems: Problems) -> None:
             problems.add((section, key), f"{what} is the service's operator's to decide; leave this out")
 
 
-def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, place: Place = ()) -> None:
+def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, place: KeyPath = ()) -> None:
     """Say of each variable that is not allowed that it is not; never whether there is one of that name."""
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -1,29 +1,38 @@
-"""Results as people read them."""
+"""A measurement as people read it: window by window while it runs, and its result."""
 
+import math
 import statistics
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from rich.table import Table
+from rich.live import Live
+from rich.table import Column, Table
 from rich.text import Text
 
 from objectives.evidence import Evidence
 from objectives.verdict import Verdict, judge
-from runners.measurement import Measurement
+from runners.histogram import Histogram
+from runners.measurement import Measurement, Window
+from runners.runner import Answer, Watch
 from search_spaces.perf_test import perf_test_command
-from tuner.cli.console import OUT, warn
-from tuner.cli.text_plot import hdr_plot
+from tuner.present.console import ERR, OUT, warn
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
 _MIN_SAMPLES_P999 = 10_000
+_WINDOWS_SHOWN = 8
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_PLOT_WIDTH: Final = 40
+_PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
 
 
 def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | None, *, plot: bool) -> None:
     """The final table of a run, its verdict, its checks, and the same run with Kafka's own tool."""
     verdict = judge(Evidence.of(seen))
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+    columns = (Column(style="bold"), Column(overflow="fold"))
+    table = Table(*columns, show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in _rows(seen, verdict):
         table.add_row(name, Text(value))
     OUT.print(table)
@@ -40,7 +49,8 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
     given = " ".join(f"{name}={value}" for name, value in seen.config.pairs) or "the client's defaults"
     load = seen.workload
     offered = f"paced at {load.rate_records_per_s:,.0f} records/s" if load.rate_records_per_s else "saturating"
-    rows = [
+    delay = [("send delay", _percentiles(seen.send_delay))] if seen.send_delay.count else []
+    return [
         ("config", f"{given}  [{seen.config.fingerprint}]"),
         (
             "workload",
@@ -49,25 +59,17 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ),
         ("client", f"{seen.origin.client_version}, {seen.origin.generator} generator, {seen.origin.cluster} cluster"),
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
-        ("latency", _latency(seen)),
+        ("latency", _percentiles(seen.latency) if seen.latency.count else "none was sampled"),
+        *delay,
+        ("bound by", f"{verdict.bound}: {verdict.because}"),
+        ("counts", _counts(seen)),
+        ("latency check", _check(seen)),
+        ("cost", _cost(seen)),
     ]
-    if seen.send_delay.count:
-        rows.append(("send delay", _percentiles(seen, lambda ratio: seen.send_delay.percentile_us(ratio))))
-    rows.append(("bound by", f"{verdict.bound}: {verdict.because}"))
-    rows.append(("counts", _counts(seen)))
-    rows.append(("latency check", _check(seen)))
-    rows.append(("cost", _cost(seen)))
-    return rows
 
 
-def _latency(seen: Measurement) -> str:
-    if not seen.latency.count:
-        return "none was sampled"
-    return _percentiles(seen, seen.latency.percentile_us)
-
-
-def _percentiles(seen: Measurement, read: Callable[[float], float]) -> str:
-    return "  ".join(f"{name} {read(ratio) / 1e3:.2f}" for name, ratio in _PERCENTILES) + "  ms"
+def _percentiles(times: Histogram) -> str:
+    return "  ".join(f"{name} {times.percentile_us(ratio) / 1e3:.2f}" for name, ratio in _PERCENTILES) + "  ms"
 
 
 def _counts(seen: Measurement) -> str:
@@ -160,10 +162,8 @@ def _print_command(seen: Measurement, bootstrap: str, command_config: Path | Non
 
 def print_spread(runs: Sequence[Measurement]) -> None:
     """How far repeats of one measurement lie apart."""
-    table = Table(title=f"{len(runs)} runs of the same config", title_justify="left")
-    table.add_column("")
-    for heading in ("median", "lowest", "highest", "spread"):
-        table.add_column(heading, justify="right")
+    numbers = (Column(heading, justify="right") for heading in ("median", "lowest", "highest", "spread"))
+    table = Table("", *numbers, title=f"{len(runs)} runs of the same config", title_justify="left")
     for name, values in (
         ("records/s", [run.records_per_s for run in runs]),
         ("MB/s", [run.mb_per_s for run in runs]),
@@ -175,3 +175,80 @@ def print_spread(runs: Sequence[Measurement]) -> None:
         spread = (max(values) - min(values)) / middle if middle else 0.0
         table.add_row(name, *(f"{value:,.2f}" for value in (middle, min(values), max(values))), f"{spread:.1%}")
     OUT.print(table)
+
+
+@contextmanager
+def live_view(title: str) -> Iterator[Watch]:
+    """A `Watch` that shows windows: a table that moves on a terminal, a line each elsewhere."""
+    windows: list[Window] = []
+    if not (ERR.is_terminal and sys.stderr.isatty()):
+
+        def line(window: Window) -> Answer:
+            ERR.print(_window_line(window), markup=False, soft_wrap=True)
+            return Answer.GO_ON
+
+        yield line
+        return
+
+    with Live(console=ERR, auto_refresh=False, transient=True) as live:
+
+        def redraw(window: Window) -> Answer:
+            windows.append(window)
+            live.update(_windows_table(title, windows), refresh=True)
+            return Answer.GO_ON
+
+        yield redraw
+
+
+def _window_line(window: Window) -> str:
+    latency = window.latency
+    return (
+        f"{window.phase:<8} {window.number + 1:>3}/{window.total_windows} {window.records_per_s:>12,.0f} records/s "
+        f"{window.mb_per_s:>8.1f} MB/s  p50 {latency.percentile_us(0.5) / 1e3:>8.2f} ms  "
+        f"p99 {latency.percentile_us(0.99) / 1e3:>8.2f} ms  queue full {window.queue_full_ratio:>4.0%}"
+    )
+
+
+def _windows_table(title: str, windows: list[Window]) -> Table:
+    last = windows[-1]
+    left_s = last.at_s / (last.number + 1) * (last.total_windows - last.number - 1)
+    numbers = ("records/s", "MB/s", "p50 ms", "p99 ms", "queue full")
+    table = Table(
+        "phase",
+        *(Column(heading, justify="right") for heading in numbers),
+        title=f"{title}: window {last.number + 1} of {last.total_windows}, {left_s:.0f} s left",
+        caption=sparkline([window.records_per_s for window in windows]),
+        title_justify="left",
+        caption_justify="left",
+    )
+    for window in windows[-_WINDOWS_SHOWN:]:
+        table.add_row(
+            str(window.phase),
+            f"{window.records_per_s:,.0f}",
+            f"{window.mb_per_s:.1f}",
+            f"{window.latency.percentile_us(0.5) / 1e3:.2f}",
+            f"{window.latency.percentile_us(0.99) / 1e3:.2f}",
+            f"{window.queue_full_ratio:.0%}",
+        )
+    return table
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """One bar per value, the highest full; empty for no values."""
+    top = max(values, default=0.0)
+    if top <= 0:
+        return ""
+    return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in values[-60:])
+
+
+def hdr_plot(histogram: Histogram) -> list[str]:
+    """Latency by percentile, one line each, bars on a logarithmic scale."""
+    if not histogram.count:
+        return []
+    points = [(ratio, histogram.percentile_us(ratio) / 1e3) for ratio in _PLOT_RATIOS]
+    low, high = math.log(points[0][1]), math.log(points[-1][1])
+    lines = []
+    for ratio, value_ms in points:
+        share = (math.log(value_ms) - low) / (high - low) if high > low else 1.0
+        lines.append(f"{ratio * 100:>7.2f} %  {value_ms:>10.2f} ms  {'█' * max(1, round(share * _PLOT_WIDTH))}")
+    return lines

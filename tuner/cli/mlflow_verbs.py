@@ -1,19 +1,84 @@
-"""`tuner ui`: look at studies in MLflow."""
+"""`tuner sync` and `tuner ui`: a study in MLflow."""
 
 import os
 import socket
 import sys
+from contextlib import closing
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
 
-from tuner.cli.console import OUT, say
-from tuner.cli.sync import TrackingUri
+from tuner.cli import options
 from tuner.model.errors import StudyNotFound
+from tuner.model.exit_codes import ExitCode
+from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.spec import TrackingSpec
+from tuner.present.console import ERR, OUT, say
+from tuner.present.report import write_all_artifacts
 from tuner.storage.home import find_study, storage_at, studies_root
-from tuner.tracking import TrackingLocation, tracking_of
+from tuner.tracking import SyncOutcome, TrackingLocation, sync, tracking_of
 from tuner.tracking.connection import QUIET
+
+TrackingUri = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI", help="MLflow to use instead of the study's own, MLFLOW_TRACKING_URI, or the file beside it."
+    ),
+]
+
+
+def sync_study(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name, folder or file of a study that was run.")],
+    tracking_uri: TrackingUri = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Bring MLflow up to date with a study: after its server was away, or to fill another one.
+
+    What is there already is not written again. The study's record is only read.
+
+    \b
+    Examples:
+        tuner sync overnight
+        tuner sync overnight --tracking-uri http://mlflow.example:5000
+    """
+    folder = find_study(study)
+    with closing(storage_at().read(folder)) as store:
+        tracking = tracking_of(store.facts(), tracking_uri)
+    with Progress(console=ERR, transient=True, disable=quiet or as_json) as bar:
+        task = bar.add_task("trials in MLflow", total=None)
+        outcome = sync(
+            folder,
+            tracking,
+            lambda shown, total: bar.update(task, completed=shown, total=total),
+            extra_artifacts=write_all_artifacts,
+        )
+    if as_json:
+        options.print_json(_record(folder.name, outcome))
+    elif outcome.error is None and not quiet:
+        OUT.print(f"MLflow at {outcome.uri} shows {folder.name}: {outcome.runs_written} runs written", markup=False)
+    if outcome.error is not None:
+        ERR.print(
+            f"error: MLflow at {outcome.uri} must show {folder.name}, but {outcome.trials_behind} trials are not known "
+            f"to be there: {outcome.error}",
+            style="red",
+            markup=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _record(study: str, outcome: SyncOutcome) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "sync",
+        "study": study,
+        "uri": outcome.uri,
+        "runs_written": outcome.runs_written,
+        "trials_behind": outcome.trials_behind,
+        "error": outcome.error,
+    }
 
 
 def ui(
@@ -52,11 +117,8 @@ def _place(study: str | None, uri: str | None) -> TrackingLocation:
     if study is None:
         return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     folder = find_study(study)
-    store = storage_at().read(folder)
-    try:
+    with closing(storage_at().read(folder)) as store:
         return TrackingLocation.of(tracking_of(store.facts(), uri), folder.parent)
-    finally:
-        store.close()
 
 
 def _free(host: str, port: int) -> int:

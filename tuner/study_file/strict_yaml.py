@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from tuner.study_file.errors import Place, Problems
+from tuner.study_file.errors import KeyPath, Problems
 
 MAX_BYTES: Final = 1_000_000
 _MAX_DEPTH: Final = 16
@@ -93,7 +93,7 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
     return value
 
 
-def _value(event: Any, events: Iterator[yaml.Event], place: Place, problems: Problems) -> Plain:
+def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> Plain:
     problems.lines.setdefault(place, _line(event))
     if len(place) > _MAX_DEPTH:
         problems.add(place[:1], f"values are nested at most {_MAX_DEPTH} deep", line=_line(event))
@@ -114,7 +114,7 @@ def _value(event: Any, events: Iterator[yaml.Event], place: Place, problems: Pro
     return _mapping(events, place, problems)
 
 
-def _list(events: Iterator[yaml.Event], place: Place, problems: Problems) -> list[Plain]:
+def _list(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> list[Plain]:
     items: list[Plain] = []
     for event in events:
         if isinstance(event, yaml.SequenceEndEvent):
@@ -123,7 +123,7 @@ def _list(events: Iterator[yaml.Event], place: Place, problems: Problems) -> lis
     return items
 
 
-def _mapping(events: Iterator[yaml.Event], place: Place, problems: Problems) -> dict[str, Plain]:
+def _mapping(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> dict[str, Plain]:
     entries: dict[str, Plain] = {}
     for event in events:
         if isinstance(event, yaml.MappingEndEvent):

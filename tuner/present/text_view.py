@@ -1,0 +1,102 @@
+"""A front and a status as text for a terminal, or for whoever asks the service for text."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Column, Table
+from rich.text import Text
+
+from tuner.model.progress import StudyState
+from tuner.present.report.front_table import FrontRow, front_metrics, front_notes
+from tuner.present.report.status import SizeStatus, Status
+from tuner.present.wording import aligned, number, title
+from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_lines
+
+_INDENT: Final = "      "
+
+
+def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRow], out: Console) -> None:
+    """Print the front of one record size.
+
+    Args:
+        results: The study.
+        size: Which of its record sizes.
+        rows: Of its front.
+        out: Where to.
+    """
+    heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
+    if not rows:
+        out.print(f"{heading}: nothing on the front yet", markup=False)
+        return
+    metrics = front_metrics(size, rows)
+    head = ["trial", *(text for metric in metrics for text in (title(metric), "x base")), "bound by"]
+    lines = aligned([head, *(_cells(row, metrics) for row in rows)])
+    out.print(heading, style="bold", markup=False)
+    out.print(lines[0], markup=False, soft_wrap=True)
+    for row, line in zip(rows, lines[1:], strict=True):
+        out.print(line, markup=False, soft_wrap=True)
+        config = f"{row.trial.guarantee}; {row.changed}" if row.changed else row.trial.guarantee
+        out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
+    if missed := missed_lines(size):
+        out.print(f"{NONE_KEEPS_ALL}:", markup=False)
+        for line in missed:
+            out.print(f"  {line}", markup=False, soft_wrap=True)
+    for note in front_notes(size):
+        out.print(note.replace("x baseline:", "x base:"), style="dim", markup=False, soft_wrap=True)
+    out.print()
+
+
+def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
+    cells = ["base" if row.is_baseline else str(row.trial.number)]
+    for metric in metrics:
+        cells += [row.measured(metric), row.versus(metric)]
+    return [*cells, row.trial.verdict + (" (!)" if row.flags else "")]
+
+
+def status_text(found: Status) -> RenderableType:
+    """A status as people read it."""
+    parts: list[RenderableType] = [Text(_headline(found), style="bold")]
+    if found.doing:
+        parts.append(Text(f"now: {found.doing}"))
+    if found.state is StudyState.INTERRUPTED:
+        parts.append(Text("no process works on it; run it again and it goes on where it was"))
+    headings = ("record bytes", "trials", "confirming", "failed", "front")
+    table = Table(*(Column(heading, justify="right") for heading in headings))
+    for size in found.sizes:
+        of = "" if size.total is None else f" of {size.total}"
+        counts = (f"{size.done}{of}", size.confirming, size.failed, size.front)
+        table.add_row(Text(size.record_bytes), *map(str, counts))
+    parts.append(table)
+    for size in found.sizes:
+        if size.recommended:
+            parts += [Text(f"recommended, {size.record_bytes} B, {each}") for each in size.recommended]
+        elif size.best:
+            parts.append(Text(f"best so far, {size.record_bytes} B: {_best(size)}"))
+    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in found.sizes if str(size.raced)]
+    if found.behind_mlflow:
+        parts.append(Text(f"MLflow is {found.behind_mlflow} trials behind", style="dim"))
+    parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in found.failures]
+    return Group(*parts)
+
+
+def _headline(found: Status) -> str:
+    left = "" if found.left_s is None else f", about {_duration(found.left_s)} left"
+    return f"{found.study}: {found.state}{left}"
+
+
+def _best(size: SizeStatus) -> str:
+    """Not measured in turn with the baseline, so no claim."""
+    return "; ".join(
+        f"{title(best.metric)} {number(best.value)} (trial {best.trial}"
+        + (")" if best.baseline is None else f"; baseline {number(best.baseline)})")
+        for best in size.best
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
