@@ -21,11 +21,11 @@ import numpy as np
 from objectives.ratios import LEVEL, Ratio
 from objectives.repeats import Noise, t_quantile
 
-Turns = Mapping[Hashable, float]
+ValuesByRound = Mapping[Hashable, float]
 """Values of one thing by round, each above 0."""
 
 
-def noise_in_turns(things: Mapping[str, Turns]) -> Noise | None:
+def noise_in_turns(things: Mapping[str, ValuesByRound]) -> Noise | None:
     """How far single measurements scatter, pooled over all things; None where nothing tells noise from level.
 
     Things and rounds may be missing: the levels are fitted by least squares to what is there.
@@ -48,7 +48,7 @@ def noise_in_turns(things: Mapping[str, Turns]) -> Noise | None:
     return Noise(sqrt(float(left_over @ left_over) / freedom), freedom)
 
 
-def ratio_in_turns(ours: Turns, *others: Turns, noise: Noise, level: float = LEVEL) -> Ratio:
+def ratio_in_turns(ours: ValuesByRound, *others: ValuesByRound, noise: Noise, level: float = LEVEL) -> Ratio:
     """How many times larger one thing is than another, from the rounds that they share.
 
     With several others it is the product of the ratios to each: our own noise then counts as often as we are compared.

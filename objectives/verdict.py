@@ -34,7 +34,7 @@ BUFFER_LATENCY_TOLERANCE: Final = 0.1
 """How well Little's law must explain a latency. Source: the VU thesis's rows are met within 6 %."""
 
 
-class Bound(StrEnum):
+class Bottleneck(StrEnum):
     """What kept the throughput from being higher."""
 
     GENERATOR = "generator"
@@ -58,14 +58,14 @@ class Verdict:
             it says how large the buffer is, not how quick the cluster. None where this can't be told.
     """
 
-    bound: Bound
+    bound: Bottleneck
     because: str
     latency_is_buffer: bool | None = None
 
     @property
     def says_nothing_of_config(self) -> bool:
         """Whether the measurement must not be used to judge the config's throughput."""
-        return self.bound is Bound.GENERATOR
+        return self.bound is Bottleneck.GENERATOR
 
 
 def judge(seen: Evidence) -> Verdict:
@@ -74,7 +74,7 @@ def judge(seen: Evidence) -> Verdict:
         because = sign(seen)
         if because is not None:
             return Verdict(bound, because, latency_is_buffer(seen))
-    return Verdict(Bound.UNKNOWN, "no limit that can be read from here was reached", latency_is_buffer(seen))
+    return Verdict(Bottleneck.UNKNOWN, "no limit that can be read from here was reached", latency_is_buffer(seen))
 
 
 def latency_is_buffer(seen: Evidence) -> bool | None:
@@ -196,13 +196,13 @@ def _nothing_else(seen: Evidence) -> str | None:
     return f"nothing that empties the client's queue was at its limit, and it was full only {seen.queue_full_ratio:.0%}"
 
 
-_SIGNS: Final[tuple[tuple[Bound, Callable[[Evidence], str | None]], ...]] = (
-    (Bound.QUOTA, _quota),
-    (Bound.OFFERED_RATE, _offered_rate),
-    (Bound.GENERATOR, _generator),
-    (Bound.CLIENT_THREAD, _client_thread),
-    (Bound.NETWORK, _network),
-    (Bound.BROKER, _broker),
-    (Bound.CLIENT_BUFFER, _client_buffer),
-    (Bound.GENERATOR, _nothing_else),
+_SIGNS: Final[tuple[tuple[Bottleneck, Callable[[Evidence], str | None]], ...]] = (
+    (Bottleneck.QUOTA, _quota),
+    (Bottleneck.OFFERED_RATE, _offered_rate),
+    (Bottleneck.GENERATOR, _generator),
+    (Bottleneck.CLIENT_THREAD, _client_thread),
+    (Bottleneck.NETWORK, _network),
+    (Bottleneck.BROKER, _broker),
+    (Bottleneck.CLIENT_BUFFER, _client_buffer),
+    (Bottleneck.GENERATOR, _nothing_else),
 )

@@ -16,7 +16,7 @@ from typing import Final
 
 from runners.errors import GeneratorError, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
-from runners.runner import Answer, Runner, Watch, go_on
+from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
@@ -185,10 +185,10 @@ def _serve(theirs: Connection) -> None:
     # Ctrl-C reaches the whole process group; the parent decides what becomes of us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         theirs.send(window)
         try:
-            answer: Answer = theirs.recv()
+            answer: WatchDecision = theirs.recv()
         except (EOFError, OSError):
             os._exit(1)  # the parent is gone, and with it everybody who could want the result
         return answer

@@ -17,7 +17,7 @@ from runners.errors import GeneratorError, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
 from runners.merging import merge, merge_windows
 from runners.pool import Done, Job, Outcome
-from runners.runner import Answer, Runner, Watch, go_on
+from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
@@ -75,12 +75,12 @@ def produce(
     """
     began: float | None = None
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         nonlocal began
         if began is None:
             began = time.time() - window.at_s
         tell(window)
-        return Answer.STOP if stopped() else Answer.GO_ON
+        return WatchDecision.STOP if stopped() else WatchDecision.GO_ON
 
     outcome: Outcome
     try:
@@ -151,7 +151,7 @@ class Underway:
             except BaseException:
                 self._stop()
                 raise
-            if answer is Answer.STOP:
+            if answer is WatchDecision.STOP:
                 self._stop()
 
     def _stop(self) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from benchmarks.problems.table import MeasuredTable, Row
 from runners.errors import WorkloadRefused
 from runners.measurement import Measurement, Origin, Window
-from runners.runner import Answer, Watch, go_on
+from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated.course import Course, Expected, Noise, luck_of
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -65,7 +65,7 @@ class TableRunner:
         stopped = False
         for number in range(len(course.phases.ends_ns)):
             windows.append(course.window(number))
-            if watch(windows[-1]) is Answer.STOP:
+            if watch(windows[-1]) is WatchDecision.STOP:
                 stopped = True
                 break
         warning = f"replayed from a table, not measured: {self.table.title} ({self.table.source})"

@@ -21,7 +21,7 @@ from runners.measurement import TimePoint, Window
 from runners.pacing import Schedule
 from runners.payload import PayloadPool
 from runners.phases import Phases
-from runners.runner import Answer, Watch
+from runners.runner import Watch, WatchDecision
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
@@ -146,7 +146,7 @@ class Load:
             window = self._window(number, phases, start_ns, previous, cut)
             previous = cut
             warm = (self.probe.read(), self._last, cut) if number == phases.warm_windows - 1 else None
-            if watch(window) is Answer.STOP:
+            if watch(window) is WatchDecision.STOP:
                 stopped = True
                 break
             if warm:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from runners.measurement import ClientActivity, Measurement, Origin, Resources, Window
-from runners.runner import Answer, Watch, go_on
+from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated.cluster import EMBEDDED, SimulatedCluster
 from runners.simulated.course import Course, Expected, Noise, luck_of
 from runners.simulated.drift import NO_DRIFT, Drift
@@ -70,7 +70,7 @@ class SimulatedRunner:
                 cause = f"by its {weakness.name}" if weakness is not None and weakness.failure else "by chance"
                 raise error_of(failure, f"after {number} of {total} windows, {cause}")
             windows.append(course.window(number))
-            if watch(windows[-1]) is Answer.STOP:
+            if watch(windows[-1]) is WatchDecision.STOP:
                 stopped = True
                 break
         return course.measurement(windows, (WARNING,), stopped_early=stopped)

@@ -6,7 +6,7 @@ from runners.errors import BrokerLost, GeneratorError
 from runners.measurement import Measurement, Window
 from runners.pool import Job
 from runners.producers import Report, Underway, produce
-from runners.runner import Answer, go_on
+from runners.runner import WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from tests.runners_tests.builders import measurement, window
 from tests.runners_tests.children import Failing
@@ -16,10 +16,10 @@ TWO = Job("a key", (SimulatedRunner(), SimulatedRunner()), CONFIG, WORKLOAD)
 
 
 def begun(watched: list[Window] | None = None) -> Underway:
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         assert watched is not None
         watched.append(window)
-        return Answer.GO_ON
+        return WatchDecision.GO_ON
 
     underway = Underway(TWO, go_on if watched is None else watch)
     underway.begin(lambda: None)

@@ -11,7 +11,7 @@ from benchmarks.problems.truth import Truth
 from objectives.outcome import metrics_of
 from runners.errors import BrokerLost, DeliveryFailed, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
-from runners.runner import Answer
+from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.simulated.cluster import REMOTE
 from runners.simulated.drift import Drift
@@ -139,9 +139,9 @@ def test_a_paced_rate_has_no_noise_as_long_as_it_is_held() -> None:
 def test_a_run_that_is_stopped_shows_what_it_would_have_shown() -> None:
     seen: list[Window] = []
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         seen.append(window)
-        return Answer.STOP if window.number == 2 else Answer.GO_ON
+        return WatchDecision.STOP if window.number == 2 else WatchDecision.GO_ON
 
     stopped, whole = SimulatedRunner(0.05).run(DEFAULTS, load(), watch), SimulatedRunner(0.05).run(DEFAULTS, load())
     assert len(seen) == 3
@@ -263,9 +263,9 @@ def test_repeats_differ_by_their_noise_around_the_truth() -> None:
     assert mean == pytest.approx(truth.outcome(QUICK).mb_per_s, rel=0.02)
 
 
-def _keep(seen: list[Window]) -> Callable[[Window], Answer]:
-    def watch(window: Window) -> Answer:
+def _keep(seen: list[Window]) -> Callable[[Window], WatchDecision]:
+    def watch(window: Window) -> WatchDecision:
         seen.append(window)
-        return Answer.GO_ON
+        return WatchDecision.GO_ON
 
     return watch

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 
 from runners.measurement import Window
-from runners.runner import Answer, Watch
+from runners.runner import Watch, WatchDecision
 from tuner.cli.console import ERR
 from tuner.cli.text_plot import sparkline
 
@@ -21,19 +21,19 @@ def live_view(title: str) -> Iterator[Watch]:
     windows: list[Window] = []
     if not (ERR.is_terminal and sys.stderr.isatty()):
 
-        def line(window: Window) -> Answer:
+        def line(window: Window) -> WatchDecision:
             ERR.print(_line(window), markup=False, soft_wrap=True)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         yield line
         return
 
     with Live(console=ERR, auto_refresh=False, transient=True) as live:
 
-        def redraw(window: Window) -> Answer:
+        def redraw(window: Window) -> WatchDecision:
             windows.append(window)
             live.update(_table(title, windows), refresh=True)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         yield redraw
 

@@ -17,7 +17,7 @@ from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachab
 from runners.librdkafka.bench import Limits
 from runners.measurement import Measurement, Window
 from runners.pool import Done, Job, Pool
-from runners.runner import Answer, Runner, Watch
+from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
@@ -269,7 +269,7 @@ def _metrics(job: TrialJob, phase: str) -> tuple[str, ...]:
 def _watch(trial: _UnderWay, phase: str, rule: PhaseRule) -> Watch:
     """Passes windows on, and asks the phase's rule about them."""
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         if window.number == 0:  # also where the job is repeated
             trial.courses[phase] = rule.course()
             trial.stops.pop(phase, None)
@@ -277,8 +277,8 @@ def _watch(trial: _UnderWay, phase: str, rule: PhaseRule) -> Watch:
         trial.courses[phase].add(window)
         stop = rule.judge(trial.courses[phase])
         if stop is None:
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
         trial.stops[phase] = stop
-        return Answer.STOP
+        return WatchDecision.STOP
 
     return watch
