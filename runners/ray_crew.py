@@ -1,7 +1,6 @@
 """The workers of one slot: made together, and made anew where one was lost."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ from runners.errors import GeneratorError
 from runners.ray_clocks import Offset, offset_of
 from runners.ray_seats import Seats
 from runners.ray_worker import Worker
+from runners.reporting import Say
 
 _PATIENCE_S: Final = 120.0
 _ATTEMPTS: Final = 3
@@ -45,7 +45,7 @@ class Crew:
         tell: Told when workers sit elsewhere after one was lost.
     """
 
-    def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Say) -> None:
         self._ray, self._producers, self._seats, self._tell = ray, producers, seats, tell
         self._actor = ray.remote(
             num_cpus=1,

@@ -11,7 +11,7 @@ compressed messages, so nothing stays in Ray's object store.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,16 +30,13 @@ from runners.ray_crew import Crew, reason
 from runners.ray_seats import Seats
 from runners.ray_session import hold, own_ray, running_ray
 from runners.ray_worker import unpacked
+from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
 
 _LOOK_S: Final = 0.2
 _LEAD_S: Final = 1.0
 _SETTLE_S: Final = 2.0
 """Ray ends what a dead worker had started within this time; 1.4 to 1.7 s were measured with Ray 2.60."""
-
-
-def _ignore(_: str) -> None:
-    pass
 
 
 class RayPool:
@@ -52,8 +49,8 @@ class RayPool:
         producers: int = 1,
         cluster: RayCluster | None = None,
         target: str | None = None,
-        on_wait: Callable[[str], None] = _ignore,
-        tell: Callable[[str], None] = _ignore,
+        on_wait: Say = silent,
+        tell: Say = silent,
     ) -> None:
         """Start Ray or connect to it, and start the workers; takes seconds.
 

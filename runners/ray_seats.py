@@ -2,15 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runners.errors import RayUnfit
 from runners.ray_cluster import RayCluster, resource_of
 from runners.ray_facts import check_alike, check_here, facts_here
-
-Progress = Callable[[str], None]
+from runners.reporting import Say
 
 _LOOK_S: Final = 0.2
 _TRY_S: Final = 5.0
@@ -98,7 +97,7 @@ class Seats:
     ray: Any
     cluster: RayCluster
     producers: int
-    tell: Progress
+    tell: Say
     _checked: set[str] = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
 

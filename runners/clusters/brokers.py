@@ -12,7 +12,6 @@ import psutil
 
 from runners.clusters import keeper
 from runners.clusters.broker_properties import Node
-from runners.clusters.cluster import Progress, silent
 from runners.clusters.first_start import FirstStart, first_start
 from runners.clusters.kafka_java import KafkaJava
 from runners.clusters.keeping import await_answers, clear_leftovers, identities, launch_keeper
@@ -20,6 +19,7 @@ from runners.clusters.layout import drop_old_logs, lay_out, remove_folders, writ
 from runners.clusters.ports import require_free
 from runners.clusters.processes import ProcessIdentity, Record, records
 from runners.errors import BrokerDidNotStart
+from runners.reporting import Say, silent
 
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = keeper.GRACE_S + 10.0
@@ -73,7 +73,7 @@ class Brokers:
     lifeline: subprocess.Popen[bytes] | None
 
 
-def bring_up(kind: str, wish: Wish, progress: Progress = silent) -> Brokers:
+def bring_up(kind: str, wish: Wish, progress: Say = silent) -> Brokers:
     """Fetch what is missing, start the brokers, wait until they answer.
 
     Args:

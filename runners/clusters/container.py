@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runners.clusters.broker_properties import Node, broker_properties
-from runners.clusters.cluster import Progress, RunningCluster, silent
+from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.keeping import telling_lines
 from runners.clusters.ports import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
+from runners.reporting import Say, silent
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -51,7 +52,7 @@ class ContainerCluster:
         self._timeout_s = start_timeout_s
         self._container: DockerContainer | None = None
 
-    def start(self, progress: Progress = silent) -> RunningCluster:
+    def start(self, progress: Say = silent) -> RunningCluster:
         """Have the image, start the container, wait until the broker answers.
 
         Args:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runners.clusters.brokers import Brokers, Wish, bring_down, bring_up
-from runners.clusters.cluster import LocalBroker, Progress, RunningCluster, silent
+from runners.clusters.cluster import LocalBroker, RunningCluster
+from runners.reporting import Say, silent
 
 
 class EmbeddedCluster:
@@ -51,7 +52,7 @@ class EmbeddedCluster:
         )
         self._brokers: Brokers | None = None
 
-    def start(self, progress: Progress = silent) -> RunningCluster:
+    def start(self, progress: Say = silent) -> RunningCluster:
         """Fetch what is missing, start the brokers, wait until they answer.
 
         The first start of all fetches 46 MB and prepares quick starts; later ones need no network.

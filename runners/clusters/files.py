@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runners.clusters.cluster import Progress, silent
 from runners.errors import EmbeddedBrokerError
+from runners.reporting import Say, silent
 
 _LOCK_POLL_S = 0.1
 
@@ -38,7 +38,7 @@ def write_atomically(path: Path, content: str | bytes, mode: int = 0o600) -> Non
 
 
 @contextmanager
-def locked(path: Path, timeout_s: float, progress: Progress = silent) -> Iterator[None]:
+def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[None]:
     """Hold a lock that ends with this process, however it ends.
 
     Args:

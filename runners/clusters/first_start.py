@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
-from runners.clusters.cluster import Progress, silent
 from runners.clusters.files import locked
 from runners.clusters.java import java_environment
 from runners.clusters.kafka_java import KafkaJava
 from runners.clusters.ports import free_ports
 from runners.clusters.training import LOADS, exercise
 from runners.errors import BrokerDidNotStart, RunnerError
+from runners.reporting import Say, silent
 
 _ARCHIVES_KEPT = 4
 _TOOL_TIMEOUT_S = 60.0
@@ -77,7 +77,7 @@ class FirstStart:
         (node.log_dir / "meta.properties").write_text(properties_text(meta), encoding="ascii")
 
 
-def first_start(kafka: KafkaJava, progress: Progress = silent) -> FirstStart:
+def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
     """Read what the first start left, or do it now (some 35 s).
 
     Args:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from runners.clusters.cluster import Progress, silent
 from runners.clusters.files import locked, write_atomically
 from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
 from runners.places import cache_root
+from runners.reporting import Say, silent
 
 _REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"
 _TOLD_EVERY = 10
@@ -46,7 +46,7 @@ class KafkaJars:
         self._jars = self.root / "jars"
         self._manifest = self.root / "manifest.json"
 
-    def class_path(self, progress: Progress = silent) -> str:
+    def class_path(self, progress: Say = silent) -> str:
         """The class path to run Kafka and its tools with, fetched if it is not there yet.
 
         A jar that is missing or damaged is fetched again. Without such a jar neither network nor lock is
@@ -100,7 +100,7 @@ class KafkaJars:
             return {}
         return known if isinstance(known, dict) else {}
 
-    def _fetch(self, missing: list[PinnedJar], progress: Progress) -> None:
+    def _fetch(self, missing: list[PinnedJar], progress: Say) -> None:
         for left in self.root.glob("download-*"):  # of a killed process: nobody else downloads while we hold the lock
             shutil.rmtree(left, ignore_errors=True)
         self._jars.mkdir(parents=True, exist_ok=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from runners.clusters.cluster import Progress, silent
 from runners.clusters.files import write_atomically
 from runners.clusters.jars import KafkaJars
 from runners.clusters.java import Java, find_java
+from runners.reporting import Say, silent
 
 # Kafka's own start script. Source: KAFKA_JVM_PERFORMANCE_OPTS in bin/kafka-run-class.sh, Kafka 4.
 _KAFKA_FLAGS = (
@@ -52,7 +52,7 @@ class KafkaJava:
     root: Path
 
     @classmethod
-    def prepare(cls, progress: Progress = silent) -> Self:
+    def prepare(cls, progress: Say = silent) -> Self:
         """Find Java and have the jars, fetching them on first use.
 
         Args:

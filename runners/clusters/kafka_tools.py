@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.clusters.broker_properties import properties_text
-from runners.clusters.cluster import Progress, silent
 from runners.clusters.first_start import quick_flags
 from runners.clusters.java import java_environment
 from runners.clusters.kafka_java import KafkaJava
 from runners.errors import GeneratorError, TargetRefused, TargetUnreachable
+from runners.reporting import Say, silent
 
 _SHORT_TOOL_TIMEOUT_S = 60.0
 # They end before the optimising compiler would pay.
@@ -90,7 +90,7 @@ def run_tool(
     *,
     timeout_s: float,
     measures: bool = False,
-    progress: Progress = silent,
+    progress: Say = silent,
 ) -> ToolRun:
     """Run one of Kafka's classes to its end.
 
@@ -177,7 +177,7 @@ def producer_performance(
     warmup_records: int = 0,
     properties: Mapping[str, str] | None = None,
     timeout_s: float,
-    progress: Progress = silent,
+    progress: Say = silent,
 ) -> PerformanceReport:
     """Run Kafka's own `ProducerPerformance` of version 4.3.
 

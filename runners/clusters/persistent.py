@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.clusters.brokers import Wish, bring_down, bring_up
-from runners.clusters.cluster import Progress, silent
 from runners.clusters.files import locked
 from runners.clusters.keeping import clear_leftovers
 from runners.clusters.processes import Record, records
 from runners.errors import EmbeddedBrokerError
 from runners.places import state_root
+from runners.reporting import Say, silent
 
 _KIND = "persistent"
 _LOCK_TIMEOUT_S = 120.0
@@ -41,7 +41,7 @@ def start_persistent(
     *,
     port: int | None = None,
     properties: Mapping[str, str] | None = None,
-    progress: Progress = silent,
+    progress: Say = silent,
 ) -> PersistentBroker:
     """Start a broker that outlives this process; its data lives as long as it does.
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +23,7 @@ from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi
 from runners.librdkafka.bench import Limits
 from runners.places import cache_root, state_root
+from runners.reporting import Say
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import Session, open_session
@@ -151,7 +152,7 @@ def _load() -> Finding:
     return Finding("idle", State.GOOD, text)
 
 
-def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Finding]:
+def check_cluster(target: Target, progress: Say) -> Iterator[Finding]:
     """Contact a cluster and try our rights on it; nothing is written.
 
     One small topic is created and deleted, where the target names none of its own.
@@ -180,7 +181,7 @@ def _rights(session: Session) -> Finding:
     return Finding("rights", State.GOOD, may)
 
 
-def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Finding]:
+def check_ceiling(progress: Say, seconds: float = 2.0) -> Iterator[Finding]:
     """How fast our generator goes on this host, against a real broker of our own on it."""
     config = ProducerConfig.parse(
         {"acks": "1", "linger.ms": 10, "batch.num.messages": 100_000, "queue.buffering.max.kbytes": 65_536}

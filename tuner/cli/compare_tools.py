@@ -2,7 +2,6 @@
 
 import json
 import statistics
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from rich.table import Table
 from objectives.ratios import Ratio, ratio_of
 from runners.java_tool import java_throughput
 from runners.leased import owned_topic
+from runners.reporting import silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
@@ -49,7 +49,7 @@ def compare_tools(
         warmup_s=warmup,
         measured_s=seconds,
     )
-    tell: Callable[[str], None] = (lambda _: None) if as_json else say
+    tell = silent if as_json else say
     ours: list[float] = []
     theirs: list[float] = []
     with open_session(options.target_of(bootstrap, None, brokers=brokers), tell) as session:

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from runners.clusters.cluster import Progress, RunningCluster, silent
+from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import TargetRefused
 from runners.isolated import Isolated
 from runners.leased import Lease, Leased, named_topic, owned_topic
 from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.reporting import Say, silent
 from runners.runner import Runner
 from tuner.model.target import Target
 
@@ -41,7 +42,7 @@ class Session:
     cluster: RunningCluster
     topics: OwnedTopics
     swept: tuple[str, ...] = ()
-    progress: Progress = silent
+    progress: Say = silent
 
     def lease(self, *, overlapping: bool = False) -> Lease:
         """Gives topics to measure on: ours, which are deleted when given back, or the one that the target names.
@@ -63,7 +64,7 @@ class Session:
 
 
 @contextmanager
-def open_session(target: Target, progress: Progress = silent) -> Iterator[Session]:
+def open_session(target: Target, progress: Say = silent) -> Iterator[Session]:
     """Start or contact the cluster; on leaving, delete our topics and stop what we started.
 
     Args:

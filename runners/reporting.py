@@ -1,0 +1,10 @@
+"""How the user is told in a sentence what is being done, or what is not as it should be."""
+
+from collections.abc import Callable
+
+Say = Callable[[str], None]
+"""Takes one short sentence; called in the thread of the call that it was given to."""
+
+
+def silent(_: str) -> None:
+    """A `Say` that says nothing."""
