@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
-from runners.clusters.files import locked
 from runners.clusters.java import java_environment
 from runners.clusters.kafka_java import KafkaJava
 from runners.clusters.ports import free_ports
 from runners.clusters.training import LOADS, exercise
 from runners.errors import BrokerDidNotStart, RunnerError
+from runners.locks import locked
 from runners.reporting import Say, silent
 
 _ARCHIVES_KEPT = 4

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from runners.clusters.files import locked, write_atomically
 from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
-from runners.places import cache_root
+from runners.locks import locked
+from runners.places import cache_root, write_atomically
 from runners.reporting import Say, silent
 
 _REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from runners.clusters.files import write_atomically
 from runners.clusters.jars import KafkaJars
 from runners.clusters.java import Java, find_java
+from runners.places import write_atomically
 from runners.reporting import Say, silent
 
 # Kafka's own start script. Source: KAFKA_JVM_PERFORMANCE_OPTS in bin/kafka-run-class.sh, Kafka 4.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.clusters.brokers import Wish, bring_down, bring_up
-from runners.clusters.files import locked
 from runners.clusters.keeping import clear_leftovers
 from runners.clusters.processes import Record, records
 from runners.errors import EmbeddedBrokerError
+from runners.locks import locked
 from runners.places import state_root
 from runners.reporting import Say, silent
 

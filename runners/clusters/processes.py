@@ -10,8 +10,7 @@ from typing import Any, Literal, Self
 
 import psutil
 
-from runners.clusters.files import write_atomically
-from runners.places import state_root
+from runners.places import state_root, write_atomically
 
 # psutil derives the time from the boot time, which steps with the clock: two readings may differ by a tick.
 _SAME_START_S = 2.0

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from runners.clusters import files
+from runners import places
 
 _PROGRESS: Final = "progress.json"
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file that all may read, or none of it; whoever reads meanwhile sees the old one."""
-    files.write_atomically(path, data, mode=0o644)
+    places.write_atomically(path, data, mode=0o644)
 
 
 def write_progress(folder: Path, progress: Mapping[str, Any]) -> None:

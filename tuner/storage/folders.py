@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from runners.target_lock import TargetLock
+from runners.locks import target_lock
 from tuner.model.errors import StudyBusy
 from tuner.storage.places import RESULTS_FILE
 from tuner.storage.protocols import ResultsStore, Tell
@@ -46,7 +46,7 @@ class FolderStorage:
     def drive(self, folder: Path, name: str, tell: Tell) -> Iterator[ResultsStore]:
         """See `Storage.drive`. The kernel ends the lock with its holder, so nothing is ever waited for."""
         folder.mkdir(parents=True, exist_ok=True)
-        lock = TargetLock(str(folder), name, root=folder / "lock", on_wait=_refuse_second(name))
+        lock = target_lock(str(folder), name, root=folder / "lock", on_wait=_refuse_second(name))
         with lock, closing(SqliteStore(folder)) as store:
             yield store
 

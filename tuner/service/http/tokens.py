@@ -20,7 +20,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from runners.clusters.files import locked, write_atomically
+from runners.locks import locked
+from runners.places import write_atomically
 from tuner.service.errors import ServiceConfigError
 
 SCHEMA_VERSION: Final = 1
