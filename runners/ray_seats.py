@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runners.errors import RayUnfit
-from runners.ray_cluster import RayCluster, resource_of
-from runners.ray_facts import check_alike, check_here, facts_here
+from runners.ray_cluster import RayCluster, check_alike, check_here, facts_here, resource_of
 from runners.reporting import Say
 
 _LOOK_S: Final = 0.2
@@ -147,15 +146,15 @@ class Seats:
         self._checked |= new.keys()
 
     def _facts(self, nodes: Sequence[Node]) -> list[dict[str, str]]:
-        from runners import ray_facts
+        from runners import ray_cluster
 
         by_value = self.ray.cloudpickle
-        by_value.register_pickle_by_value(ray_facts)
+        by_value.register_pickle_by_value(ray_cluster)
         try:
             asked = self.ray.remote(num_cpus=0, max_retries=0)(facts_here)
             asking = [asked.options(scheduling_strategy=self._on(node)).remote() for node in nodes]
         finally:
-            by_value.unregister_pickle_by_value(ray_facts)
+            by_value.unregister_pickle_by_value(ray_cluster)
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)
         if silent:
             hosts = ", ".join(node.host for node, each in zip(nodes, asking, strict=True) if each in silent)

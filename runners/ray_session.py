@@ -20,8 +20,7 @@ import psutil
 
 from runners.errors import GeneratorError
 from runners.producers import whoami
-from runners.ray_cluster import Code, RayCluster
-from runners.ray_facts import packages
+from runners.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
 
 _OBJECT_STORE_BYTES: Final = 100 * 1024 * 1024  # Ray takes no less than 75 MB

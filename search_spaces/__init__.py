@@ -20,11 +20,10 @@ from search_spaces.errors import (
     UnknownProperty,
 )
 from search_spaces.guarantee import DURABILITY, Guarantee
-from search_spaces.java import Translation, translate_to_java
+from search_spaces.java import Translation, perf_test_command, translate_to_java
 from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import KNOBS, Knob
 from search_spaces.parameters import Parameter
-from search_spaces.perf_test import perf_test_command
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import format_properties, parse_pairs, parse_properties, read_properties
 from search_spaces.record_size import check_record

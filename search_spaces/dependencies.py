@@ -11,8 +11,8 @@ from typing import Final
 from search_spaces.effective import IDEMPOTENT_MAX_IN_FLIGHT, Effective
 from search_spaces.guarantee import Guarantee
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, KNOBS, LEVEL, LEVEL_KNOBS
+from search_spaces.record_size import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
 from search_spaces.rules import RULES
-from search_spaces.sizes import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
 
 UNBOUNDED: Final = (float("-inf"), float("inf"))
 STRATEGY: Final = "queuing.strategy"

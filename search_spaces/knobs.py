@@ -8,8 +8,8 @@ from typing import Final
 
 from search_spaces.domains import Domain, Range, Words
 from search_spaces.effective import Effective
-from search_spaces.rule_conditions import CODEC_LEVELS
-from search_spaces.sizes import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
+from search_spaces.record_size import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
+from search_spaces.rules import CODEC_LEVELS
 
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 IDEMPOTENCE: Final = "enable.idempotence"

@@ -11,7 +11,7 @@ from search_spaces.errors import EmptySpace, InvalidKnob
 from search_spaces.guarantee import Guarantee
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, LEVEL_KNOBS
 from search_spaces.parameters import Parameter
-from search_spaces.sizes import Sizes
+from search_spaces.record_size import Sizes
 
 Parameters = dict[str, Parameter]
 Values = dict[str, str]

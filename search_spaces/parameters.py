@@ -10,8 +10,8 @@ from search_spaces.errors import InvalidKnob, MisplacedProperty
 from search_spaces.knob_change import KnobChange, changed, checked
 from search_spaces.knobs import KNOBS, LEVEL, LEVEL_KNOBS, Knob, Stage, words
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import Sizes
 from search_spaces.roles import Role
-from search_spaces.sizes import Sizes
 from search_spaces.values import canonical_value
 
 _KNOBS = {knob.name: knob for knob in KNOBS}

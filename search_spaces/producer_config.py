@@ -3,17 +3,21 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
+from functools import lru_cache
 from typing import Final, Self
 
 from search_spaces.catalogue import Catalogue, load_catalogue
 from search_spaces.effective import Effective
 from search_spaces.errors import ConflictingSpellings, MisplacedProperty
 from search_spaces.roles import Role
-from search_spaces.rules import RULES
+from search_spaces.rules import NO_LEVEL, RULES
 from search_spaces.values import Value, canonical_value
 
 _FINGERPRINT_DIGITS: Final = 16
 _CHECKED: Final = object()
+# What a codec does at level -1. Source: RD_KAFKA_COMPLEVEL_*_DEFAULT of librdkafka, and zlib's own default for
+# gzip; the tests compare the bytes sent.
+DEFAULT_LEVELS: Final = {"gzip": 6, "lz4": 0, "zstd": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +163,20 @@ def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalo
         values[entry.name] = canonical
         spellings.setdefault(entry.name, spelling)
     return values
+
+
+def same_effect(one: Effective, other: Effective) -> bool:
+    """Say whether all properties of the producer have the same value in force."""
+    return all(spelt_out(one, name) == spelt_out(other, name) for name in _names())
+
+
+def spelt_out(config: Effective, name: str) -> str:
+    """Return the value in force; for a codec without a level, the level that it then has."""
+    if name == "compression.level" and config.integer(name) == NO_LEVEL:
+        return str(DEFAULT_LEVELS.get(config.text("compression.type"), NO_LEVEL))
+    return config.text(name)
+
+
+@lru_cache
+def _names() -> tuple[str, ...]:
+    return tuple(entry.name for entry in load_catalogue() if entry.role is Role.PRODUCER)

@@ -15,11 +15,9 @@ from search_spaces.guarantee import Guarantee
 from search_spaces.knob_change import KnobChange
 from search_spaces.narrowing import check_acks, narrow
 from search_spaces.parameters import Parameter, named, resolved
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
+from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
+from search_spaces.record_size import QUEUE_KBYTES, Sizes, check_record
 from search_spaces.rules import RULES
-from search_spaces.same_effect import same_effect, spelt_out
-from search_spaces.sizes import QUEUE_KBYTES, Sizes
 from search_spaces.values import Value
 
 _GIB = 2**30

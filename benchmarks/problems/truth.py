@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from runners.simulated.cluster import EMBEDDED, SimulatedCluster
+from runners.simulated.hardware import EMBEDDED, SimulatedCluster
 from runners.simulated.model import Performance, perform
 from runners.simulated.settings import Settings
 from runners.workload import RecordSizes, Workload

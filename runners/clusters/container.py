@@ -11,7 +11,7 @@ from runners.clusters.broker_properties import Node, broker_properties
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.keeping import telling_lines
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
 from runners.reporting import Say, silent
 

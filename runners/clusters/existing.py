@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
-from runners.clusters.brokers import log_dir_of
-from runners.clusters.certificate_fault import certificate_fault
+from runners.clusters.certificates import absolute_paths, certificate_fault, require_files
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.key_files import absolute_paths, require_files
-from runners.clusters.ports import listener, process_name
+from runners.clusters.embedded import log_dir_of
+from runners.clusters.processes import listener, process_name
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from runners.reporting import Say, silent
 

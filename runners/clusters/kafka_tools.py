@@ -9,8 +9,7 @@ from pathlib import Path
 
 from runners.clusters.broker_properties import properties_text
 from runners.clusters.first_start import quick_flags
-from runners.clusters.java import java_environment
-from runners.clusters.kafka_java import KafkaJava
+from runners.clusters.java import KafkaJava, java_environment
 from runners.errors import GeneratorError, TargetRefused, TargetUnreachable
 from runners.reporting import Say, silent
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.first_start import FirstStart, new_id
-from runners.clusters.kafka_java import KafkaJava
-from runners.clusters.memory_files import memory_root
-from runners.clusters.ports import free_ports
+from runners.clusters.java import KafkaJava
+from runners.clusters.memory import memory_root
+from runners.clusters.processes import free_ports
 from runners.errors import DiskTooFull
 from runners.places import state_root
 

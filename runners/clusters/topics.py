@@ -11,7 +11,7 @@ from typing import Self
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.processes import ProcessIdentity, Record
-from runners.clusters.rights import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
+from runners.clusters.refusals import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 

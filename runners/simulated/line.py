@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Self
 
-from runners.simulated.cluster import SimulatedCluster
-from runners.simulated.codecs import CODECS
+from runners.simulated.hardware import CODECS, SimulatedCluster
 from runners.simulated.settings import Settings
 from runners.workload import Workload
 

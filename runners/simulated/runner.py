@@ -7,10 +7,9 @@ import numpy as np
 
 from runners.measurement import ClientActivity, Measurement, Origin, Resources, Window
 from runners.runner import Watch, WatchDecision, go_on
-from runners.simulated.cluster import EMBEDDED, SimulatedCluster
 from runners.simulated.course import Course, Expected, Noise, luck_of
-from runners.simulated.drift import NO_DRIFT, Drift
-from runners.simulated.failures import Failure, Mishap, Weakness, error_of
+from runners.simulated.disturbances import NO_DRIFT, Drift, Failure, Mishap, Weakness, error_of
+from runners.simulated.hardware import EMBEDDED, SimulatedCluster
 from runners.simulated.model import Performance, performance
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig

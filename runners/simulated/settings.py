@@ -23,7 +23,7 @@ class Settings:
         in_flight: Requests under way at a time; more than anybody needs is no limit.
         queue_records: Records that the client's queue holds.
         sticky_s: How long records without a key stay on one partition.
-        codec: `none`, or a name of `runners.simulated.codecs.CODECS`.
+        codec: `none`, or a name of `runners.simulated.hardware.CODECS`.
         level: Of the codec; None is its usual one.
         acks: 0, 1 or -1 (all).
         idempotent: Whether the broker discards repeats.

@@ -12,16 +12,15 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from runners.clusters import free_memory, memory_files
+from runners.clusters import memory
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.keeping import clear_leftovers
 from runners.clusters.layout import LOGS_KEPT, drop_old_logs, lay_out, log_folder, remove_folders
-from runners.clusters.memory_files import in_memory, memory_root
-from runners.clusters.ports import free_ports, listener
-from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.clusters.memory import in_memory, memory_root
+from runners.clusters.processes import ProcessIdentity, Record, free_ports, listener, records
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
 from tests.clusters_tests.owner import running_owner
@@ -72,8 +71,8 @@ class TestItsLogInMemory:
     @pytest.fixture(autouse=True)
     def plenty(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv("TMPDIR", raising=False)
-        monkeypatch.setattr(memory_files, "ROOT", tmp_path)
-        monkeypatch.setattr(free_memory, "MEMBERSHIP", tmp_path / "in no control group")
+        monkeypatch.setattr(memory, "ROOT", tmp_path)
+        monkeypatch.setattr(memory, "MEMBERSHIP", tmp_path / "in no control group")
         self.let_be_free(monkeypatch, files=1 << 40, memory=1 << 40)
 
     def let_be_free(self, monkeypatch: pytest.MonkeyPatch, *, files: int, memory: int) -> None:

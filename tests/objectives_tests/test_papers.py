@@ -2,8 +2,7 @@
 
 import pytest
 
-from objectives.evidence import Evidence
-from objectives.verdict import Bottleneck, judge
+from objectives.verdict import Bottleneck, Evidence, judge
 
 BUFFER_BYTES = 33_554_432  # the Java producer's default buffer.memory
 BATCH_BYTES = 16_384  # its default batch.size

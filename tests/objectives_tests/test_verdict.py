@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from objectives.evidence import Evidence
-from objectives.verdict import Bottleneck, judge
+from objectives.verdict import Bottleneck, Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from runners.workload import RecordSizes, Workload

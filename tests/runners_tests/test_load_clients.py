@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.python import PythonClient
 from runners.thread_times import client_thread_times

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from objectives.evidence import Evidence
-from objectives.verdict import Bottleneck, Verdict, judge
+from objectives.verdict import Bottleneck, Evidence, Verdict, judge
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.kafka_tools import set_producer_quota
 from runners.clusters.topics import Topic

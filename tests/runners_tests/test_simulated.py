@@ -13,9 +13,8 @@ from runners.errors import BrokerLost, DeliveryFailed, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
-from runners.simulated.cluster import REMOTE
-from runners.simulated.drift import Drift
-from runners.simulated.failures import Failure, Mishap, Weakness
+from runners.simulated.disturbances import Drift, Failure, Mishap, Weakness
+from runners.simulated.hardware import REMOTE
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value

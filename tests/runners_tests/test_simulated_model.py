@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, PRESETS, REMOTE, SimulatedCluster
-from runners.simulated.codecs import CODECS
+from runners.simulated.hardware import CODECS, EMBEDDED, JAVA_LAPTOP, PRESETS, REMOTE, SimulatedCluster
 from runners.simulated.model import Performance, perform, performance
 from runners.simulated.settings import Settings
 from runners.workload import RecordSizes, Workload

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from search_spaces import ProducerConfig, Replay, SearchSpace, Value
-from search_spaces.same_effect import DEFAULT_LEVELS
+from search_spaces.producer_config import DEFAULT_LEVELS
 
 DEFAULTS = ProducerConfig.parse({})
 RECORDS = 500

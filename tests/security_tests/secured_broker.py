@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart
 from runners.reporting import Say, silent
 

@@ -14,10 +14,9 @@ from typing import Final
 
 import psutil
 
-from objectives.evidence import Evidence
-from objectives.verdict import judge
+from objectives.verdict import Evidence, judge
 from runners.clusters.java import find_java
-from runners.clusters.memory_files import memory_root
+from runners.clusters.memory import memory_root
 from runners.clusters.topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi

@@ -7,10 +7,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from objectives.evidence import Evidence
-from objectives.verdict import Verdict, judge
+from objectives.verdict import Evidence, Verdict, judge
 from runners.measurement import Measurement
-from search_spaces.perf_test import perf_test_command
+from search_spaces.java import perf_test_command
 from tuner.cli.console import OUT, warn
 from tuner.cli.text_plot import hdr_plot
 

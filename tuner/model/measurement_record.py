@@ -4,9 +4,8 @@ import math
 from dataclasses import asdict
 from typing import Any, Final
 
-from objectives.evidence import Evidence
 from objectives.metrics import METRICS
-from objectives.verdict import judge
+from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement
 

@@ -8,8 +8,7 @@ import numpy as np
 from search_spaces.dependencies import IDEMPOTENT_BOUNDS, orderings
 from search_spaces.domains import Numbers, ParamValue, Words
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, LEVEL, LEVEL_KNOBS
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.same_effect import spelt_out
+from search_spaces.producer_config import ProducerConfig, spelt_out
 from search_spaces.space import SearchSpace
 from tuner.search.bayesian.axes import Axis
 from tuner.search.bayesian.solving import Array

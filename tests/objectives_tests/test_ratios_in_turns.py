@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from objectives.ratios import ValuesByRound, noise_in_turns, ratio_in_turns
 from objectives.repeats import Noise
-from objectives.turns import ValuesByRound, noise_in_turns, ratio_in_turns
 
 LEVELS = st.lists(st.floats(0.1, 1e3), min_size=2, max_size=6)
 ROUNDS = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=5)
