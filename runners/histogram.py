@@ -19,7 +19,6 @@ HIGHEST_US: Final = 3_600_000_000
 SIGNIFICANT_DIGITS: Final = 3
 
 _HALF_BITS: Final = 10  # a sub-bucket half holds 2**10 values: 3 significant digits
-_HALF: Final = 1 << _HALF_BITS
 
 
 def _indices(values: NDArray[np.int64]) -> NDArray[np.int64]:

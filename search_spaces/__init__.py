@@ -4,7 +4,6 @@ Knows nothing of Kafka connections and nothing of search methods.
 """
 
 from search_spaces.catalogue import Catalogue, Property, load_catalogue
-from search_spaces.choosers import Replay
 from search_spaces.connection import ConnectionConfig
 from search_spaces.domains import Chooser, ParamValue
 from search_spaces.effective import Effective
@@ -54,7 +53,6 @@ __all__ = [
     "ProducerConfig",
     "PropertiesFileError",
     "Property",
-    "Replay",
     "Role",
     "Rule",
     "RuleBroken",

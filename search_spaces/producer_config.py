@@ -130,12 +130,6 @@ class ProducerConfig:
         """How many bytes of values the client's queue holds; keys do not count."""
         return self.in_force.integer("queue.buffering.max.kbytes") * 1024
 
-    @property
-    def delivery_timeout_s(self) -> float | None:
-        """How many seconds the client tries to deliver a record; None when for ever."""
-        timeout_ms = self.in_force.number("delivery.timeout.ms")
-        return timeout_ms / 1000 if timeout_ms else None
-
 
 def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalogue) -> dict[str, str]:
     """Return canonical values by canonical name, for properties that must all have `role`.

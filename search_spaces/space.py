@@ -119,8 +119,8 @@ class SearchSpace:
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
         """Return what a chooser has to answer to get `config`, or one that differs in spelt-out defaults only.
 
-        `draw(Replay(params_of(config)))` is the same config when it was drawn from this space, and one with the
-        same values in force when it was not. None when the space holds no such config.
+        A chooser that gives these answers draws the same config when it was drawn from this space, and one with
+        the same values in force when it was not. None when the space holds no such config.
         """
         params: dict[str, ParamValue] = {}
         in_force = config.in_force

@@ -22,7 +22,7 @@ DEFAULT_IMAGE = "apache/kafka:4.1.0"
 
 _PORT, _CONTROLLER_PORT = 9092, 9093
 _DATA = Path("/tmp/kraft")  # in the container
-_START_TIMEOUT_S = 120.0
+_START_TIMEOUT_S = 120.0  # until the broker answers, the download of its image not counted
 _ASK_TIMEOUT_S = 3.0
 _POLL_S = 0.2
 
@@ -38,18 +38,15 @@ class ContainerCluster:
         image: str = DEFAULT_IMAGE,
         *,
         properties: Mapping[str, str] | None = None,
-        start_timeout_s: float = _START_TIMEOUT_S,
     ) -> None:
         """Describe the cluster; nothing is started.
 
         Args:
             image: Name and tag.
             properties: Broker properties that win over ours.
-            start_timeout_s: Seconds that the broker may take until it answers, the image's download not counted.
         """
         self._image = image
         self._properties = dict(properties or {})
-        self._timeout_s = start_timeout_s
         self._container: DockerContainer | None = None
 
     def start(self, progress: Say = silent) -> RunningCluster:
@@ -110,7 +107,7 @@ class ContainerCluster:
         return {variable_name(name): value for name, value in wanted.items()}
 
     def _await_answer(self, container: Any, address: str) -> RunningCluster:
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + _START_TIMEOUT_S
         while True:
             try:
                 found = ExistingCluster(address, timeout_s=_ASK_TIMEOUT_S).start()
@@ -120,7 +117,7 @@ class ContainerCluster:
                 container.reload()
                 ended = container.status != "running"
                 if ended or time.monotonic() > deadline:
-                    what = "its container ended" if ended else f"it stayed silent for {self._timeout_s:.0f} s"
+                    what = "its container ended" if ended else f"it stayed silent for {_START_TIMEOUT_S:.0f} s"
                     says = telling_lines(b"".join(container.get_logs()).decode(errors="replace"))
                     raise BrokerDidNotStart(
                         f"The broker of {self._image} must answer at {address}, but {what}. It says:\n{says}"

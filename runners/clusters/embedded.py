@@ -37,7 +37,6 @@ class Wish:
         host: IPv4 address that they listen on.
         port: Client port of the first broker, the others follow; None for free ones.
         properties: Broker properties that win over ours.
-        data_root: Folder for the data; None for memory or the temporary folder, see `lay_out`.
         start_timeout_s: Seconds that they may take until they answer, downloads not counted.
         connection: Client properties that they want, where `properties` change their security.
     """
@@ -46,7 +45,6 @@ class Wish:
     host: str = "127.0.0.1"
     port: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
-    data_root: Path | None = None
     start_timeout_s: float = _START_TIMEOUT_S
     connection: Mapping[str, str] = field(default_factory=dict)
 
@@ -146,7 +144,7 @@ class _PortLost(BrokerDidNotStart):
 
 
 def _try(kind: str, wish: Wish, kafka: KafkaJava, first: FirstStart) -> Brokers:
-    layout = lay_out(wish.brokers, wish.host, wish.port, wish.data_root)
+    layout = lay_out(wish.brokers, wish.host, wish.port)
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,
         "started_s": time.time(),
@@ -193,7 +191,6 @@ class EmbeddedCluster:
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
         connection: Mapping[str, str] | None = None,
-        data_root: Path | None = None,
         start_timeout_s: float = 60.0,
     ) -> None:
         """Describe the cluster; nothing is started.
@@ -204,7 +201,6 @@ class EmbeddedCluster:
             port: Client port of the first broker, the others follow; free ones by default.
             properties: Broker properties that win over ours.
             connection: Client properties that the brokers want, where `properties` change their security.
-            data_root: Folder for the data; by default memory for the log where there is room, see `lay_out`.
             start_timeout_s: Seconds that the brokers may take until they answer, downloads not counted.
 
         Raises:
@@ -216,7 +212,6 @@ class EmbeddedCluster:
             port=port,
             properties=dict(properties or {}),
             connection=dict(connection or {}),
-            data_root=data_root,
             start_timeout_s=start_timeout_s,
         )
         self._brokers: Brokers | None = None

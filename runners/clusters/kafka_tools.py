@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, run from the jars that we have: the yardstick, and quotas."""
+"""Kafka's own command-line tools, run from the jars that we have."""
 
 import re
 import subprocess
@@ -10,10 +10,9 @@ from pathlib import Path
 from runners.clusters.broker_properties import properties_text
 from runners.clusters.first_start import quick_flags
 from runners.clusters.java import KafkaJava, java_environment
-from runners.errors import GeneratorError, TargetRefused, TargetUnreachable
+from runners.errors import GeneratorError
 from runners.reporting import Say, silent
 
-_SHORT_TOOL_TIMEOUT_S = 60.0
 # They end before the optimising compiler would pay.
 _SHORT_TOOL_FLAGS = ("-Xmx256m", "-XX:TieredStopAtLevel=1")
 
@@ -128,43 +127,6 @@ def run_tool(
     return ToolRun(status=ran.returncode, output=ran.stdout, complaints=ran.stderr)
 
 
-def set_producer_quota(
-    bootstrap: str,
-    client_id: str,
-    bytes_per_s: int | None,
-    *,
-    command_config: Mapping[str, str] | None = None,
-) -> None:
-    """Limit what the producers of one client id may send to each broker, or lift the limit.
-
-    Args:
-        bootstrap: `host:port[,host:port]`.
-        client_id: Their `client.id`.
-        bytes_per_s: Bytes per second and broker; None lifts the limit.
-        command_config: Client properties under Java's names, for clusters that want security.
-
-    Raises:
-        TargetUnreachable: No broker answers.
-        TargetRefused: We may not set quotas.
-        GeneratorError: The tool did not end.
-    """
-    change = (
-        ["--delete-config", "producer_byte_rate"]
-        if bytes_per_s is None
-        else ["--add-config", f"producer_byte_rate={bytes_per_s}"]
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["--bootstrap-server", bootstrap, "--alter", *change]
-        arguments += ["--entity-type", "clients", "--entity-name", client_id]
-        arguments += ["--command-config", str(_properties_file(Path(folder), command_config or {}))]
-        ran = run_tool("kafka.admin.ConfigCommand", arguments, timeout_s=_SHORT_TOOL_TIMEOUT_S)
-    if ran.status == 0:
-        return
-    said = " ".join((ran.complaints or ran.output).split())[:500]
-    error = TargetUnreachable if "TimeoutException" in said or "Timed out" in said else TargetRefused
-    raise error(f"A producer quota must be settable at {bootstrap}, but Kafka's tool says: {said}. Check the rights.")
-
-
 def producer_performance(
     bootstrap: str,
     topic: str,
@@ -176,7 +138,6 @@ def producer_performance(
     warmup_records: int = 0,
     properties: Mapping[str, str] | None = None,
     timeout_s: float,
-    progress: Say = silent,
 ) -> PerformanceReport:
     """Run Kafka's own `ProducerPerformance` of version 4.3.
 
@@ -191,7 +152,6 @@ def producer_performance(
         properties: Producer properties under Java's names. They go through a file: the tool's own command line
             splits them at every `=`.
         timeout_s: Seconds that the run may take.
-        progress: Told how far a download of the jars is.
 
     Raises:
         ValueError: Not exactly one of `record_bytes` and `payload_file`.
@@ -215,7 +175,6 @@ def producer_performance(
             arguments,
             timeout_s=timeout_s,
             measures=True,
-            progress=progress,
         )
     summaries = _summaries(ran.output)
     if ran.status != 0 or False not in summaries:

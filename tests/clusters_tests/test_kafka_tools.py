@@ -11,10 +11,10 @@ from runners.clusters.kafka_tools import (
     _summaries,
     producer_performance,
     run_tool,
-    set_producer_quota,
 )
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import GeneratorError
+from tests.builders.quota import set_producer_quota
 from tests.conftest import TopicMaker
 
 # As Kafka 4.3.1 printed it.

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from objectives.front import hypervolume
-from search_spaces.choosers import Replay
 from search_spaces.errors import ConfigError
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import OBJECTIVES, baseline, trial
+from tests.search_spaces_tests.choosers import Replay
 from tests.search_spaces_tests.spaces import spaces
 from tuner.search.bayesian import known as known_module
 from tuner.search.bayesian.candidates import Candidates

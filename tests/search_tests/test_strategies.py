@@ -14,12 +14,12 @@ from objectives.outcome import metrics_of
 from objectives.scoring import score
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from search_spaces.choosers import Replay
 from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import Stage
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import OBJECTIVES, baseline, results, trial
+from tests.search_spaces_tests.choosers import Replay
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, WorkloadSpec
 from tuner.model.trial import Kind, State, Trial
 from tuner.search import optuna_strategy
