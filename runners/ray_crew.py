@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runners.errors import GeneratorError
-from runners.ray_seats import Seats
+from runners.ray_seats import Seats, reason
 from runners.ray_worker import Worker
 from runners.reporting import Say
 
@@ -182,8 +182,3 @@ class Crew:
 
     def _kill(self, hand: Hand) -> None:
         self._ray.kill(hand.actor, no_restart=True)
-
-
-def reason(error: Exception) -> str:
-    """An error of Ray's in one line."""
-    return " ".join((str(error) or type(error).__name__).split())[:300]

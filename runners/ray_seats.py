@@ -162,7 +162,7 @@ class Seats:
         try:
             answers: list[dict[str, str]] = self.ray.get(asking)
         except self.ray.exceptions.RayError as error:
-            raise RayUnfit(f"each node must tell what it has, but Ray says: {_first_line(error)}") from error
+            raise RayUnfit(f"each node must tell what it has, but Ray says: {reason(error)}") from error
         return answers
 
     def _on(self, node: Node) -> Any:
@@ -207,5 +207,6 @@ class Seats:
             self.tell(sentence)
 
 
-def _first_line(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """An error of Ray's in one line."""
     return " ".join((str(error) or type(error).__name__).split())[:300]

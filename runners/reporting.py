@@ -6,5 +6,11 @@ Say = Callable[[str], None]
 """Takes one short sentence; called in the thread of the call that it was given to."""
 
 
+def first_line(error: Exception) -> str:
+    """What an error of another library says, in one line."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:300]
+
+
 def silent(_: str) -> None:
     """A `Say` that says nothing."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
-from search_spaces.catalogue import Catalogue, load_catalogue
 from search_spaces.errors import ConflictingSpellings, InvalidValue, UnknownProperty
 from search_spaces.producer_config import canonical_values
 from search_spaces.roles import Role, is_secret
@@ -234,7 +233,7 @@ class ConnectionConfig:
     pairs: tuple[tuple[str, str], ...]
 
     @classmethod
-    def parse(cls, mapping: Mapping[str, Value], *, catalogue: Catalogue | None = None) -> Self:
+    def parse(cls, mapping: Mapping[str, Value]) -> Self:
         """Check the properties of `mapping`, such as those of a `--command-config` file.
 
         Logins and stores in the words of Kafka's Java clients are put into the client's own.
@@ -245,7 +244,7 @@ class ConnectionConfig:
             ConflictingSpellings: a property stands there under two names with two values.
             MisplacedProperty: a knob of the producer, or a property that the load generator sets.
         """
-        values = canonical_values(from_java(mapping), Role.CONNECTION, catalogue or load_catalogue())
+        values = canonical_values(from_java(mapping), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 
     @property

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from search_spaces.catalogue import load_catalogue
 from search_spaces.dependencies import IDEMPOTENT_BOUNDS, STATEMENTS, STRATEGY, Ordering, bounds, limit, orderings
 from search_spaces.domains import Words
 from search_spaces.effective import Effective
@@ -154,4 +153,4 @@ def _span(parameter: Parameter) -> tuple[float, float]:
 
 
 def _in_force(fixed: Values) -> Effective:
-    return Effective(load_catalogue(), fixed)
+    return Effective(fixed)

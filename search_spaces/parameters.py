@@ -134,7 +134,7 @@ def _parameter(
         sets=entry.name,
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
         domain=changed(name, entry, knob.domain(sizes) if knob else None, change),
-        default=Effective(load_catalogue(), {}).text(entry.name),
+        default=Effective({}).text(entry.name),
         source=knob.source if knob else _ADDED,
         steps=change.steps,
         stage=Stage.FIRST if asked or knob is None else knob.stage,
@@ -145,4 +145,4 @@ def _codecs(parameters: Mapping[str, Parameter], fixed: Mapping[str, str]) -> tu
     compression = parameters.get("compression.type")
     if compression is not None and isinstance(compression.domain, Words):
         return compression.domain.canonical
-    return (Effective(load_catalogue(), fixed).text("compression.type"),)
+    return (Effective(fixed).text("compression.type"),)

@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass
 from functools import lru_cache
 from typing import Final, Self
 
-from search_spaces.catalogue import Catalogue, load_catalogue
+from search_spaces.catalogue import load_catalogue
 from search_spaces.effective import Effective
 from search_spaces.errors import ConflictingSpellings, MisplacedProperty
 from search_spaces.roles import Role
@@ -35,7 +35,6 @@ class ProducerConfig:
 
     client: str
     pairs: tuple[tuple[str, str], ...]
-    _catalogue: Catalogue = field(repr=False, compare=False)
     checked: InitVar[object] = None
 
     def __post_init__(self, checked: object) -> None:
@@ -43,7 +42,7 @@ class ProducerConfig:
             raise TypeError("a ProducerConfig is built by ProducerConfig.parse, which checks it")
 
     @classmethod
-    def parse(cls, mapping: Mapping[str, Value], *, catalogue: Catalogue | None = None) -> Self:
+    def parse(cls, mapping: Mapping[str, Value]) -> Self:
         """Check the properties of `mapping`, written by any of their names, and return them as a config.
 
         Refused is what the client would refuse, and what it would take without a word and not do.
@@ -51,7 +50,6 @@ class ProducerConfig:
         Args:
             mapping: property names and values; text, or the plain values of YAML. Left out is the client's
                 default.
-            catalogue: the client's properties; librdkafka's as shipped when None.
 
         Raises:
             UnknownProperty: a name is no property of the client.
@@ -60,12 +58,11 @@ class ProducerConfig:
             MisplacedProperty: a property of the connection, or one that the load generator sets.
             RuleBroken: the values do not go together.
         """
-        catalogue = catalogue or load_catalogue()
-        values = canonical_values(mapping, Role.PRODUCER, catalogue)
-        effective = Effective(catalogue, values)
+        values = canonical_values(mapping, Role.PRODUCER)
+        effective = Effective(values)
         for rule in RULES:
             rule.check(effective)
-        return cls(catalogue.client, tuple(sorted(values.items())), catalogue, _CHECKED)
+        return cls(load_catalogue().client, tuple(sorted(values.items())), _CHECKED)
 
     def updated(self, changes: Mapping[str, Value]) -> Self:
         """Return this config with the properties of `changes` set, checked anew.
@@ -73,8 +70,7 @@ class ProducerConfig:
         Raises:
             ConfigError: as for `parse`.
         """
-        changed = canonical_values(changes, Role.PRODUCER, self._catalogue)
-        return self.parse({**self.values, **changed}, catalogue=self._catalogue)
+        return self.parse({**self.values, **canonical_values(changes, Role.PRODUCER)})
 
     @property
     def values(self) -> dict[str, str]:
@@ -90,7 +86,7 @@ class ProducerConfig:
     @property
     def in_force(self) -> Effective:
         """The config seen through the client's defaults, with numbers and flags read."""
-        return Effective(self._catalogue, self.values)
+        return Effective(self.values)
 
     def effective(self, name: str) -> str:
         """Return the value in force for the property `name`, given or default; "" when it has none.
@@ -131,7 +127,7 @@ class ProducerConfig:
         return self.in_force.integer("queue.buffering.max.kbytes") * 1024
 
 
-def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalogue) -> dict[str, str]:
+def canonical_values(mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
     """Return canonical values by canonical name, for properties that must all have `role`.
 
     Raises:
@@ -143,7 +139,7 @@ def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalo
     values: dict[str, str] = {}
     spellings: dict[str, str] = {}
     for spelling, value in mapping.items():
-        entry = catalogue.find(spelling)
+        entry = load_catalogue().find(spelling)
         if entry.role is not role:
             raise MisplacedProperty(spelling, entry.role, entry.reason)
         canonical = canonical_value(entry, value)

@@ -138,7 +138,7 @@ class SearchSpace:
             values = self._values(read)
         except _OutsideError:
             return None
-        return params if same_effect(Effective(load_catalogue(), values), in_force) else None
+        return params if same_effect(Effective(values), in_force) else None
 
     def grid(self, steps: int = 3) -> Iterator[ProducerConfig]:
         """Yield the configs of a grid, each once, always in the same order.
@@ -190,7 +190,7 @@ class SearchSpace:
 
     def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
         values = self.fixed
-        so_far = Effective(load_catalogue(), values)
+        so_far = Effective(values)
         for parameter in self.parameters:
             if is_drawn(parameter.name, so_far):
                 values[parameter.sets] = ask(self._allowed(parameter, so_far))

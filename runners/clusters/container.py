@@ -13,7 +13,7 @@ from runners.clusters.existing import ExistingCluster
 from runners.clusters.keeping import telling_lines
 from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
-from runners.reporting import Say, silent
+from runners.reporting import Say, first_line, silent
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -81,7 +81,7 @@ class ContainerCluster:
             self.stop()
             raise EmbeddedBrokerError(
                 f"A Docker engine and the image {self._image} are needed for a broker in a container, but: "
-                f"{_first_line(error)}. Start the engine, or check the image's name."
+                f"{first_line(error)}. Start the engine, or check the image's name."
             ) from None
         except BaseException:
             self.stop()
@@ -131,8 +131,3 @@ def variable_name(property_name: str) -> str:
     Source: docker/examples/README.md of Kafka, "Using Environment Variables".
     """
     return "KAFKA_" + property_name.replace("_", "__").replace("-", "___").replace(".", "_").upper()
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:300]

@@ -27,7 +27,7 @@ from typing import Final
 from confluent_kafka import Producer
 
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
-from runners.clusters.java import KafkaJava, java_environment
+from runners.clusters.java import KafkaJava, java_environment, run_java
 from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
@@ -166,16 +166,7 @@ def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
 
 def _format(kafka: KafkaJava, node: Node, properties: Path) -> None:
     command = kafka.command("kafka.tools.StorageTool", "format", "-c", str(properties), "-t", new_id())
-    ran = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_TOOL_TIMEOUT_S,
-        stdin=subprocess.DEVNULL,
-        env=java_environment(),
-        check=False,
-    )
+    ran = run_java(command, _TOOL_TIMEOUT_S)
     if ran.returncode != 0 or not (node.log_dir / "bootstrap.checkpoint").exists():
         raise BrokerDidNotStart(
             f"Kafka's storage tool must format a log directory, but ended with status {ran.returncode}: "

@@ -15,7 +15,7 @@ from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
 from runners.locks import locked
 from runners.places import cache_root, write_atomically
-from runners.reporting import Say, silent
+from runners.reporting import Say, first_line, silent
 
 _REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"
 _TOLD_EVERY = 10
@@ -144,7 +144,7 @@ class KafkaJars:
                 fetched: Path = wanted.resolve()
             # jgo lets through what its HTTP library, the disk and its own checks raise, with no common base.
             except Exception as error:  # noqa: BLE001
-                reason = _first_line(error)
+                reason = first_line(error)
             else:
                 if _is_whole(fetched, jar):
                     fetched.replace(self._jars / jar.file_name)
@@ -164,11 +164,6 @@ def _is_whole(path: Path, jar: PinnedJar) -> bool:
         return False
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == jar.sha256
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0]
 
 
 @contextlib.contextmanager

@@ -102,6 +102,29 @@ def java_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _VARIABLES_READ_BY_JAVA}
 
 
+def run_java(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a Java program to its end, and keep what it writes.
+
+    Args:
+        command: The whole command line.
+        timeout_s: Seconds that it may take; it is killed then.
+
+    Raises:
+        subprocess.TimeoutExpired: It took longer.
+        OSError: It can't be run.
+    """
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout_s,
+        env=java_environment(),
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if chosen := environ.get("KAFKA_TUNER_JAVA"):
         yield "KAFKA_TUNER_JAVA", Path(chosen).expanduser()
@@ -121,16 +144,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 def _probe(origin: str, path: Path) -> Java | str:
     """Run `java -version`; what speaks against it as text."""
     try:
-        ran = subprocess.run(
-            [path, "-version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_TIMEOUT_S,
-            env=java_environment(),
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        ran = run_java([path, "-version"], _VERSION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return f"{origin}: {path} did not tell its version within {_VERSION_TIMEOUT_S:.0f} s"
     except OSError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runners.clusters.broker_properties import properties_text
 from runners.clusters.first_start import quick_flags
-from runners.clusters.java import KafkaJava, java_environment
+from runners.clusters.java import KafkaJava, run_java
 from runners.errors import GeneratorError
 from runners.reporting import Say, silent
 
@@ -108,16 +108,7 @@ def run_tool(
     flags = () if measures else (*_SHORT_TOOL_FLAGS, *quick_flags(kafka))
     command = kafka.command(main_class, *arguments, flags=flags)
     try:
-        ran = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            stdin=subprocess.DEVNULL,
-            env=java_environment(),
-            check=False,
-        )
+        ran = run_java(command, timeout_s)
     except subprocess.TimeoutExpired:
         name = main_class.rpartition(".")[2]
         raise GeneratorError(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from search_spaces.catalogue import load_catalogue
 from search_spaces.effective import Effective
 
 
@@ -38,8 +37,7 @@ def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Cha
     Raises:
         UnknownProperty: The client has no such property: the config belongs to another version of it.
     """
-    catalogue = load_catalogue()
-    ours, theirs, none = (Effective(catalogue, given) for given in (values, baseline, {}))
+    ours, theirs, none = (Effective(given) for given in (values, baseline, {}))
     return tuple(
         Change(name, ours.text(name), theirs.text(name), none.text(name))
         for name in sorted({*values, *baseline})
