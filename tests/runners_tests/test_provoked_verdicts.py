@@ -16,7 +16,7 @@ from runners.librdkafka.bench import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value
-from tests.builders.quota import set_producer_quota
+from tests.builders.kafka_tools import set_producer_quota
 from tests.conftest import TopicMaker
 from tests.runners_tests import slow_network
 from tests.runners_tests.slow_network import OnSlowNetwork
