@@ -20,7 +20,7 @@ from objectives.repeats import t_quantile
 from objectives.scoring import Constraint
 from runners.measurement import Window
 from runners.simulated import SimulatedRunner
-from runners.simulated.hardware import EMBEDDED, JAVA_LAPTOP, REMOTE
+from runners.simulated.inputs import EMBEDDED, JAVA_LAPTOP, REMOTE
 from runners.workload import RecordSizes
 from tuner.course.run import run_study
 from tuner.course.trial_loop import Standing

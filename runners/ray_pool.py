@@ -26,10 +26,9 @@ from runners.merging import share
 from runners.pool import Done, Job
 from runners.producers import Report, StartingAt, Underway
 from runners.ray_cluster import RayCluster
-from runners.ray_crew import Crew
+from runners.ray_crew import Crew, unpacked
 from runners.ray_seats import Seats, reason
 from runners.ray_session import hold, own_ray, running_ray
-from runners.ray_worker import unpacked
 from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
 

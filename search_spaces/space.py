@@ -8,12 +8,11 @@ from typing import Self
 
 from search_spaces.catalogue import load_catalogue
 from search_spaces.choosers import Ends, Odometer
-from search_spaces.dependencies import UNBOUNDED, bounds, drawing_order, follow, is_drawn, ties
+from search_spaces.dependencies import UNBOUNDED, bounds, check_acks, drawing_order, follow, is_drawn, narrow, ties
 from search_spaces.domains import Chooser, Numbers, ParamValue, Words
 from search_spaces.effective import Effective
 from search_spaces.guarantee import Guarantee
 from search_spaces.knob_change import KnobChange
-from search_spaces.narrowing import check_acks, narrow
 from search_spaces.parameters import Parameter, named, resolved
 from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
 from search_spaces.record_size import QUEUE_KBYTES, Sizes, check_record

@@ -15,8 +15,8 @@ from benchmarks.problems.grid import published_grid
 from benchmarks.problems.table import MeasuredTable, embedded_grid
 from benchmarks.problems.truth import Truth
 from objectives.scoring import HELD_RATE_RATIO
-from runners.simulated.hardware import PRESETS as CLUSTERS
-from runners.simulated.hardware import SimulatedCluster
+from runners.simulated.inputs import PRESETS as CLUSTERS
+from runners.simulated.inputs import SimulatedCluster
 from runners.workload import RecordSizes
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig

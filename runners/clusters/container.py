@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from runners.clusters.broker_properties import Node, broker_properties
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.keeping import telling_lines
+from runners.clusters.keeper_control import telling_lines
 from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
 from runners.reporting import Say, first_line, silent

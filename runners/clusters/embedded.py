@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 
 from runners.clusters import keeper
+from runners.clusters.broker_layout import drop_old_logs, lay_out, remove_folders, write_files
 from runners.clusters.broker_properties import Node
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.first_start import FirstStart, first_start
 from runners.clusters.java import KafkaJava
-from runners.clusters.keeping import await_answers, clear_leftovers, identities, launch_keeper
-from runners.clusters.layout import drop_old_logs, lay_out, remove_folders, write_files
+from runners.clusters.keeper_control import await_answers, clear_leftovers, identities, launch_keeper
 from runners.clusters.processes import ProcessIdentity, Record, records, require_free
 from runners.errors import BrokerDidNotStart
 from runners.reporting import Say, silent

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.clusters.embedded import Wish, bring_down, bring_up
-from runners.clusters.keeping import clear_leftovers
+from runners.clusters.keeper_control import clear_leftovers
 from runners.clusters.processes import Record, records
 from runners.errors import EmbeddedBrokerError
 from runners.locks import locked

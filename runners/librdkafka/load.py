@@ -1,4 +1,4 @@
-"""One load on one client: phases, windows, limits, flush. What it returns is raw; `bench.py` makes it a measurement."""
+"""One load on one client: phases, windows, limits, flush. What it returns is raw; `librdkafka_runner.py` makes it a measurement."""
 
 import contextlib
 import queue
@@ -11,8 +11,8 @@ from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed
 from runners.histogram import Histogram
 from runners.host import HostProbe, Reading
-from runners.librdkafka.client import LoadClient
 from runners.librdkafka.drain import Cut, Drain
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.sender import Sender
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally

@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Self
 
-from runners.simulated.hardware import CODECS, SimulatedCluster
-from runners.simulated.settings import Settings
+from runners.simulated.inputs import CODECS, Settings, SimulatedCluster
 from runners.workload import Workload
 
 _BATCH_HEADER_BYTES: Final = 61.0

@@ -13,12 +13,12 @@ import psutil
 import pytest
 
 from runners.clusters import memory
+from runners.clusters.broker_layout import LOGS_KEPT, drop_old_logs, lay_out, log_folder, remove_folders
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.keeping import clear_leftovers
-from runners.clusters.layout import LOGS_KEPT, drop_old_logs, lay_out, log_folder, remove_folders
+from runners.clusters.keeper_control import clear_leftovers
 from runners.clusters.memory import in_memory, memory_root
 from runners.clusters.processes import ProcessIdentity, Record, free_ports, listener, records
 from runners.clusters.topics import OwnedTopics

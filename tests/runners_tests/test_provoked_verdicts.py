@@ -12,7 +12,7 @@ from objectives.verdict import Bottleneck, Evidence, Verdict, judge
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.isolated import Isolated
-from runners.librdkafka.bench import LibrdkafkaRunner
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value

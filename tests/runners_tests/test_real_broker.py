@@ -15,7 +15,7 @@ from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
 from runners.isolated import Isolated
 from runners.leased import Leased, owned_topic
-from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement, Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload

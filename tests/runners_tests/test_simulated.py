@@ -14,7 +14,7 @@ from runners.measurement import Measurement, Window
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.simulated.disturbances import Drift, Failure, Mishap, Weakness
-from runners.simulated.hardware import REMOTE
+from runners.simulated.inputs import REMOTE
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value

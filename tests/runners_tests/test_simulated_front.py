@@ -11,7 +11,7 @@ from benchmarks.problems.nearest import Nearest
 from benchmarks.problems.truth import Truth
 from objectives.front import dominates, hypervolume
 from objectives.metrics import Direction
-from runners.simulated.hardware import REMOTE
+from runners.simulated.inputs import REMOTE
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace

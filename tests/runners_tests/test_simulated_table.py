@@ -11,7 +11,7 @@ from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_g
 from benchmarks.problems.table_runner import TableRunner
 from objectives.outcome import metrics_of
 from runners.errors import WorkloadRefused
-from runners.simulated.hardware import EMBEDDED, JAVA_LAPTOP
+from runners.simulated.inputs import EMBEDDED, JAVA_LAPTOP
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from runners.librdkafka.bench import GENERATORS, Limits
+from runners.librdkafka.librdkafka_runner import GENERATORS, Limits
 from runners.measurement import Measurement
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload

@@ -20,7 +20,7 @@ from runners.clusters.memory import memory_root
 from runners.clusters.topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.places import cache_root, state_root
 from runners.reporting import Say
 from runners.workload import RecordSizes, Workload

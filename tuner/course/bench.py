@@ -14,7 +14,7 @@ from objectives.forecast import Range
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import Race, Stop
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachable
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Measurement, Window
 from runners.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision

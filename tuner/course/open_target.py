@@ -20,7 +20,7 @@ from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import TargetRefused
 from runners.isolated import Isolated
 from runners.leased import Lease, Leased, named_topic, owned_topic
-from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.reporting import Say, silent
 from runners.runner import Runner
 from tuner.model.target import Target

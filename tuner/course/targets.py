@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError, TargetError
 from runners.isolated import Kept
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Measurement
 from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on

@@ -9,7 +9,7 @@ from runners.measurement import ClientActivity, Measurement, Origin, Resources, 
 from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated.course import Course, Expected, Noise, luck_of
 from runners.simulated.disturbances import NO_DRIFT, Drift, Failure, Mishap, Weakness, error_of
-from runners.simulated.hardware import EMBEDDED, SimulatedCluster
+from runners.simulated.inputs import EMBEDDED, SimulatedCluster
 from runners.simulated.model import Performance, performance
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
