@@ -1,4 +1,4 @@
-"""One load on one client: phases, windows, limits, flush. What it returns is raw; `librdkafka_runner.py` makes it a measurement."""
+"""One load on one client: phases, windows, limits, flush. Its result is raw; `LibrdkafkaRunner` makes a measurement of it."""
 
 import contextlib
 import queue
