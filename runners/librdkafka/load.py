@@ -1,4 +1,4 @@
-"""One load on one client: phases, windows, limits, flush. Its result is raw; `LibrdkafkaRunner` makes a measurement of it."""
+"""One load on one client: phases, windows, limits, flush. `LibrdkafkaRunner` makes a measurement of its raw result."""
 
 import contextlib
 import queue
