@@ -120,17 +120,6 @@ class Histogram:
         text: bytes = self.as_hdr().encode()
         return text.decode("ascii")
 
-    @classmethod
-    def decode(cls, encoded: str, sum_us: int) -> Self:
-        """The histogram written by `encoded`, with the exact sum that the encoding does not carry."""
-        hdr = HdrHistogram.decode(encoded.encode("ascii"))
-        counts = np.zeros(_SIZE, dtype=np.int64)
-        for item in hdr.get_recorded_iterator():
-            value = np.array([item.value_iterated_to], dtype=np.int64)
-            counts[_indices(value)] += item.count_at_value_iterated_to
-        counts.flags.writeable = False
-        return cls(counts, sum_us)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
             return NotImplemented

@@ -101,19 +101,15 @@ class RayPool:
         free.underway = Underway(job, watch)
         self._begin(free, free.underway)
 
-    def next_done(self, timeout_s: float | None = None) -> Done | None:
+    def next_done(self) -> Done | None:
         """See `Pool.next_done`."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
-            left_s = _LOOK_S if deadline is None else min(_LOOK_S, deadline - time.monotonic())
             # A short wait at a time, as signals are not served within one.
             with _signals_unwrapped():
-                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=max(0.0, left_s))
+                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
             for stream, slot, number in streams:
                 if any(stream is each for each in ready) and (done := self._take(slot, number)):
                     return done
-            if not ready and left_s < _LOOK_S:
-                return None
         return None
 
     def close(self) -> None:

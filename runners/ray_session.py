@@ -19,6 +19,7 @@ from typing import Any, Final
 import psutil
 
 from runners.errors import GeneratorError
+from runners.places import write_atomically
 from runners.producers import whoami
 from runners.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
@@ -216,10 +217,7 @@ def _same_token(path: Path) -> Path:
     if not _read_by_ray:
         _read_by_ray.append(token)
     elif _read_by_ray[0] != token:
-        descriptor, new = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(_read_by_ray[0])
-        Path(new).replace(path)
+        write_atomically(path, _read_by_ray[0])
     return path
 
 
