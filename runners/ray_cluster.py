@@ -100,8 +100,7 @@ def facts_here() -> dict[str, str]:
 def _our_version() -> str:
     """A digest of our source: a version alone does not tell one checkout from another."""
     digest = hashlib.sha256()
-    for package in _PACKAGES:
-        root = Path(next(iter(importlib.import_module(package).__path__)))
+    for root in packages():
         for file in sorted(root.rglob("*.py")):
             digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return f"code {digest.hexdigest()[:12]}"
