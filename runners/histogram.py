@@ -82,11 +82,6 @@ class Histogram:
         """Exact mean in microseconds; NaN of an empty histogram."""
         return self.sum_us / self.count if self.count else float("nan")
 
-    @property
-    def max_us(self) -> float:
-        """Highest value equivalent to the largest recorded, in microseconds; NaN of an empty histogram."""
-        return self.percentile_us(1.0)
-
     def percentile_us(self, ratio: float) -> float:
         """The value that the given share (0 to 1) of all values does not exceed, in microseconds.
 

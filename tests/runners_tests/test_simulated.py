@@ -7,12 +7,12 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
+from benchmarks.problems.clusters import REMOTE
 from benchmarks.problems.truth import Truth
 from objectives.outcome import metrics_of
 from runners.measurement import Measurement, Window
 from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
-from runners.simulated.inputs import REMOTE
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value

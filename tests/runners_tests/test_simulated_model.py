@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners.simulated.inputs import CODECS, EMBEDDED, JAVA_LAPTOP, PRESETS, REMOTE, Settings, SimulatedCluster
+from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS, REMOTE
+from runners.simulated.inputs import CODECS, EMBEDDED, Settings, SimulatedCluster
 from runners.simulated.model import Performance, perform, performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
