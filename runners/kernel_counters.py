@@ -1,16 +1,16 @@
 """What the kernel counts of our threads and connections: CPU used and waited for, and what held a socket back.
 
-**Threads.** On a shared host a thread that never rests may get half a core. Its CPU time alone then looks as if it had
-time to spare; with the time added in which it was ready, waiting for a core, it shows as what it is, a thread that
-could do no more. Source: `/proc/PID/task/TID/schedstat` (Linux, Documentation/scheduler/sched-stats.rst): nanoseconds run,
-nanoseconds waited on a run queue, times run.
+**Threads.** On a shared host a thread that never rests may get half a core. Its CPU time alone then looks as if it
+had time to spare; with the time added in which it was ready, waiting for a core, it shows as what it is, a thread
+that could do no more. Source: `/proc/PID/task/TID/schedstat` (Linux, Documentation/scheduler/sched-stats.rst):
+nanoseconds run, nanoseconds waited on a run queue, times run.
 
 **Connections.** The kernel counts how long a TCP connection had data on its way (`tcpi_busy_time`), and how much of
-that the receiver's window or the send buffer explains. The rest is not yet the network's doing: it holds the wait for a peer
-that has all data and is slow to acknowledge, as in any exchange of one request and one response. Only while data lies
-*unsent* in the kernel does the network hold it back, and that is a gauge (`tcpi_notsent_bytes`): so it is looked at
-several times a second, and each interval counts that ends with unsent data. Source: Linux, include/uapi/linux/tcp.h and
-net/ipv4/tcp_output.c (tcp_chrono_*).
+that the receiver's window or the send buffer explains. The rest is not yet the network's doing: it holds the wait for
+a peer that has all data and is slow to acknowledge, as in any exchange of one request and one response. Only while
+data lies *unsent* in the kernel does the network hold it back, and that is a gauge (`tcpi_notsent_bytes`): so it is
+looked at several times a second, and each interval counts that ends with unsent data. Source: Linux,
+include/uapi/linux/tcp.h and net/ipv4/tcp_output.c (tcp_chrono_*).
 """
 
 import contextlib
