@@ -55,12 +55,12 @@ class Histogram:
     counts: NDArray[np.int64]
     sum_us: int
 
-    @classmethod
-    def of(cls, values_us: NDArray[np.int64] | Sequence[int]) -> Self:
+    @staticmethod
+    def of(values_us: NDArray[np.int64] | Sequence[int]) -> "Histogram":
         """Histogram of the values given, in microseconds. Values below 1 count as 1, above an hour as an hour."""
         recorder = Recorder()
         recorder.record(np.asarray(values_us, dtype=np.int64))
-        return cls(*recorder.parts())
+        return recorder.histogram()
 
     @classmethod
     def merge(cls, histograms: Iterable["Histogram"]) -> Self:
@@ -139,12 +139,8 @@ class Recorder:
         self._counts[used] += occurrences
         self._sum_us += int(clipped.sum())
 
-    def parts(self) -> tuple[NDArray[np.int64], int]:
-        """A read-only copy of the counts, and the exact sum."""
+    def histogram(self) -> Histogram:
+        """What was recorded so far; it does not change any more."""
         counts = self._counts.copy()
         counts.flags.writeable = False
-        return counts, self._sum_us
-
-    def histogram(self) -> Histogram:
-        """What was recorded so far."""
-        return Histogram(*self.parts())
+        return Histogram(counts, self._sum_us)
