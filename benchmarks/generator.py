@@ -15,12 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.python_loop import python_loop_throughput
-from objectives.evidence import Evidence
 from objectives.ratios import ratio_of
-from objectives.verdict import judge
+from objectives.verdict import Evidence, judge
 from runners.java_tool import java_throughput
 from runners.leased import owned_topic
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target

@@ -10,7 +10,7 @@ import sys
 import psutil
 
 from runners.measurement import Window
-from runners.runner import Answer
+from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
@@ -34,12 +34,12 @@ def main() -> None:
     )
     resident: list[tuple[float, int]] = []
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         for child in multiprocessing.active_children():
             resident.append((window.at_s, psutil.Process(child.pid).memory_info().rss))
         if window.number % 60 == 59 and resident:
             print(f"minute {window.at_s / 60:.0f}: {resident[-1][1] / 1e6:.2f} MB resident", flush=True)
-        return Answer.GO_ON
+        return WatchDecision.GO_ON
 
     with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
         seen = opened.runner().run(ProducerConfig.parse({}), workload, watch)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from runners.measurement import Measurement, Origin
-from runners.runner import Answer, Watch, go_on
+from runners.runner import Watch, go_on
 from runners.simulated.course import Course, Expected, Noise, luck_of
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -48,10 +48,4 @@ class Planted:
             Noise.of(self.noise_ratio, 0.0, None, None),
             luck,
         )
-        windows = []
-        for number in range(len(course.phases.ends_ns)):
-            windows.append(course.window(number))
-            if watch(windows[-1]) is Answer.STOP:
-                break
-        stopped = len(windows) < len(course.phases.ends_ns)
-        return course.measurement(windows, ("simulated, not measured",), stopped_early=stopped)
+        return course.run(watch, "simulated, not measured")

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 
+from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
 from objectives.repeats import t_quantile
 from objectives.scoring import Constraint
 from runners.measurement import Window
 from runners.simulated import SimulatedRunner
-from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, REMOTE
+from runners.simulated.inputs import EMBEDDED
 from runners.workload import RecordSizes
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
@@ -28,7 +29,6 @@ from tuner.model.spec import PRESETS, ConfirmSpec, Executor, Goal, Method, Searc
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import SizeResults
 
-CLUSTERS = {cluster.name: cluster for cluster in (EMBEDDED, REMOTE, JAVA_LAPTOP)}
 SAVED_RATIO = 0.3
 _SEEDS_APART = 1_000
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.problems.agreement import Agreement, agreements
+from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
-from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, PRESETS, SimulatedCluster
+from runners.simulated.inputs import EMBEDDED, SimulatedCluster
 
 GOAL: Final = 0.7
 OBJECTIVES: Final = ("mb_per_s", "latency_p99_ms", "saturated_latency_mean_ms")

@@ -34,12 +34,10 @@ class Drift:
 
     Attributes:
         step_log: Standard deviation of the walk per trial, on logarithms; 0 is a constant.
-        noise_log: Standard deviation of one measurement around the level.
         numbers: Trials at which the baseline was measured, or means of neighbours. Shape: (baselines,).
     """
 
     step_log: float
-    noise_log: float
     numbers: tuple[float, ...]
     _reference: float = 0.0
     _weights: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)
@@ -53,7 +51,7 @@ class Drift:
             values: What was measured in each, above 0.
         """
         if len(values) < 3:
-            return cls(0.0, ASSUMED_NOISE_RATIO, tuple(map(float, numbers)))
+            return cls(0.0, tuple(map(float, numbers)))
         parts = np.array_split(np.arange(len(values)), min(_MOST, len(values)))
         at = np.array([np.asarray(numbers, dtype=float)[part].mean() for part in parts])
         logs = np.array([np.log(np.asarray(values, dtype=float)[part]).mean() for part in parts])
@@ -68,8 +66,8 @@ class Drift:
                     best[walks] = (likelihood, step, noise)
         _, step, noise = best[True] if best[True][0] > best[False][0] + _EVIDENCE else best[False]
         weights = np.linalg.solve(_covariance(shared, step, noise), centred)
-        found = cls(step, noise, tuple(at.tolist()), 0.0, weights)
-        return cls(step, noise, found.numbers, found._level(at[0]), weights)
+        found = cls(step, tuple(at.tolist()), 0.0, weights)
+        return cls(step, found.numbers, found._level(at[0]), weights)
 
     def factor(self, number: int) -> float:
         """By what a value of that trial is multiplied to be as at the first baseline's time; 1 without drift."""

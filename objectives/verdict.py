@@ -8,9 +8,9 @@ else is going on; only then comes the broker, and last the size of the client's 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
-from objectives.evidence import Evidence
+from runners.measurement import Measurement
 
 BUSY_RATIO: Final = 0.9
 """A thread that wants a core this much has no room to do more; the rest is lost in hand-overs."""
@@ -34,7 +34,90 @@ BUFFER_LATENCY_TOLERANCE: Final = 0.1
 """How well Little's law must explain a latency. Source: the VU thesis's rows are met within 6 %."""
 
 
-class Bound(StrEnum):
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The inputs of `judge`. None is unknown and never counts for or against a cause.
+
+    Attributes:
+        records_per_s: Acknowledged rate.
+        offered_records_per_s: Rate that was asked for; None for a saturating load.
+        mb_per_s: Acknowledged value bytes per second, in millions.
+        duration_s: Seconds that were measured.
+        mean_latency_ms: Mean from hand-over to acknowledgement.
+        send_delay_ms: Mean from the intended send time to hand-over; None for a saturating load.
+        queue_full_ratio: Share of the time in which the sender waited for room in the client's queue.
+        queue_growth_ratio: Records by which the client's queue grew, per record acknowledged.
+        queued_bytes: Bytes waiting in the client, mean.
+        in_flight_requests: Requests awaiting a response, mean.
+        throttle_ms: Mean time per response that brokers told the client to hold back.
+        sender_demand_ratio: What our sending thread used of a core, and waited for.
+        drain_demand_ratio: What our delivery thread used and waited for.
+        client_thread_demand_ratio: The most that one of the client's own threads used and waited for.
+        broker_cpu_cores: Local brokers, in cores.
+        broker_thread_demand_ratio: The most that one thread of a local broker used and waited for.
+        host_cpu_ratio: This host, of all its cores.
+        host_cores: Cores of this host.
+        network_limited_ratio: Share of the time in which the network held a connection back.
+        receiver_limited_ratio: Share of the time in which the receiver held a connection back.
+    """
+
+    records_per_s: float
+    offered_records_per_s: float | None = None
+    mb_per_s: float | None = None
+    duration_s: float | None = None
+    mean_latency_ms: float | None = None
+    send_delay_ms: float | None = None
+    queue_full_ratio: float | None = None
+    queue_growth_ratio: float | None = None
+    queued_bytes: float | None = None
+    in_flight_requests: float | None = None
+    throttle_ms: float | None = None
+    sender_demand_ratio: float | None = None
+    drain_demand_ratio: float | None = None
+    client_thread_demand_ratio: float | None = None
+    broker_cpu_cores: float | None = None
+    broker_thread_demand_ratio: float | None = None
+    host_cpu_ratio: float | None = None
+    host_cores: int | None = None
+    network_limited_ratio: float | None = None
+    receiver_limited_ratio: float | None = None
+
+    @classmethod
+    def of(cls, measurement: Measurement) -> Self:
+        """The evidence in a measurement."""
+        resources, activity = measurement.resources, measurement.activity
+        return cls(
+            records_per_s=measurement.records_per_s,
+            offered_records_per_s=measurement.workload.rate_records_per_s,
+            mb_per_s=measurement.mb_per_s,
+            duration_s=measurement.duration_s,
+            mean_latency_ms=measurement.latency_check.seen_us / 1e3 if measurement.latency_check else None,
+            send_delay_ms=measurement.send_delay.mean_us / 1e3 if measurement.send_delay.count else None,
+            queue_full_ratio=activity.queue_full_ratio if activity else None,
+            queue_growth_ratio=activity.queue_growth_ratio if activity else None,
+            queued_bytes=activity.queued_bytes if activity else None,
+            in_flight_requests=activity.in_flight_requests if activity else None,
+            throttle_ms=activity.throttle_ms if activity else None,
+            sender_demand_ratio=resources.sender_demand_ratio,
+            drain_demand_ratio=resources.drain_demand_ratio,
+            client_thread_demand_ratio=resources.client_thread_demand_ratio,
+            broker_cpu_cores=resources.broker_cpu_cores,
+            broker_thread_demand_ratio=resources.broker_thread_demand_ratio,
+            host_cpu_ratio=resources.host_cpu_ratio,
+            host_cores=resources.host_cores,
+            network_limited_ratio=resources.network_limited_ratio,
+            receiver_limited_ratio=resources.receiver_limited_ratio,
+        )
+
+    @property
+    def buffer_latency_ms(self) -> float | None:
+        """What records wait when everything queued drains at the measured rate (Little's law)."""
+        if self.queued_bytes is None or not self.mb_per_s:
+            return None
+        return self.queued_bytes / self.mb_per_s / 1e3
+
+
+class Bottleneck(StrEnum):
     """What kept the throughput from being higher."""
 
     GENERATOR = "generator"
@@ -58,14 +141,14 @@ class Verdict:
             it says how large the buffer is, not how quick the cluster. None where this can't be told.
     """
 
-    bound: Bound
+    bound: Bottleneck
     because: str
     latency_is_buffer: bool | None = None
 
     @property
     def says_nothing_of_config(self) -> bool:
         """Whether the measurement must not be used to judge the config's throughput."""
-        return self.bound is Bound.GENERATOR
+        return self.bound is Bottleneck.GENERATOR
 
 
 def judge(seen: Evidence) -> Verdict:
@@ -74,7 +157,7 @@ def judge(seen: Evidence) -> Verdict:
         because = sign(seen)
         if because is not None:
             return Verdict(bound, because, latency_is_buffer(seen))
-    return Verdict(Bound.UNKNOWN, "no limit that can be read from here was reached", latency_is_buffer(seen))
+    return Verdict(Bottleneck.UNKNOWN, "no limit that can be read from here was reached", latency_is_buffer(seen))
 
 
 def latency_is_buffer(seen: Evidence) -> bool | None:
@@ -196,13 +279,13 @@ def _nothing_else(seen: Evidence) -> str | None:
     return f"nothing that empties the client's queue was at its limit, and it was full only {seen.queue_full_ratio:.0%}"
 
 
-_SIGNS: Final[tuple[tuple[Bound, Callable[[Evidence], str | None]], ...]] = (
-    (Bound.QUOTA, _quota),
-    (Bound.OFFERED_RATE, _offered_rate),
-    (Bound.GENERATOR, _generator),
-    (Bound.CLIENT_THREAD, _client_thread),
-    (Bound.NETWORK, _network),
-    (Bound.BROKER, _broker),
-    (Bound.CLIENT_BUFFER, _client_buffer),
-    (Bound.GENERATOR, _nothing_else),
+_SIGNS: Final[tuple[tuple[Bottleneck, Callable[[Evidence], str | None]], ...]] = (
+    (Bottleneck.QUOTA, _quota),
+    (Bottleneck.OFFERED_RATE, _offered_rate),
+    (Bottleneck.GENERATOR, _generator),
+    (Bottleneck.CLIENT_THREAD, _client_thread),
+    (Bottleneck.NETWORK, _network),
+    (Bottleneck.BROKER, _broker),
+    (Bottleneck.CLIENT_BUFFER, _client_buffer),
+    (Bottleneck.GENERATOR, _nothing_else),
 )

@@ -19,7 +19,6 @@ HIGHEST_US: Final = 3_600_000_000
 SIGNIFICANT_DIGITS: Final = 3
 
 _HALF_BITS: Final = 10  # a sub-bucket half holds 2**10 values: 3 significant digits
-_HALF: Final = 1 << _HALF_BITS
 
 
 def _indices(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -56,12 +55,12 @@ class Histogram:
     counts: NDArray[np.int64]
     sum_us: int
 
-    @classmethod
-    def of(cls, values_us: NDArray[np.int64] | Sequence[int]) -> Self:
+    @staticmethod
+    def of(values_us: NDArray[np.int64] | Sequence[int]) -> "Histogram":
         """Histogram of the values given, in microseconds. Values below 1 count as 1, above an hour as an hour."""
         recorder = Recorder()
         recorder.record(np.asarray(values_us, dtype=np.int64))
-        return cls(*recorder.parts())
+        return recorder.histogram()
 
     @classmethod
     def merge(cls, histograms: Iterable["Histogram"]) -> Self:
@@ -82,11 +81,6 @@ class Histogram:
     def mean_us(self) -> float:
         """Exact mean in microseconds; NaN of an empty histogram."""
         return self.sum_us / self.count if self.count else float("nan")
-
-    @property
-    def max_us(self) -> float:
-        """Highest value equivalent to the largest recorded, in microseconds; NaN of an empty histogram."""
-        return self.percentile_us(1.0)
 
     def percentile_us(self, ratio: float) -> float:
         """The value that the given share (0 to 1) of all values does not exceed, in microseconds.
@@ -121,17 +115,6 @@ class Histogram:
         text: bytes = self.as_hdr().encode()
         return text.decode("ascii")
 
-    @classmethod
-    def decode(cls, encoded: str, sum_us: int) -> Self:
-        """The histogram written by `encoded`, with the exact sum that the encoding does not carry."""
-        hdr = HdrHistogram.decode(encoded.encode("ascii"))
-        counts = np.zeros(_SIZE, dtype=np.int64)
-        for item in hdr.get_recorded_iterator():
-            value = np.array([item.value_iterated_to], dtype=np.int64)
-            counts[_indices(value)] += item.count_at_value_iterated_to
-        counts.flags.writeable = False
-        return cls(counts, sum_us)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
             return NotImplemented
@@ -156,12 +139,8 @@ class Recorder:
         self._counts[used] += occurrences
         self._sum_us += int(clipped.sum())
 
-    def parts(self) -> tuple[NDArray[np.int64], int]:
-        """A read-only copy of the counts, and the exact sum."""
+    def histogram(self) -> Histogram:
+        """What was recorded so far; it does not change any more."""
         counts = self._counts.copy()
         counts.flags.writeable = False
-        return counts, self._sum_us
-
-    def histogram(self) -> Histogram:
-        """What was recorded so far."""
-        return Histogram(*self.parts())
+        return Histogram(counts, self._sum_us)

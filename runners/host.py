@@ -15,9 +15,19 @@ from typing import Final
 import psutil
 
 from runners.clusters.cluster import LocalBroker
+from runners.kernel_counters import (
+    Connection,
+    HeldBack,
+    SocketTimes,
+    ThreadTime,
+    between,
+    busiest,
+    client_thread_times,
+    most_held_back,
+    thread_times,
+    user_s,
+)
 from runners.measurement import Resources
-from runners.socket_times import Connection, HeldBack, SocketTimes, most_held_back
-from runners.thread_times import ThreadTime, between, busiest, client_thread_times, thread_times, user_s
 
 _SHORTEST_S: Final = 1e-3
 

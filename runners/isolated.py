@@ -11,12 +11,11 @@ import signal
 import threading
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import Final
 
 from runners.errors import GeneratorError, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
-from runners.runner import Answer, Runner, Watch, go_on
+from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
@@ -107,11 +106,14 @@ class _Child:
         # Named after the thread that waits for it, so that a pool can tell its own from others.
         self._process.name = threading.current_thread().name
         self.runs += 1
-        try:
-            self._ours.send((runner, config, workload))
-        except OSError:
-            raise _ended(self._process) from None
-        return _listen(self._ours, self._process, watch)
+        self._send((runner, config, workload))
+        while True:
+            message = self._next()
+            if isinstance(message, Measurement):
+                return message
+            if not isinstance(message, Window):
+                raise message
+            self._send(watch(message))
 
     def answers(self) -> bool:
         """Whether it can be given a run; one that is being killed may still count as alive."""
@@ -123,7 +125,32 @@ class _Child:
 
     def end(self) -> None:
         self._ours.close()
-        _end(self._process)
+        self._process.join(_LAST_WORK_S)
+        for end in (self._process.terminate, self._process.kill):
+            if self._process.is_alive():
+                end()
+                self._process.join(_FAREWELL_S)
+        self._process.close()
+
+    def _send(self, message: object) -> None:
+        try:
+            self._ours.send(message)
+        except OSError:
+            raise self._ended() from None
+
+    def _next(self) -> Window | Measurement | RunnerError | ConfigError:
+        while not self._ours.poll(_LOOK_S):
+            if not self._process.is_alive() and not self._ours.poll():
+                raise self._ended()
+        try:
+            message: Window | Measurement | RunnerError | ConfigError = self._ours.recv()
+        except (EOFError, OSError):  # a child that is killed while it has an answer to read resets the connection
+            raise self._ended() from None
+        return message
+
+    def _ended(self) -> WorkerLost:
+        self._process.join(_FAREWELL_S)
+        return WorkerLost(f"the load process must answer, but it ended with exit code {self._process.exitcode}")
 
 
 _lock = threading.Lock()
@@ -142,56 +169,17 @@ def _waiting() -> _Child:
         child.end()
 
 
-def _listen(ours: Connection, child: BaseProcess, watch: Watch) -> Measurement:
-    while True:
-        message = _next(ours, child)
-        if isinstance(message, Measurement):
-            return message
-        if not isinstance(message, Window):
-            raise message
-        answer = watch(message)
-        try:
-            ours.send(answer)
-        except OSError:
-            raise _ended(child) from None
-
-
-def _next(ours: Connection, child: BaseProcess) -> Window | Measurement | RunnerError | ConfigError:
-    while not ours.poll(_LOOK_S):
-        if not child.is_alive() and not ours.poll():
-            raise _ended(child)
-    try:
-        message: Window | Measurement | RunnerError | ConfigError = ours.recv()
-    except (EOFError, OSError):  # a child that is killed while it has an answer to read resets the connection
-        raise _ended(child) from None
-    return message
-
-
-def _ended(child: BaseProcess) -> WorkerLost:
-    child.join(_FAREWELL_S)
-    return WorkerLost(f"the load process must answer, but it ended with exit code {child.exitcode}")
-
-
-def _end(child: BaseProcess) -> None:
-    child.join(_LAST_WORK_S)
-    for end in (child.terminate, child.kill):
-        if child.is_alive():
-            end()
-            child.join(_FAREWELL_S)
-    child.close()
-
-
 def _serve(theirs: Connection) -> None:
     # Ctrl-C reaches the whole process group; the parent decides what becomes of us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         theirs.send(window)
         try:
-            answer: Answer = theirs.recv()
+            decision: WatchDecision = theirs.recv()
         except (EOFError, OSError):
             os._exit(1)  # the parent is gone, and with it everybody who could want the result
-        return answer
+        return decision
 
     # A parent that is gone, or has no more to run, closes the pipe; then nobody is left to be told.
     with contextlib.suppress(EOFError, ConnectionError):

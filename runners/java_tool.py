@@ -1,19 +1,25 @@
-"""The same workload through Kafka's own `ProducerPerformance`: the yardstick that every Kafka user knows.
+"""The same workload through Kafka's own `ProducerPerformance` (4.3): the yardstick that every Kafka user knows.
 
 Its values come from a file of distinct lines, as ours come from a pool; without one it would spend its time drawing
 letters.
 It sends a number of records and not for a time, so the number is set from the rate of the run before.
 """
 
+import re
+import subprocess
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from runners.clusters.broker_properties import properties_text
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.kafka_tools import PerformanceSummary, producer_performance
+from runners.clusters.java import KafkaJava, run_java
 from runners.clusters.topics import Topic
+from runners.errors import GeneratorError
 from runners.workload import Workload
 from search_spaces.java import translate_to_java
 from search_spaces.producer_config import ProducerConfig
@@ -23,6 +29,57 @@ _MAX_LINES: Final = 200_000
 _MIN_LINES: Final = 200
 _SPARE_S: Final = 60.0
 _SLOWEST_SHARE: Final = 10
+_TOOL: Final = "org.apache.kafka.tools.ProducerPerformance"
+
+_SUMMARY = re.compile(
+    r"^(?P<records>\d+) (?P<steady>steady state )?records sent, "
+    r"(?P<records_per_s>[\d.]+) records/sec \((?P<mib_per_s>[\d.]+) MB/sec\), "
+    r"(?P<average_ms>[\d.]+|NaN) ms avg latency, (?P<max_ms>[\d.]+) ms max latency, "
+    r"(?P<p50_ms>\d+) ms 50th, (?P<p95_ms>\d+) ms 95th, (?P<p99_ms>\d+) ms 99th, (?P<p999_ms>\d+) ms 99\.9th\.$"
+)
+_SHOWN_COMPLAINTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceSummary:
+    """One summary line of `kafka-producer-perf-test`.
+
+    Attributes:
+        records: Records acknowledged; those that failed are not in it.
+        records_per_s: Of them.
+        mib_per_s: What the tool calls MB/sec; it is 1,048,576 bytes. Source: `ProducerPerformance`, Kafka 4.3.
+        average_ms: Mean latency from `send()`, so without the wait of a late sender; NaN if nothing was acknowledged.
+        max_ms: Largest latency.
+        p50_ms: Percentile, in whole milliseconds, of at most 500,000 samples.
+        p95_ms: As above.
+        p99_ms: As above.
+        p999_ms: As above.
+    """
+
+    records: int
+    records_per_s: float
+    mib_per_s: float
+    average_ms: float
+    max_ms: float
+    p50_ms: int
+    p95_ms: int
+    p99_ms: int
+    p999_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceReport:
+    """What a run of `kafka-producer-perf-test` found.
+
+    Attributes:
+        whole: Over all records.
+        steady: Without the warm-up; None if none was asked for.
+        complaints: First errors that it printed: it goes on, and ends with status 0, when records fail.
+    """
+
+    whole: PerformanceSummary
+    steady: PerformanceSummary | None
+    complaints: tuple[str, ...]
 
 
 def java_throughput(
@@ -64,4 +121,84 @@ def write_lines(path: Path, size_bytes: int, seed: int) -> Path:
     letters = np.random.default_rng(seed).integers(ord("A"), ord("Z") + 1, size=(lines, size_bytes + 1), dtype=np.uint8)
     letters[:, size_bytes] = ord("\n")
     path.write_bytes(letters.tobytes())
+    return path
+
+
+def producer_performance(
+    bootstrap: str,
+    topic: str,
+    *,
+    records: int,
+    payload_file: Path,
+    records_per_s: float | None = None,
+    warmup_records: int = 0,
+    properties: Mapping[str, str] | None = None,
+    timeout_s: float,
+) -> PerformanceReport:
+    """Run Kafka's own `ProducerPerformance` of version 4.3.
+
+    Args:
+        bootstrap: `host:port[,host:port]`.
+        topic: Topic to write to.
+        records: How many records, warm-up included.
+        payload_file: A text file with one value per line.
+        records_per_s: Rate that is roughly kept; None for as fast as it goes.
+        warmup_records: The first ones, left out of `steady`.
+        properties: Producer properties under Java's names. They go through a file: the tool's own command line
+            splits them at every `=`.
+        timeout_s: Seconds that the run may take.
+
+    Raises:
+        GeneratorError: The tool failed, did not end, or printed no summary.
+        JavaNotFound: No Java runtime is usable.
+        JarsUnavailable: Kafka's jars could not be fetched.
+    """
+    warmup = ["--warmup-records", str(warmup_records)] if warmup_records else []
+    rate = "-1" if records_per_s is None else str(records_per_s)
+    with tempfile.TemporaryDirectory() as folder:
+        config = _properties_file(Path(folder), properties or {})
+        arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
+        arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
+        command = KafkaJava.prepare().command(_TOOL, *arguments, "--command-config", str(config))
+        try:
+            ran = run_java(command, timeout_s)
+        except subprocess.TimeoutExpired:
+            raise GeneratorError(
+                f"Kafka's ProducerPerformance must end within {timeout_s:.0f} s, but it did not. Check that the "
+                "cluster answers, or give it more time."
+            ) from None
+    summaries = _summaries(ran.stdout)
+    if ran.returncode != 0 or False not in summaries:
+        said = "\n".join((ran.stderr.strip() or ran.stdout.strip()).splitlines()[:_SHOWN_COMPLAINTS])
+        raise GeneratorError(
+            f"Kafka's ProducerPerformance must end with a summary, but status {ran.returncode}: {said}"
+        )
+    complaints = tuple(line for line in ran.stderr.splitlines() if line.strip())[:_SHOWN_COMPLAINTS]
+    return PerformanceReport(whole=summaries[False], steady=summaries.get(True), complaints=complaints)
+
+
+def _summaries(output: str) -> dict[bool, PerformanceSummary]:
+    """The summary lines by whether they leave the warm-up out; lines in between have no percentiles."""
+    found = {}
+    for line in output.splitlines():
+        if match := _SUMMARY.match(line.strip()):
+            found[match["steady"] is not None] = PerformanceSummary(
+                records=int(match["records"]),
+                records_per_s=float(match["records_per_s"]),
+                mib_per_s=float(match["mib_per_s"]),
+                average_ms=float(match["average_ms"]),
+                max_ms=float(match["max_ms"]),
+                p50_ms=int(match["p50_ms"]),
+                p95_ms=int(match["p95_ms"]),
+                p99_ms=int(match["p99_ms"]),
+                p999_ms=int(match["p999_ms"]),
+            )
+    return found
+
+
+def _properties_file(folder: Path, properties: Mapping[str, str]) -> Path:
+    """They may hold a password: not on a command line, which everybody on the host can read."""
+    path = folder / "client.properties"
+    path.touch(mode=0o600)
+    path.write_text(properties_text(properties), encoding="ascii")
     return path

@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from runners.clusters.cluster import Progress, silent
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.measurement import Measurement
+from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -38,7 +38,7 @@ class Leased:
 
 
 def owned_topic(
-    topics: OwnedTopics, like: str | None = None, tell: Progress = silent, *, overlapping: bool = False
+    topics: OwnedTopics, like: str | None = None, tell: Say = silent, *, overlapping: bool = False
 ) -> Lease:
     """A new topic for each run, deleted after it with its space awaited.
 

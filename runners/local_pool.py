@@ -57,15 +57,10 @@ class LocalPool:
         self._running.append(underway)
         self._begin(underway)
 
-    def next_done(self, timeout_s: float | None = None) -> Done | None:
+    def next_done(self) -> Done | None:
         """See `Pool.next_done`."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while self._running:
-            try:
-                left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-                underway, producer, message = self._messages.get(timeout=left_s)
-            except queue.Empty:
-                return None
+            underway, producer, message = self._messages.get()
             underway.take(producer, message)
             if not underway.over:
                 continue

@@ -1,12 +1,11 @@
 """Several producers of one trial, as one: how a load is divided, and how windows and measurements are joined.
 
-Percentiles come from merged histograms. Only in `Measurement.series`, where none are kept, the worst producer's stands.
+Percentiles come from merged histograms, those of `Measurement.series` too: its points are made of merged windows.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import TypeVar
 
 from runners.histogram import Histogram
@@ -32,14 +31,13 @@ def share(workload: Workload, producers: int, producer: int) -> Workload:
     )
 
 
-def merge(measurements: Sequence[Measurement], workload: Workload, stored: int | None = None) -> Measurement:
+def merge(measurements: Sequence[Measurement], workload: Workload, series: Sequence[TimePoint]) -> Measurement:
     """One measurement of all producers that wrote at the same time; a single one stays as it is.
 
     Args:
         measurements: One for each producer, of the same config.
         workload: The whole load.
-        stored: Growth of the topic's end offsets over the whole trial. What several producers counted themselves is
-            left out, as each saw the others' records too.
+        series: Of the windows that all producers had, merged.
 
     Raises:
         ValueError: There are no measurements.
@@ -48,8 +46,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, stored: int |
         raise ValueError("at least one measurement must be merged, but there is none")
     if len(measurements) == 1:
         (only,) = measurements
-        counts = only.counts if stored is None else replace(only.counts, stored=stored)
-        return replace(only, workload=workload, counts=counts)
+        return replace(only, workload=workload)
     first = measurements[0]
     records = [each.records for each in measurements]
     return Measurement(
@@ -64,14 +61,11 @@ def merge(measurements: Sequence[Measurement], workload: Workload, stored: int |
         sample_ratio=_mean(
             [each.sample_ratio for each in measurements], [each.counts.acknowledged for each in measurements]
         ),
-        counts=_counts([each.counts for each in measurements], stored),
+        counts=_counts([each.counts for each in measurements]),
         latency_check=_latency_check([each.latency_check for each in measurements], records),
         resources=_resources([each.resources for each in measurements]),
         activity=_activity([each.activity for each in measurements], records),
-        series=tuple(
-            _point([point for point in points if point is not None])
-            for points in zip_longest(*(each.series for each in measurements))
-        ),
+        series=tuple(series),
         stopped_early=any(each.stopped_early for each in measurements),
         flush_s=max(each.flush_s for each in measurements),
         warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
@@ -94,18 +88,7 @@ def merge_windows(windows: Sequence[Window]) -> Window:
     )
 
 
-def _point(points: Sequence[TimePoint]) -> TimePoint:
-    return replace(
-        points[0],
-        at_s=max(each.at_s for each in points),
-        records_per_s=sum(each.records_per_s for each in points),
-        p50_ms=max(each.p50_ms for each in points),
-        p99_ms=max(each.p99_ms for each in points),
-        queue_full_ratio=_mean([each.queue_full_ratio for each in points], [each.records_per_s for each in points]),
-    )
-
-
-def _counts(counts: Sequence[Counts], stored: int | None) -> Counts:
+def _counts(counts: Sequence[Counts]) -> Counts:
     failed: Counter[str] = Counter()
     for each in counts:
         failed.update(each.failed)
@@ -115,7 +98,7 @@ def _counts(counts: Sequence[Counts], stored: int | None) -> Counts:
         failed=dict(failed),
         transmitted=_sum(each.transmitted for each in counts),
         retries=sum(each.retries for each in counts),
-        stored=stored,
+        stored=None,  # each saw the others' records in the topic too
         acks=counts[0].acks,
         idempotent=counts[0].idempotent,
         sole_writer=all(each.sole_writer for each in counts),

@@ -74,13 +74,13 @@ class Pool(Protocol):
             ValueError: No slot is free, or the job has more producers than a slot.
         """
 
-    def next_done(self, timeout_s: float | None = None) -> Done | None:
+    def next_done(self) -> Done | None:
         """Wait for the next job to end, in the order of ending.
 
         A job whose worker died is repeated once; when that worker dies too, the outcome is a `WorkerLost`.
 
         Returns:
-            The job with its outcome, or None when the time is over or no job is running.
+            The job with its outcome, or None when no job is running.
         """
 
     def close(self) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runners.errors import GeneratorError, RunnerError, WorkerLost
-from runners.measurement import Measurement, Window
+from runners.measurement import Measurement, TimePoint, Window
 from runners.merging import merge, merge_windows
 from runners.pool import Done, Job, Outcome
-from runners.runner import Answer, Runner, Watch, go_on
+from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
@@ -75,12 +75,12 @@ def produce(
     """
     began: float | None = None
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         nonlocal began
         if began is None:
             began = time.time() - window.at_s
         tell(window)
-        return Answer.STOP if stopped() else Answer.GO_ON
+        return WatchDecision.STOP if stopped() else WatchDecision.GO_ON
 
     outcome: Outcome
     try:
@@ -132,6 +132,7 @@ class Underway:
         self._ask = stop
         self._asked = False
         self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]
+        self._series: list[TimePoint] = []
         self._reports: dict[int, Report] = {}
         self._first_error: RunnerError | ConfigError | None = None
 
@@ -144,15 +145,20 @@ class Underway:
                 self._stop()
             return
         self._windows[producer].append(message)
-        while all(self._windows) and not self._asked:
+        while all(self._windows):
             window = merge_windows([waiting.popleft() for waiting in self._windows])
-            try:
-                answer = self._watch(window)
-            except BaseException:
-                self._stop()
-                raise
-            if answer is Answer.STOP:
-                self._stop()
+            self._series.append(TimePoint.of(window))
+            if not self._asked:
+                self._show(window)
+
+    def _show(self, window: Window) -> None:
+        try:
+            decision = self._watch(window)
+        except BaseException:
+            self._stop()
+            raise
+        if decision is WatchDecision.STOP:
+            self._stop()
 
     def _stop(self) -> None:
         if not self._asked:
@@ -182,7 +188,7 @@ class Underway:
             return self._first_error
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]
         measurements = [report.outcome for report in reports if isinstance(report.outcome, Measurement)]
-        merged = merge(measurements, self.job.workload)
+        merged = merge(measurements, self.job.workload, self._series)
         began = [report.began_unix_s for report in reports if report.began_unix_s is not None]
         apart_s = max(began, default=0.0) - min(began, default=0.0)
         if apart_s <= _TOGETHER_RATIO * self.job.workload.measured_s:

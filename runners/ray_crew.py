@@ -1,18 +1,68 @@
-"""The workers of one slot: made together, and made anew where one was lost."""
+"""The workers of one slot: made together, and made anew where one was lost; and what runs in them.
 
+A worker runs one producer at a time, told to the driver as a stream of small compressed messages.
+
+So that producers begin at one moment, a worker is asked for its time, which it reads somewhere between our question and
+the arrival of its answer. Of several answers the one that was back first is the most exact: it is wrong by half of its
+round trip at most. Source: Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
+"""
+
+import pickle
+import queue
+import sys
+import threading
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runners.errors import GeneratorError
-from runners.ray_clocks import Offset, offset_of
-from runners.ray_seats import Seats
-from runners.ray_worker import Worker
+from runners.measurement import Window
+from runners.producers import Report, produce, whoami
+from runners.ray_seats import Seats, reason
+from runners.reporting import Say
+from runners.runner import Runner
+from runners.workload import Workload
+from search_spaces.producer_config import ProducerConfig
 
+ASKED: Final = 5
+"""Questions to each worker; an answer takes some 2 ms."""
 _PATIENCE_S: Final = 120.0
 _ATTEMPTS: Final = 3
 """A node that has just gone may still be given a worker, before Ray notices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far another clock is ahead of ours.
+
+    Attributes:
+        ahead_s: Below 0 where it is behind.
+        within_s: How wrong that may be.
+    """
+
+    ahead_s: float = 0.0
+    within_s: float = 0.0
+
+
+def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> Offset:
+    """Ask another clock some times.
+
+    Args:
+        ask: Its time, in seconds since 1970.
+        now: Ours.
+        asked: How often, at least once.
+    """
+
+    def answers() -> Iterable[Offset]:
+        for _ in range(asked):
+            before = now()
+            there = ask()
+            after = now()
+            yield Offset(there - (before + after) / 2, (after - before) / 2)
+
+    return min(answers(), key=lambda offset: offset.within_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +77,7 @@ class Hand:
 
     actor: Any
     name: str
-    clock: Offset = Offset()  # noqa: RUF009 - a frozen value
+    clock: Offset = Offset()
 
     @property
     def pid(self) -> int:
@@ -45,7 +95,7 @@ class Crew:
         tell: Told when workers sit elsewhere after one was lost.
     """
 
-    def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Say) -> None:
         self._ray, self._producers, self._seats, self._tell = ray, producers, seats, tell
         self._actor = ray.remote(
             num_cpus=1,
@@ -145,6 +195,45 @@ class Crew:
         self._ray.kill(hand.actor, no_restart=True)
 
 
-def reason(error: Exception) -> str:
-    """An error of Ray's in one line."""
-    return " ".join((str(error) or type(error).__name__).split())[:300]
+class Worker:
+    """An actor, once Ray has made one of it; the others are called while `run` runs."""
+
+    def __init__(self) -> None:
+        self._stopped_run = 0
+        # A spawned load process would import the main module again: Ray's own, and all of Ray with it.
+        vars(sys.modules["__main__"]).pop("__file__", None)
+
+    def name(self) -> str:
+        """Host/process id."""
+        return whoami()
+
+    def clock(self) -> float:
+        """This host's time, in seconds since 1970."""
+        return time.time()
+
+    def stop(self, run: int) -> None:
+        """Let a run end; one that is over already is none of our business."""
+        self._stopped_run = run
+
+    def run(self, run: int, runner: Runner, config: ProducerConfig, workload: Workload) -> Iterator[bytes]:
+        """Windows as they end, then the report."""
+        told: queue.SimpleQueue[Window | Report] = queue.SimpleQueue()
+
+        def work() -> None:
+            told.put(produce(runner, config, workload, told.put, lambda: self._stopped_run == run))
+
+        threading.Thread(target=work, name=f"tuner-run-{run}", daemon=True).start()
+        message: Window | Report | None = None
+        while not isinstance(message, Report):
+            message = told.get()
+            yield _packed(message)
+
+
+def _packed(message: Window | Report) -> bytes:
+    return zlib.compress(pickle.dumps(message), 1)
+
+
+def unpacked(packed: bytes) -> Window | Report:
+    """One message of the stream."""
+    message: Window | Report = pickle.loads(zlib.decompress(packed))
+    return message

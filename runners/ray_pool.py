@@ -11,7 +11,7 @@ compressed messages, so nothing stays in Ray's object store.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,20 +26,16 @@ from runners.merging import share
 from runners.pool import Done, Job
 from runners.producers import Report, StartingAt, Underway
 from runners.ray_cluster import RayCluster
-from runners.ray_crew import Crew, reason
-from runners.ray_seats import Seats
+from runners.ray_crew import Crew, unpacked
+from runners.ray_seats import Seats, reason
 from runners.ray_session import hold, own_ray, running_ray
-from runners.ray_worker import unpacked
+from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
 
 _LOOK_S: Final = 0.2
 _LEAD_S: Final = 1.0
 _SETTLE_S: Final = 2.0
 """Ray ends what a dead worker had started within this time; 1.4 to 1.7 s were measured with Ray 2.60."""
-
-
-def _ignore(_: str) -> None:
-    pass
 
 
 class RayPool:
@@ -52,8 +48,8 @@ class RayPool:
         producers: int = 1,
         cluster: RayCluster | None = None,
         target: str | None = None,
-        on_wait: Callable[[str], None] = _ignore,
-        tell: Callable[[str], None] = _ignore,
+        on_wait: Say = silent,
+        tell: Say = silent,
     ) -> None:
         """Start Ray or connect to it, and start the workers; takes seconds.
 
@@ -105,19 +101,15 @@ class RayPool:
         free.underway = Underway(job, watch)
         self._begin(free, free.underway)
 
-    def next_done(self, timeout_s: float | None = None) -> Done | None:
+    def next_done(self) -> Done | None:
         """See `Pool.next_done`."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
-            left_s = _LOOK_S if deadline is None else min(_LOOK_S, deadline - time.monotonic())
             # A short wait at a time, as signals are not served within one.
             with _signals_unwrapped():
-                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=max(0.0, left_s))
+                ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
             for stream, slot, number in streams:
                 if any(stream is each for each in ready) and (done := self._take(slot, number)):
                     return done
-            if not ready and left_s < _LOOK_S:
-                return None
         return None
 
     def close(self) -> None:

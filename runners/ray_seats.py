@@ -2,15 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runners.errors import RayUnfit
-from runners.ray_cluster import RayCluster, resource_of
-from runners.ray_facts import check_alike, check_here, facts_here
-
-Progress = Callable[[str], None]
+from runners.ray_cluster import RayCluster, check_alike, check_here, facts_here, resource_of
+from runners.reporting import Say
 
 _LOOK_S: Final = 0.2
 _TRY_S: Final = 5.0
@@ -98,7 +96,7 @@ class Seats:
     ray: Any
     cluster: RayCluster
     producers: int
-    tell: Progress
+    tell: Say
     _checked: set[str] = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
 
@@ -148,15 +146,15 @@ class Seats:
         self._checked |= new.keys()
 
     def _facts(self, nodes: Sequence[Node]) -> list[dict[str, str]]:
-        from runners import ray_facts
+        from runners import ray_cluster
 
         by_value = self.ray.cloudpickle
-        by_value.register_pickle_by_value(ray_facts)
+        by_value.register_pickle_by_value(ray_cluster)
         try:
             asked = self.ray.remote(num_cpus=0, max_retries=0)(facts_here)
             asking = [asked.options(scheduling_strategy=self._on(node)).remote() for node in nodes]
         finally:
-            by_value.unregister_pickle_by_value(ray_facts)
+            by_value.unregister_pickle_by_value(ray_cluster)
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)
         if silent:
             hosts = ", ".join(node.host for node, each in zip(nodes, asking, strict=True) if each in silent)
@@ -164,7 +162,7 @@ class Seats:
         try:
             answers: list[dict[str, str]] = self.ray.get(asking)
         except self.ray.exceptions.RayError as error:
-            raise RayUnfit(f"each node must tell what it has, but Ray says: {_first_line(error)}") from error
+            raise RayUnfit(f"each node must tell what it has, but Ray says: {reason(error)}") from error
         return answers
 
     def _on(self, node: Node) -> Any:
@@ -209,5 +207,6 @@ class Seats:
             self.tell(sentence)
 
 
-def _first_line(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """An error of Ray's in one line."""
     return " ".join((str(error) or type(error).__name__).split())[:300]

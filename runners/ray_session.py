@@ -11,7 +11,7 @@ import secrets
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +19,10 @@ from typing import Any, Final
 import psutil
 
 from runners.errors import GeneratorError
+from runners.places import write_atomically
 from runners.producers import whoami
-from runners.ray_cluster import Code, RayCluster
-from runners.ray_facts import packages
+from runners.ray_cluster import Code, RayCluster, packages
+from runners.reporting import Say
 
 _OBJECT_STORE_BYTES: Final = 100 * 1024 * 1024  # Ray takes no less than 75 MB
 _LONGEST_FOLDER: Final = 20
@@ -81,7 +82,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
 
 
 @contextmanager
-def running_ray(cluster: RayCluster, tell: Callable[[str], None]) -> Iterator[Any]:
+def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     """A connection to a Ray cluster that runs.
 
     Its token is found where Ray looks for one. Ray itself would not send it to an address that was given (2.60) unless
@@ -121,7 +122,7 @@ def _token_path() -> Path:
     return Path(named) if named else Path.home() / ".ray" / "auth_token"
 
 
-def hold(ray: Any, target: str, on_wait: Callable[[str], None]) -> Any:
+def hold(ray: Any, target: str, on_wait: Say) -> Any:
     """Wait until nobody else on a cluster holds a target, then hold it.
 
     Args:
@@ -216,10 +217,7 @@ def _same_token(path: Path) -> Path:
     if not _read_by_ray:
         _read_by_ray.append(token)
     elif _read_by_ray[0] != token:
-        descriptor, new = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(_read_by_ray[0])
-        Path(new).replace(path)
+        write_atomically(path, _read_by_ray[0])
     return path
 
 

@@ -9,20 +9,20 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 
-class Answer(Enum):
+class WatchDecision(Enum):
     """What a watcher says to a window."""
 
     GO_ON = "go on"
     STOP = "stop"
 
 
-Watch = Callable[[Window], Answer]
+Watch = Callable[[Window], WatchDecision]
 """Sees each window of a run as it ends and says whether to go on: live views, stop rules and time limits hang on it."""
 
 
-def go_on(_: Window) -> Answer:
+def go_on(_: Window) -> WatchDecision:
     """A `Watch` that lets every run finish."""
-    return Answer.GO_ON
+    return WatchDecision.GO_ON
 
 
 class Runner(Protocol):

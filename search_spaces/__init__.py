@@ -3,11 +3,9 @@
 Knows nothing of Kafka connections and nothing of search methods.
 """
 
-from search_spaces.catalogue import Catalogue, Property, load_catalogue
-from search_spaces.choosers import Replay
+from search_spaces.catalogue import Property, load_catalogue
 from search_spaces.connection import ConnectionConfig
 from search_spaces.domains import Chooser, ParamValue
-from search_spaces.effective import Effective
 from search_spaces.errors import (
     ConfigError,
     ConflictingSpellings,
@@ -20,16 +18,14 @@ from search_spaces.errors import (
     UnknownProperty,
 )
 from search_spaces.guarantee import DURABILITY, Guarantee
-from search_spaces.java import Translation, translate_to_java
+from search_spaces.java import perf_test_command, translate_to_java
 from search_spaces.knob_change import KnobChange
-from search_spaces.knobs import KNOBS, Knob
-from search_spaces.parameters import Parameter
-from search_spaces.perf_test import perf_test_command
+from search_spaces.knobs import KNOBS
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import format_properties, parse_pairs, parse_properties, read_properties
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role, is_secret
-from search_spaces.rules import RULES, Rule
+from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
 from search_spaces.values import Value
 
@@ -37,30 +33,23 @@ __all__ = [
     "DURABILITY",
     "KNOBS",
     "RULES",
-    "Catalogue",
     "Chooser",
     "ConfigError",
     "ConflictingSpellings",
     "ConnectionConfig",
-    "Effective",
     "EmptySpace",
     "Guarantee",
     "InvalidKnob",
     "InvalidValue",
-    "Knob",
     "KnobChange",
     "MisplacedProperty",
     "ParamValue",
-    "Parameter",
     "ProducerConfig",
     "PropertiesFileError",
     "Property",
-    "Replay",
     "Role",
-    "Rule",
     "RuleBroken",
     "SearchSpace",
-    "Translation",
     "UnknownProperty",
     "Value",
     "check_record",

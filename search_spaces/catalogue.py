@@ -14,7 +14,7 @@ from search_spaces.java_names import JAVA_HINTS
 from search_spaces.roles import Role, is_secret, role_of
 
 Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
-LIBRDKAFKA: Final = "2.16"
+_FILE: Final = "librdkafka_2_16.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,6 @@ class Catalogue:
     def __contains__(self, name: object) -> bool:
         return name in self._properties
 
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return load_catalogue, (".".join(self.version.split(".")[:2]),)
-
     def find(self, name: str) -> Property:
         """Return the property called `name`, with aliases resolved to the canonical entry.
 
@@ -111,19 +108,10 @@ class Catalogue:
             raise UnknownProperty(name, self.client, self.nearest(name), JAVA_HINTS.get(name, ""))
         return entry if entry.alias_of is None else self._properties[entry.alias_of]
 
-    def nearest(self, name: str, *, most: int = 2) -> tuple[str, ...]:
-        """Return up to `most` names that look like `name` and may be set as text, best first."""
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """Return up to two names that look like `name` and may be set as text, best first."""
         settable = [entry.name for entry in self._properties.values() if entry.role is not Role.RESERVED]
-        return tuple(difflib.get_close_matches(name.lower().replace("_", "."), settable, n=most, cutoff=0.75))
-
-
-def load_catalogue(version: str = LIBRDKAFKA) -> Catalogue:
-    """Return the catalogue of librdkafka `version` ("major.minor"); the same object each time.
-
-    Raises:
-        FileNotFoundError: no catalogue of that version is shipped.
-    """
-    return _read(version)
+        return tuple(difflib.get_close_matches(name.lower().replace("_", "."), settable, n=2, cutoff=0.75))
 
 
 # librdkafka's table calls these aliases of names that only it uses; Kafka's own names are what users know and paste.
@@ -145,9 +133,9 @@ def _alias_of(name: str, alias_of: str | None) -> str | None:
 
 
 @lru_cache
-def _read(version: str) -> Catalogue:
-    name = f"librdkafka_{version.replace('.', '_')}.json"
-    data = json.loads(resources.files("search_spaces").joinpath(name).read_text(encoding="utf-8"))
+def load_catalogue() -> Catalogue:
+    """Return the catalogue of the client library; the same object each time."""
+    data = json.loads(resources.files("search_spaces").joinpath(_FILE).read_text(encoding="utf-8"))
     properties: dict[str, Property] = {}
     for row in data["properties"]:
         entry = Property(

@@ -1,43 +1,7 @@
-"""Choosers that need no search: recorded answers, the ends of ranges, and the points of a grid in turn."""
+"""Choosers that need no search: the ends of ranges, and the points of a grid in turn."""
 
 import math
 from collections.abc import Mapping, Sequence
-
-from search_spaces.domains import ParamValue
-
-
-class Replay:
-    """Gives recorded answers again, such as those of `SearchSpace.params_of`."""
-
-    def __init__(self, params: Mapping[str, ParamValue]) -> None:
-        """Take the answers by parameter name.
-
-        The methods raise `ValueError` when there is no answer for a name, or one of another kind.
-        """
-        self._params = dict(params)
-
-    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return the recorded whole number."""
-        value = self._recorded(name)
-        if not isinstance(value, int):
-            raise ValueError(f"{name} is a whole number, not {value!r}")
-        return value
-
-    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the recorded number."""
-        value = self._recorded(name)
-        if isinstance(value, str):
-            raise ValueError(f"{name} is a number, not {value!r}")
-        return float(value)
-
-    def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the recorded word."""
-        return str(self._recorded(name))
-
-    def _recorded(self, name: str) -> ParamValue:
-        if name not in self._params:
-            raise ValueError(f"every parameter that is asked for has an answer; {name} has none")
-        return self._params[name]
 
 
 class Ends:

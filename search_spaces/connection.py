@@ -1,14 +1,221 @@
-"""How to reach a cluster and as whom: the client's properties that are neither measured nor recorded."""
+"""How to reach a cluster and as whom: the client's properties that are neither measured nor recorded.
 
-from collections.abc import Mapping
+The connection properties of Kafka's Java clients are put into librdkafka's names: logins and PEM files are translated.
+Java's own key stores are not read here: the refusal names the commands that turn one into PEM.
+
+Source: "TLS" and "SASL" of the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory` of kafka-clients 4.3.1 for
+what a store of type PEM holds; `JaasConfig` of the same, which reads `Module flag name=value ...;` with Java's
+`StreamTokenizer`: quotes of both kinds, C's escapes within them, comments of both kinds.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
-from search_spaces.catalogue import Catalogue, load_catalogue
-from search_spaces.java_connection import from_java
+from search_spaces.errors import ConflictingSpellings, InvalidValue, UnknownProperty
 from search_spaces.producer_config import canonical_values
 from search_spaces.roles import Role, is_secret
 from search_spaces.values import Value
+
+_TOKEN: Final = re.compile(
+    r"""\s+ | //[^\n]* | /\*.*?\*/
+    | "(?P<double>(?:[^"\\\n]|\\.)*)" | '(?P<single>(?:[^'\\\n]|\\.)*)'
+    | (?P<sign>[=;]) | (?P<word>[^\s=;"'/]+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\([0-3][0-7]{0,2}|[0-7]{1,2}|.)", re.DOTALL)
+_LETTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_FLAGS: Final = frozenset({"required", "requisite", "sufficient", "optional"})
+_JAAS: Final = "sasl.jaas.config"
+_LOGINS: Final = {"PlainLoginModule": ("PLAIN",), "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512")}
+_OTHER_LOGINS: Final = {
+    "OAuthBearerLoginModule": "use sasl.oauthbearer.method=oidc with sasl.oauthbearer.client.id, .client.secret and "
+    ".token.endpoint.url",
+    "Krb5LoginModule": "use sasl.kerberos.principal and sasl.kerberos.keytab",
+}
+_PEM_BLOCK: Final = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]+)-----(?P<body>[^-]*)-----END (?P=kind)-----")
+_PEM_LINE: Final = 64
+
+_IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
+_JAVA_STORES: Final = (".jks", ".keystore")
+
+_Translated = tuple[str, str, str]
+"""A name of the Java client, librdkafka's, and the value."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Login:
+    """One entry of a JAAS configuration; its options hold secrets.
+
+    Attributes:
+        module: Class name of the login module, without its package.
+        options: As given.
+    """
+
+    module: str
+    options: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"Login({self.module})"
+
+
+def parse_jaas(text: str) -> Login | None:
+    """Return the login of a `sasl.jaas.config`; None if it is not one entry in the form that Java takes."""
+    tokens = _tokens(text)
+    if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
+        return None
+    (module, _), (flag, _), *rest = tokens[:-1]
+    if flag.lower() not in _FLAGS or len(rest) % 3:
+        return None
+    options: dict[str, str] = {}
+    for (name, name_is_sign), equals, (value, value_is_sign) in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        if name_is_sign or equals != ("=", True) or value_is_sign:
+            return None
+        options[name] = value
+    return Login(module.rpartition(".")[2], options)
+
+
+def _tokens(text: str) -> list[tuple[str, bool]] | None:
+    """The words of the text, each with whether it is a sign (`=`, `;`); None if it holds anything else."""
+    found: list[tuple[str, bool]] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            return None
+        position = match.end()
+        if match["sign"]:
+            found.append((match["sign"], True))
+        elif match["word"]:
+            found.append((match["word"], False))
+        elif (quoted := match["double"] if match["double"] is not None else match["single"]) is not None:
+            found.append((_ESCAPE.sub(_unescaped, quoted), False))
+    return found
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    inside = escape[1]
+    return chr(int(inside, 8)) if inside.isdecimal() and inside[0] in "01234567" else _LETTERS.get(inside, inside)
+
+
+def from_java(mapping: Mapping[str, Value]) -> dict[str, Value]:
+    """Return connection properties with those that only the Java client has put into librdkafka's names.
+
+    Args:
+        mapping: Properties of either client, or of both; others than those of logins and stores stay as they are.
+
+    Raises:
+        InvalidValue: A login or a key store that has no translation; what to do is said, and no secret.
+        UnknownProperty: A trust store that has none.
+        ConflictingSpellings: A property stands there in the words of both clients, with two values.
+    """
+    found = dict(mapping)
+    for java, name, value in (*_login(found), *_trust(found), *_identity(found)):
+        if str(found.get(name, value)) != value:
+            raise ConflictingSpellings(name, (java, name), ("", ""), secret=True)
+        found[name] = value
+    if found.get(_IDENTIFICATION) == "":  # Java's way to switch it off
+        found[_IDENTIFICATION] = "none"
+    return found
+
+
+def _login(found: dict[str, Value]) -> Iterator[_Translated]:
+    if _JAAS not in found:
+        return
+    login = parse_jaas(str(found.pop(_JAAS)))
+    if login is None:
+        raise _refused(_JAAS, 'one login, such as ScramLoginModule required username="..." password="...";')
+    _check_login(login, str(found.get("sasl.mechanism", found.get("sasl.mechanisms", ""))))
+    yield _JAAS, "sasl.username", login.options["username"]
+    yield _JAAS, "sasl.password", login.options["password"]
+
+
+def _check_login(login: Login, mechanism: str) -> None:
+    if login.module not in _LOGINS:
+        advice = _OTHER_LOGINS.get(login.module, "use the sasl.* properties of librdkafka")
+        raise _refused(_JAAS, f"PlainLoginModule or ScramLoginModule here; instead of {login.module}, {advice}")
+    mechanisms = _LOGINS[login.module]
+    if mechanism.upper() not in mechanisms:
+        given = f"sasl.mechanism={mechanism}" if mechanism else "no sasl.mechanism (Java's default is GSSAPI)"
+        raise _refused(_JAAS, f"{login.module} with sasl.mechanism={' or '.join(mechanisms)}, and there is {given}")
+    if login.options.get("tokenauth", "").lower() == "true":
+        raise _refused(_JAAS, "user and password; librdkafka has no delegation tokens (tokenauth)")
+    for option in ("username", "password"):
+        if option not in login.options:
+            raise _refused(_JAAS, f"the options username and password; {option} is missing")
+
+
+def _trust(found: dict[str, Value]) -> Iterator[_Translated]:
+    kind, place = _taken(found, "ssl.truststore.type"), _taken(found, "ssl.truststore.location")
+    certificates = _taken(found, "ssl.truststore.certificates")
+    if kind is None and place is None and certificates is None:
+        return
+    _taken(found, "ssl.truststore.password")  # of no use with PEM
+    kind = (kind or "JKS").upper()
+    if kind == "PEM" and certificates is not None:
+        yield "ssl.truststore.certificates", "ssl.ca.pem", _pem(certificates)
+    elif kind == "PEM" and place is not None:
+        yield "ssl.truststore.location", "ssl.ca.location", place
+    elif place is None:
+        raise _unknown("ssl.truststore.type", "use ssl.ca.location, or ssl.truststore.location with a PEM file")
+    else:
+        pkcs12 = f"openssl pkcs12 -in {place} -nokeys -out ca.pem"
+        command = pkcs12 if kind == "PKCS12" else f"keytool -list -rfc -keystore {place} > ca.pem"
+        raise _unknown(
+            "ssl.truststore.location",
+            f"it reads PEM files, and a trust store of type {kind} is none. Run `{command}`, and give "
+            "ssl.ca.location=ca.pem in place of ssl.truststore.*",
+        )
+
+
+def _identity(found: dict[str, Value]) -> Iterator[_Translated]:
+    stated, place = _taken(found, "ssl.keystore.type"), _taken(found, "ssl.keystore.location")
+    key, chain = _taken(found, "ssl.keystore.key"), _taken(found, "ssl.keystore.certificate.chain")
+    kind = (stated or "").upper()
+    if key is not None or chain is not None:
+        if kind != "PEM" or key is None or chain is None:
+            rule = "are three of a kind: type=PEM, the key and the certificate.chain; one of them is missing"
+            raise _unknown("ssl.keystore.key", f"ssl.keystore.type, .key and .certificate.chain {rule}")
+        yield "ssl.keystore.key", "ssl.key.pem", _pem(key)
+        yield "ssl.keystore.certificate.chain", "ssl.certificate.pem", _pem(chain)
+    elif place is None:
+        if stated is not None:
+            raise _unknown("ssl.keystore.type", "it goes with ssl.keystore.location, which is missing")
+    elif kind == "PEM":
+        yield "ssl.keystore.location", "ssl.key.location", place
+        yield "ssl.keystore.location", "ssl.certificate.location", place
+    elif kind == "PKCS12" or (not kind and not place.lower().endswith(_JAVA_STORES)):
+        # A name of both clients, and here for the same: one without a type may have been written for librdkafka.
+        yield "ssl.keystore.location", "ssl.keystore.location", place
+    else:
+        command = f"keytool -importkeystore -srckeystore {place} -destkeystore client.p12 -deststoretype PKCS12"
+        rule = f"a PKCS#12 file (with ssl.keystore.type=PKCS12; `{command}` makes one)"
+        raise InvalidValue("ssl.keystore.location", rule, place)
+
+
+def _taken(found: dict[str, Value], name: str) -> str | None:
+    """The value of a property, which is taken out."""
+    value = found.pop(name, None)
+    return None if value is None else str(value).strip()
+
+
+def _pem(text: str) -> str:
+    """PEM as OpenSSL reads it: Java also takes it in one line, which is what a properties file makes of it."""
+    blocks = []
+    for block in _PEM_BLOCK.finditer(text):
+        body = textwrap.wrap("".join(block["body"].split()), _PEM_LINE)
+        blocks += [f"-----BEGIN {block['kind']}-----", *body, f"-----END {block['kind']}-----"]
+    return "\n".join([*blocks, ""]) if blocks else text
+
+
+def _refused(name: str, rule: str) -> InvalidValue:
+    return InvalidValue(name, rule, "", secret=True)
+
+
+def _unknown(name: str, hint: str) -> UnknownProperty:
+    return UnknownProperty(name, "librdkafka", hint=hint)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,7 +233,7 @@ class ConnectionConfig:
     pairs: tuple[tuple[str, str], ...]
 
     @classmethod
-    def parse(cls, mapping: Mapping[str, Value], *, catalogue: Catalogue | None = None) -> Self:
+    def parse(cls, mapping: Mapping[str, Value]) -> Self:
         """Check the properties of `mapping`, such as those of a `--command-config` file.
 
         Logins and stores in the words of Kafka's Java clients are put into the client's own.
@@ -37,7 +244,7 @@ class ConnectionConfig:
             ConflictingSpellings: a property stands there under two names with two values.
             MisplacedProperty: a knob of the producer, or a property that the load generator sets.
         """
-        values = canonical_values(from_java(mapping), Role.CONNECTION, catalogue or load_catalogue())
+        values = canonical_values(from_java(mapping), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from search_spaces.catalogue import Catalogue
+from search_spaces.catalogue import load_catalogue
 
 # Source: RD_KAFKA_IDEMP_MAX_INFLIGHT, a broker keeps the last five batches of each producer to recognise
 # repeats.
@@ -20,16 +20,15 @@ class Effective:
     becomes 230,000 when the address of the cluster contains "azure".
     """
 
-    __slots__ = ("_catalogue", "_given")
+    __slots__ = ("_given",)
 
-    def __init__(self, catalogue: Catalogue, given: Mapping[str, str]) -> None:
+    def __init__(self, given: Mapping[str, str]) -> None:
         """Look at `given`, canonical values by canonical name."""
-        self._catalogue = catalogue
         self._given = given
 
     def is_given(self, name: str) -> bool:
         """Whether the config itself sets the property."""
-        return self._catalogue.find(name).name in self._given
+        return load_catalogue().find(name).name in self._given
 
     def text(self, name: str) -> str:
         """Return the value in force; "" when the client has neither value nor default.
@@ -37,7 +36,7 @@ class Effective:
         Raises:
             UnknownProperty: the client has no such property.
         """
-        entry = self._catalogue.find(name)
+        entry = load_catalogue().find(name)
         if entry.name in self._given:
             return self._given[entry.name]
         return self._derived(entry.name) or entry.default or ""
@@ -74,7 +73,7 @@ class Effective:
                 return None
 
     def _linger_before_lowering(self) -> Decimal:
-        entry = self._catalogue.find("linger.ms")
+        entry = load_catalogue().find("linger.ms")
         return Decimal(self._given.get(entry.name, entry.default or "0"))
 
     def _lowered_linger(self) -> str | None:

@@ -42,13 +42,11 @@ class UnknownProperty(ConfigError):
     Attributes:
         name: the name as given.
         suggestions: names of the client that come nearest, best first; may be empty.
-        hint: what to use in its place, when the name is known from another client; may be empty.
     """
 
     def __init__(self, name: str, client: str, suggestions: Sequence[str] = (), hint: str = "") -> None:
         self.name = name
         self.suggestions = tuple(suggestions)
-        self.hint = hint
         advice = hint
         if not advice and self.suggestions:
             advice = "did you mean " + " or ".join(self.suggestions) + "?"
@@ -76,12 +74,10 @@ class ConflictingSpellings(ConfigError):
 
     Attributes:
         name: the property's canonical name.
-        spellings: the two names as given.
     """
 
     def __init__(self, name: str, spellings: tuple[str, str], values: tuple[str, str], *, secret: bool) -> None:
         self.name = name
-        self.spellings = spellings
         shown = tuple(
             spelling if secret else f"{spelling}={value}" for spelling, value in zip(spellings, values, strict=True)
         )

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from search_spaces.domains import Domain, Range, Words
 from search_spaces.effective import Effective
-from search_spaces.rule_conditions import CODEC_LEVELS
-from search_spaces.sizes import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
+from search_spaces.record_size import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
+from search_spaces.rules import CODEC_LEVELS
 
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 IDEMPOTENCE: Final = "enable.idempotence"
@@ -28,12 +29,18 @@ _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 Searched = Callable[[Sizes, Effective], bool]
 
-FIRST: Final = 0
-SECOND: Final = 1
-LAST: Final = 2
-"""Turns: what a search that begins with few knobs changes from the beginning, then, and at last. A few knobs bring most
-of the gain, and are found sooner while the others stay. Source: Kanellis, Alagappan and Venkataraman (2020), Too Many
-Knobs to Tune?, HotStorage; which these are was told from simulated clusters, see docs/search.md."""
+
+class Stage(IntEnum):
+    """When a search that begins with few knobs begins to change one.
+
+    A few knobs bring most of the gain, and are found sooner while the others stay. Source: Kanellis, Alagappan and
+    Venkataraman (2020), Too Many Knobs to Tune?, HotStorage; which these are was told from simulated clusters, see
+    docs/search.md.
+    """
+
+    FIRST = 0
+    SECOND = 1
+    LAST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class Knob:
         domain: its range for given sizes.
         searched: whether a space searches it unasked, for given sizes and the baseline.
         source: how we know that it matters, and where its range comes from.
-        turn: when a search that begins with few knobs begins with this one, unless the study names it.
+        stage: when a search that begins with few knobs begins with this one, unless the study names it.
     """
 
     name: str
@@ -54,7 +61,7 @@ class Knob:
     domain: Callable[[Sizes], Domain]
     searched: Searched
     source: str
-    turn: int = FIRST
+    stage: Stage = Stage.FIRST
 
     @property
     def sets(self) -> str:
@@ -97,7 +104,7 @@ def _queue_messages(sizes: Sizes) -> Range:
 
 def _level(codec: str, low: int, source: str) -> Knob:
     domain = Range(low, CODEC_LEVELS[codec][1])
-    return Knob(f"{LEVEL}.{codec}", "", _fixed(domain), _always, source, LAST)
+    return Knob(f"{LEVEL}.{codec}", "", _fixed(domain), _always, source, Stage.LAST)
 
 
 # In the order of drawing: what bounds another knob comes before it (see `search_spaces.dependencies`).
@@ -115,7 +122,7 @@ KNOBS: Final = (
         _fixed(words("false", "true")),
         _always,
         f"{_INTRODUCTION}, Idempotent Producer: no repeats, in order, at most 5 requests in flight",
-        LAST,
+        Stage.LAST,
     ),
     Knob(
         IN_FLIGHT,
@@ -123,7 +130,7 @@ KNOBS: Final = (
         _fixed(Range(1, 100, log=True, special=1_000_000, reach=160)),
         _always,
         f"{_THESIS}, 5.2.3: 1 costs throughput and helps small records' latency; {_MANUAL}: 1,000,000 is no limit",
-        LAST,
+        Stage.LAST,
     ),
     Knob(
         QUEUE_KBYTES,
@@ -131,7 +138,7 @@ KNOBS: Final = (
         _queue_kbytes,
         lambda sizes, baseline: not sizes.messages_bind(baseline),
         f"{_THESIS}, tables 5 and 6: under full load latency is what waits in the buffer; {_MANUAL}: in bytes",
-        SECOND,
+        Stage.SECOND,
     ),
     Knob(
         "message.max.bytes",
@@ -146,7 +153,7 @@ KNOBS: Final = (
         _queue_messages,
         lambda sizes, baseline: sizes.messages_bind(baseline),
         f"{_THESIS}, tables 5 and 6: latency under full load is what waits in the buffer; {_MANUAL}: importance high",
-        SECOND,
+        Stage.SECOND,
     ),
     Knob(
         "batch.size",

@@ -8,10 +8,10 @@ from search_spaces.domains import Domain, Words
 from search_spaces.effective import Effective
 from search_spaces.errors import InvalidKnob, MisplacedProperty
 from search_spaces.knob_change import KnobChange, changed, checked
-from search_spaces.knobs import FIRST, KNOBS, LEVEL, LEVEL_KNOBS, Knob, words
+from search_spaces.knobs import KNOBS, LEVEL, LEVEL_KNOBS, Knob, Stage, words
 from search_spaces.producer_config import ProducerConfig
+from search_spaces.record_size import Sizes
 from search_spaces.roles import Role
-from search_spaces.sizes import Sizes
 from search_spaces.values import canonical_value
 
 _KNOBS = {knob.name: knob for knob in KNOBS}
@@ -31,7 +31,7 @@ class Parameter:
         default: the client's default, as text.
         source: how we know that it matters, and where its range comes from.
         steps: how many values a grid takes of it; None for the grid's own number.
-        turn: when a search that begins with few knobs begins with it; what the study names is among the first.
+        stage: when a search that begins with few knobs begins with it; what the study names is among the first.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Parameter:
     default: str
     source: str
     steps: int | None = None
-    turn: int = FIRST
+    stage: Stage = Stage.FIRST
 
     @property
     def text(self) -> str:
@@ -134,10 +134,10 @@ def _parameter(
         sets=entry.name,
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
         domain=changed(name, entry, knob.domain(sizes) if knob else None, change),
-        default=Effective(load_catalogue(), {}).text(entry.name),
+        default=Effective({}).text(entry.name),
         source=knob.source if knob else _ADDED,
         steps=change.steps,
-        turn=FIRST if asked or knob is None else knob.turn,
+        stage=Stage.FIRST if asked or knob is None else knob.stage,
     )
 
 
@@ -145,4 +145,4 @@ def _codecs(parameters: Mapping[str, Parameter], fixed: Mapping[str, str]) -> tu
     compression = parameters.get("compression.type")
     if compression is not None and isinstance(compression.domain, Words):
         return compression.domain.canonical
-    return (Effective(load_catalogue(), fixed).text("compression.type"),)
+    return (Effective(fixed).text("compression.type"),)

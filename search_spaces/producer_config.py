@@ -2,18 +2,22 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass
+from functools import lru_cache
 from typing import Final, Self
 
-from search_spaces.catalogue import Catalogue, load_catalogue
+from search_spaces.catalogue import load_catalogue
 from search_spaces.effective import Effective
 from search_spaces.errors import ConflictingSpellings, MisplacedProperty
 from search_spaces.roles import Role
-from search_spaces.rules import RULES
+from search_spaces.rules import NO_LEVEL, RULES
 from search_spaces.values import Value, canonical_value
 
 _FINGERPRINT_DIGITS: Final = 16
 _CHECKED: Final = object()
+# What a codec does at level -1. Source: RD_KAFKA_COMPLEVEL_*_DEFAULT of librdkafka, and zlib's own default for
+# gzip; the tests compare the bytes sent.
+DEFAULT_LEVELS: Final = {"gzip": 6, "lz4": 0, "zstd": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,6 @@ class ProducerConfig:
 
     client: str
     pairs: tuple[tuple[str, str], ...]
-    _catalogue: Catalogue = field(repr=False, compare=False)
     checked: InitVar[object] = None
 
     def __post_init__(self, checked: object) -> None:
@@ -39,7 +42,7 @@ class ProducerConfig:
             raise TypeError("a ProducerConfig is built by ProducerConfig.parse, which checks it")
 
     @classmethod
-    def parse(cls, mapping: Mapping[str, Value], *, catalogue: Catalogue | None = None) -> Self:
+    def parse(cls, mapping: Mapping[str, Value]) -> Self:
         """Check the properties of `mapping`, written by any of their names, and return them as a config.
 
         Refused is what the client would refuse, and what it would take without a word and not do.
@@ -47,7 +50,6 @@ class ProducerConfig:
         Args:
             mapping: property names and values; text, or the plain values of YAML. Left out is the client's
                 default.
-            catalogue: the client's properties; librdkafka's as shipped when None.
 
         Raises:
             UnknownProperty: a name is no property of the client.
@@ -56,12 +58,11 @@ class ProducerConfig:
             MisplacedProperty: a property of the connection, or one that the load generator sets.
             RuleBroken: the values do not go together.
         """
-        catalogue = catalogue or load_catalogue()
-        values = canonical_values(mapping, Role.PRODUCER, catalogue)
-        effective = Effective(catalogue, values)
+        values = canonical_values(mapping, Role.PRODUCER)
+        effective = Effective(values)
         for rule in RULES:
             rule.check(effective)
-        return cls(catalogue.client, tuple(sorted(values.items())), catalogue, _CHECKED)
+        return cls(load_catalogue().client, tuple(sorted(values.items())), _CHECKED)
 
     def updated(self, changes: Mapping[str, Value]) -> Self:
         """Return this config with the properties of `changes` set, checked anew.
@@ -69,8 +70,7 @@ class ProducerConfig:
         Raises:
             ConfigError: as for `parse`.
         """
-        changed = canonical_values(changes, Role.PRODUCER, self._catalogue)
-        return self.parse({**self.values, **changed}, catalogue=self._catalogue)
+        return self.parse({**self.values, **canonical_values(changes, Role.PRODUCER)})
 
     @property
     def values(self) -> dict[str, str]:
@@ -86,7 +86,7 @@ class ProducerConfig:
     @property
     def in_force(self) -> Effective:
         """The config seen through the client's defaults, with numbers and flags read."""
-        return Effective(self._catalogue, self.values)
+        return Effective(self.values)
 
     def effective(self, name: str) -> str:
         """Return the value in force for the property `name`, given or default; "" when it has none.
@@ -126,14 +126,8 @@ class ProducerConfig:
         """How many bytes of values the client's queue holds; keys do not count."""
         return self.in_force.integer("queue.buffering.max.kbytes") * 1024
 
-    @property
-    def delivery_timeout_s(self) -> float | None:
-        """How many seconds the client tries to deliver a record; None when for ever."""
-        timeout_ms = self.in_force.number("delivery.timeout.ms")
-        return timeout_ms / 1000 if timeout_ms else None
 
-
-def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalogue) -> dict[str, str]:
+def canonical_values(mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
     """Return canonical values by canonical name, for properties that must all have `role`.
 
     Raises:
@@ -145,7 +139,7 @@ def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalo
     values: dict[str, str] = {}
     spellings: dict[str, str] = {}
     for spelling, value in mapping.items():
-        entry = catalogue.find(spelling)
+        entry = load_catalogue().find(spelling)
         if entry.role is not role:
             raise MisplacedProperty(spelling, entry.role, entry.reason)
         canonical = canonical_value(entry, value)
@@ -159,3 +153,20 @@ def canonical_values(mapping: Mapping[str, Value], role: Role, catalogue: Catalo
         values[entry.name] = canonical
         spellings.setdefault(entry.name, spelling)
     return values
+
+
+def same_effect(one: Effective, other: Effective) -> bool:
+    """Say whether all properties of the producer have the same value in force."""
+    return all(spelt_out(one, name) == spelt_out(other, name) for name in _names())
+
+
+def spelt_out(config: Effective, name: str) -> str:
+    """Return the value in force; for a codec without a level, the level that it then has."""
+    if name == "compression.level" and config.integer(name) == NO_LEVEL:
+        return str(DEFAULT_LEVELS.get(config.text("compression.type"), NO_LEVEL))
+    return config.text(name)
+
+
+@lru_cache
+def _names() -> tuple[str, ...]:
+    return tuple(entry.name for entry in load_catalogue() if entry.role is Role.PRODUCER)

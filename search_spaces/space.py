@@ -8,18 +8,15 @@ from typing import Self
 
 from search_spaces.catalogue import load_catalogue
 from search_spaces.choosers import Ends, Odometer
-from search_spaces.dependencies import UNBOUNDED, bounds, drawing_order, follow, is_drawn, ties
+from search_spaces.dependencies import UNBOUNDED, bounds, check_acks, drawing_order, follow, is_drawn, narrow, ties
 from search_spaces.domains import Chooser, Numbers, ParamValue, Words
 from search_spaces.effective import Effective
 from search_spaces.guarantee import Guarantee
 from search_spaces.knob_change import KnobChange
-from search_spaces.narrowing import check_acks, narrow
 from search_spaces.parameters import Parameter, named, resolved
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.record_size import check_record
+from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
+from search_spaces.record_size import QUEUE_KBYTES, Sizes, check_record
 from search_spaces.rules import RULES
-from search_spaces.same_effect import same_effect, spelt_out
-from search_spaces.sizes import QUEUE_KBYTES, Sizes
 from search_spaces.values import Value
 
 _GIB = 2**30
@@ -121,8 +118,8 @@ class SearchSpace:
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
         """Return what a chooser has to answer to get `config`, or one that differs in spelt-out defaults only.
 
-        `draw(Replay(params_of(config)))` is the same config when it was drawn from this space, and one with the
-        same values in force when it was not. None when the space holds no such config.
+        A chooser that gives these answers draws the same config when it was drawn from this space, and one with
+        the same values in force when it was not. None when the space holds no such config.
         """
         params: dict[str, ParamValue] = {}
         in_force = config.in_force
@@ -140,7 +137,7 @@ class SearchSpace:
             values = self._values(read)
         except _OutsideError:
             return None
-        return params if same_effect(Effective(load_catalogue(), values), in_force) else None
+        return params if same_effect(Effective(values), in_force) else None
 
     def grid(self, steps: int = 3) -> Iterator[ProducerConfig]:
         """Yield the configs of a grid, each once, always in the same order.
@@ -192,7 +189,7 @@ class SearchSpace:
 
     def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
         values = self.fixed
-        so_far = Effective(load_catalogue(), values)
+        so_far = Effective(values)
         for parameter in self.parameters:
             if is_drawn(parameter.name, so_far):
                 values[parameter.sets] = ask(self._allowed(parameter, so_far))

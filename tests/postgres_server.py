@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import psutil
 
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.places import cache_root
 
 USER: Final = "tester"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.problems.table import MeasuredTable, Row
-from runners.simulated.cluster import SimulatedCluster
+from runners.simulated.inputs import SimulatedCluster
 from runners.simulated.model import Performance, performance
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig

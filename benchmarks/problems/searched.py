@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.front import known_front
 from benchmarks.problems.grid import published_grid
 from benchmarks.problems.table import MeasuredTable, embedded_grid
 from benchmarks.problems.truth import Truth
 from objectives.scoring import HELD_RATE_RATIO
-from runners.simulated.cluster import PRESETS as CLUSTERS
-from runners.simulated.cluster import SimulatedCluster
+from runners.simulated.inputs import SimulatedCluster
 from runners.workload import RecordSizes
 from search_spaces.knob_change import KnobChange
 from search_spaces.producer_config import ProducerConfig

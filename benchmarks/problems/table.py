@@ -27,8 +27,7 @@ from runners.errors import WorkloadRefused
 from runners.workload import RecordSizes
 from search_spaces.catalogue import load_catalogue
 from search_spaces.errors import ConfigError
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.same_effect import same_effect
+from search_spaces.producer_config import ProducerConfig, same_effect
 
 _FOR_PEOPLE: Final = ("repeat", "table", "comment")
 _MOST_NAMED: Final = 3

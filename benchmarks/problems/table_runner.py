@@ -8,8 +8,8 @@ from typing import Final
 
 from benchmarks.problems.table import MeasuredTable, Row
 from runners.errors import WorkloadRefused
-from runners.measurement import Measurement, Origin, Window
-from runners.runner import Answer, Watch, go_on
+from runners.measurement import Measurement, Origin
+from runners.runner import Watch, go_on
 from runners.simulated.course import Course, Expected, Noise, luck_of
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -61,15 +61,7 @@ class TableRunner:
             ),
             luck_of(config, workload),
         )
-        windows: list[Window] = []
-        stopped = False
-        for number in range(len(course.phases.ends_ns)):
-            windows.append(course.window(number))
-            if watch(windows[-1]) is Answer.STOP:
-                stopped = True
-                break
-        warning = f"replayed from a table, not measured: {self.table.title} ({self.table.source})"
-        return course.measurement(windows, (warning,), stopped_early=stopped)
+        return course.run(watch, f"replayed from a table, not measured: {self.table.title} ({self.table.source})")
 
     def _check_load(self, workload: Workload) -> None:
         for name, value in (

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from runners.simulated.cluster import EMBEDDED, SimulatedCluster
+from runners.simulated.inputs import EMBEDDED, Settings, SimulatedCluster
 from runners.simulated.model import Performance, perform
-from runners.simulated.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from search_spaces.properties_file import format_properties
+
 _MIB = 1024 * 1024
 
 
@@ -80,16 +82,5 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """A Java properties file."""
-    return "".join(f"{_escaped(name, is_key=True)}={_escaped(value)}\n" for name, value in properties.items())
-
-
-def _escaped(text: str, *, is_key: bool = False) -> str:
-    escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    if escaped.startswith(" "):
-        escaped = "\\" + escaped
-    if is_key:
-        for sign in "=: ":
-            escaped = escaped.replace(sign, "\\" + sign)
-    # A properties file is read as Latin-1.
-    return "".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in escaped)
+    """A Java properties file; Kafka reads it as Latin-1, so what is no ASCII is escaped."""
+    return "".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in format_properties(properties))

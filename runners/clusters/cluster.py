@@ -1,16 +1,11 @@
 """The one seam to every Kafka cluster."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-Progress = Callable[[str], None]
-"""Told in a short sentence what is being done now; called from the thread that calls `start`."""
-
-
-def silent(_: str) -> None:
-    """A `Progress` that says nothing."""
+from runners.reporting import Say, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class Cluster(Protocol):
     ours behind.
     """
 
-    def start(self, progress: Progress = silent) -> RunningCluster:
+    def start(self, progress: Say = silent) -> RunningCluster:
         """Bring the cluster up, or make contact with it.
 
         Raises:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runners.clusters.broker_properties import Node, broker_properties
-from runners.clusters.cluster import Progress, RunningCluster, silent
+from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.keeping import telling_lines
-from runners.clusters.ports import free_ports
+from runners.clusters.keeper_control import telling_lines
+from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
+from runners.reporting import Say, first_line, silent
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -21,7 +22,7 @@ DEFAULT_IMAGE = "apache/kafka:4.1.0"
 
 _PORT, _CONTROLLER_PORT = 9092, 9093
 _DATA = Path("/tmp/kraft")  # in the container
-_START_TIMEOUT_S = 120.0
+_START_TIMEOUT_S = 120.0  # until the broker answers, the download of its image not counted
 _ASK_TIMEOUT_S = 3.0
 _POLL_S = 0.2
 
@@ -37,21 +38,18 @@ class ContainerCluster:
         image: str = DEFAULT_IMAGE,
         *,
         properties: Mapping[str, str] | None = None,
-        start_timeout_s: float = _START_TIMEOUT_S,
     ) -> None:
         """Describe the cluster; nothing is started.
 
         Args:
             image: Name and tag.
             properties: Broker properties that win over ours.
-            start_timeout_s: Seconds that the broker may take until it answers, the image's download not counted.
         """
         self._image = image
         self._properties = dict(properties or {})
-        self._timeout_s = start_timeout_s
         self._container: DockerContainer | None = None
 
-    def start(self, progress: Progress = silent) -> RunningCluster:
+    def start(self, progress: Say = silent) -> RunningCluster:
         """Have the image, start the container, wait until the broker answers.
 
         Args:
@@ -83,7 +81,7 @@ class ContainerCluster:
             self.stop()
             raise EmbeddedBrokerError(
                 f"A Docker engine and the image {self._image} are needed for a broker in a container, but: "
-                f"{_first_line(error)}. Start the engine, or check the image's name."
+                f"{first_line(error)}. Start the engine, or check the image's name."
             ) from None
         except BaseException:
             self.stop()
@@ -109,7 +107,7 @@ class ContainerCluster:
         return {variable_name(name): value for name, value in wanted.items()}
 
     def _await_answer(self, container: Any, address: str) -> RunningCluster:
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + _START_TIMEOUT_S
         while True:
             try:
                 found = ExistingCluster(address, timeout_s=_ASK_TIMEOUT_S).start()
@@ -119,7 +117,7 @@ class ContainerCluster:
                 container.reload()
                 ended = container.status != "running"
                 if ended or time.monotonic() > deadline:
-                    what = "its container ended" if ended else f"it stayed silent for {self._timeout_s:.0f} s"
+                    what = "its container ended" if ended else f"it stayed silent for {_START_TIMEOUT_S:.0f} s"
                     says = telling_lines(b"".join(container.get_logs()).decode(errors="replace"))
                     raise BrokerDidNotStart(
                         f"The broker of {self._image} must answer at {address}, but {what}. It says:\n{says}"
@@ -133,8 +131,3 @@ def variable_name(property_name: str) -> str:
     Source: docker/examples/README.md of Kafka, "Using Environment Variables".
     """
     return "KAFKA_" + property_name.replace("_", "__").replace("-", "___").replace(".", "_").upper()
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:300]

@@ -1,10 +1,178 @@
-"""A real Kafka on this host with no set-up, that ends with us."""
+"""A real Kafka on this host with no set-up: brokers of our own are brought up, and down again."""
 
+import contextlib
+import subprocess
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from runners.clusters.brokers import Brokers, Wish, bring_down, bring_up
-from runners.clusters.cluster import LocalBroker, Progress, RunningCluster, silent
+import psutil
+
+from runners.clusters import keeper
+from runners.clusters.broker_layout import drop_old_logs, lay_out, remove_folders, write_files
+from runners.clusters.broker_properties import Node
+from runners.clusters.cluster import LocalBroker, RunningCluster
+from runners.clusters.first_start import FirstStart, first_start
+from runners.clusters.java import KafkaJava
+from runners.clusters.keeper_control import await_answers, clear_leftovers, identities, launch_keeper
+from runners.clusters.processes import ProcessIdentity, Record, records, require_free
+from runners.errors import BrokerDidNotStart
+from runners.reporting import Say, silent
+
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = keeper.GRACE_S + 10.0
+_POLL_S = 0.03
+_TRIES_WITH_FREE_PORTS = 3
+_PORT_TAKEN = "Address already in use"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be brought up.
+
+    Attributes:
+        brokers: How many.
+        host: IPv4 address that they listen on.
+        port: Client port of the first broker, the others follow; None for free ones.
+        properties: Broker properties that win over ours.
+        start_timeout_s: Seconds that they may take until they answer, downloads not counted.
+        connection: Client properties that they want, where `properties` change their security.
+    """
+
+    brokers: int = 1
+    host: str = "127.0.0.1"
+    port: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    start_timeout_s: float = _START_TIMEOUT_S
+    connection: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.brokers < 1:
+            raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """Brokers that were brought up and have answered.
+
+    Attributes:
+        record: Owned by their keeper; its facts are `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs`
+            and `brokers` (process ids and start times).
+        nodes: Their ports and folders.
+        pids: Their process ids, in the same order.
+        lifeline: The keeper as our child, where the brokers end with us.
+    """
+
+    record: Record
+    nodes: tuple[Node, ...]
+    pids: tuple[int, ...]
+    lifeline: subprocess.Popen[bytes] | None
+
+
+def bring_up(kind: str, wish: Wish, progress: Say = silent) -> Brokers:
+    """Fetch what is missing, start the brokers, wait until they answer.
+
+    Args:
+        kind: `broker`: they end with this process. `persistent`: they outlive it; one of that kind at a time.
+        wish: What is wanted.
+        progress: Told what is being done.
+
+    Raises:
+        JavaNotFound: No Java runtime is usable.
+        JarsUnavailable: Kafka's jars could not be fetched.
+        BrokerDidNotStart: A port is taken, or a broker ended or stayed silent; its log is named.
+        DiskTooFull: Too little space is free.
+    """
+    clear_leftovers()
+    kafka = KafkaJava.prepare(progress)
+    first = first_start(kafka, progress)
+    progress(f"starting Kafka ({wish.brokers} broker{'s' if wish.brokers > 1 else ''})")
+    if wish.port is not None:
+        for port in range(wish.port, wish.port + wish.brokers):
+            require_free(wish.host, port)
+    for _ in range(_TRIES_WITH_FREE_PORTS - 1):
+        # Between our choice of a free port and the broker's binding, another process may take it.
+        with contextlib.suppress(_PortLost):
+            return _try(kind, wish, kafka, first)
+    return _try(kind, wish, kafka, first)
+
+
+def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) -> None:
+    """End the brokers of a record and remove their data; returns when both are done.
+
+    Args:
+        record: As `bring_up` gave it, or as it was read again.
+        lifeline: As `bring_up` gave it.
+    """
+    if lifeline is not None:
+        if lifeline.stdin:
+            lifeline.stdin.close()
+        try:
+            lifeline.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            lifeline.kill()  # and the kernel kills the brokers
+            lifeline.wait()
+    elif (process := record.owner.process()) and process.pid != ProcessIdentity.of().pid:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+            deadline = time.monotonic() + _STOP_TIMEOUT_S
+            # Not `wait`: it is not our child, and where nobody reaps it, it stays as a zombie.
+            while record.owner.process() and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+            process.kill()
+    # The keeper does this too, where it could.
+    remove_folders(record.facts.get("folders", ()))
+    record.remove()
+
+
+def log_dir_of(pid: int) -> Path | None:
+    """Where the partitions of a broker lie that some process of this user has brought up; None for other processes."""
+    for kind in ("persistent", "broker"):
+        for record in records(kind):
+            if record.state != "live":
+                continue
+            for (broker, _), log_dir in zip(record.facts["brokers"], record.facts["log_dirs"], strict=False):
+                if broker == pid:
+                    return Path(str(log_dir))
+    return None
+
+
+class _PortLost(BrokerDidNotStart):
+    """A port that was free when we looked is not any more."""
+
+
+def _try(kind: str, wish: Wish, kafka: KafkaJava, first: FirstStart) -> Brokers:
+    layout = lay_out(wish.brokers, wish.host, wish.port)
+    facts: dict[str, Any] = {
+        "bootstrap": layout.bootstrap,
+        "started_s": time.time(),
+        "folders": [str(folder) for folder in layout.folders],
+        "logs": [str(log) for log in layout.logs],
+        "log_dirs": [str(node.log_dir) for node in layout.nodes],
+        "brokers": [],
+    }
+    owned = kind != "persistent"
+    record = Record(kind, layout.run_id if owned else "broker", ProcessIdentity.of(), facts)
+    record.save()
+    lifeline = None
+    try:
+        commands = write_files(layout, kafka, first, wish.properties)
+        drop_old_logs()
+        launched, pids = launch_keeper(layout, commands, record, owned=owned)
+        lifeline = launched if owned else None
+        brokers = identities(layout, pids[1:])
+        facts["brokers"] = [[broker.pid, broker.started_s] for broker in brokers]
+        record = replace(record, owner=ProcessIdentity.of(pids[0]))
+        record.save()
+        await_answers(layout, brokers, wish.connection, wish.start_timeout_s)
+    except BaseException as error:
+        bring_down(record, lifeline)
+        if wish.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
+            raise _PortLost(str(error)) from None
+        raise
+    return Brokers(record, layout.nodes, tuple(broker.pid for broker in brokers), lifeline)
 
 
 class EmbeddedCluster:
@@ -23,7 +191,6 @@ class EmbeddedCluster:
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
         connection: Mapping[str, str] | None = None,
-        data_root: Path | None = None,
         start_timeout_s: float = 60.0,
     ) -> None:
         """Describe the cluster; nothing is started.
@@ -34,7 +201,6 @@ class EmbeddedCluster:
             port: Client port of the first broker, the others follow; free ones by default.
             properties: Broker properties that win over ours.
             connection: Client properties that the brokers want, where `properties` change their security.
-            data_root: Folder for the data; by default memory for the log where there is room, see `lay_out`.
             start_timeout_s: Seconds that the brokers may take until they answer, downloads not counted.
 
         Raises:
@@ -46,12 +212,11 @@ class EmbeddedCluster:
             port=port,
             properties=dict(properties or {}),
             connection=dict(connection or {}),
-            data_root=data_root,
             start_timeout_s=start_timeout_s,
         )
         self._brokers: Brokers | None = None
 
-    def start(self, progress: Progress = silent) -> RunningCluster:
+    def start(self, progress: Say = silent) -> RunningCluster:
         """Fetch what is missing, start the brokers, wait until they answer.
 
         The first start of all fetches 46 MB and prepares quick starts; later ones need no network.

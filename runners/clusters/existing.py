@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
-from runners.clusters.brokers import log_dir_of
-from runners.clusters.certificate_fault import certificate_fault
-from runners.clusters.cluster import LocalBroker, Progress, RunningCluster, silent
+from runners.clusters.certificates import absolute_paths, certificate_fault, require_files
+from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.contact import Contact
-from runners.clusters.key_files import absolute_paths, require_files
-from runners.clusters.ports import listener, process_name
+from runners.clusters.embedded import log_dir_of
+from runners.clusters.processes import listener, process_name
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
+from runners.reporting import Say, silent
 
 _CONTACT_TIMEOUT_S = 10.0
 _FIRST_SLICE_S = 0.25
@@ -127,7 +127,7 @@ class ExistingCluster:
         self._connection = {**absolute_paths(connection or {}), "bootstrap.servers": bootstrap}
         self._timeout_s = timeout_s
 
-    def start(self, progress: Progress = silent) -> RunningCluster:
+    def start(self, progress: Say = silent) -> RunningCluster:
         """Contact it, and see that every broker it names can be reached from here.
 
         Args:

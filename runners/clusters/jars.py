@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from runners.clusters.cluster import Progress, silent
-from runners.clusters.files import locked, write_atomically
 from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
-from runners.places import cache_root
+from runners.locks import locked
+from runners.places import cache_root, write_atomically
+from runners.reporting import Say, first_line, silent
 
 _REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"
 _TOLD_EVERY = 10
@@ -46,7 +46,7 @@ class KafkaJars:
         self._jars = self.root / "jars"
         self._manifest = self.root / "manifest.json"
 
-    def class_path(self, progress: Progress = silent) -> str:
+    def class_path(self, progress: Say = silent) -> str:
         """The class path to run Kafka and its tools with, fetched if it is not there yet.
 
         A jar that is missing or damaged is fetched again. Without such a jar neither network nor lock is
@@ -100,7 +100,7 @@ class KafkaJars:
             return {}
         return known if isinstance(known, dict) else {}
 
-    def _fetch(self, missing: list[PinnedJar], progress: Progress) -> None:
+    def _fetch(self, missing: list[PinnedJar], progress: Say) -> None:
         for left in self.root.glob("download-*"):  # of a killed process: nobody else downloads while we hold the lock
             shutil.rmtree(left, ignore_errors=True)
         self._jars.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ class KafkaJars:
                 fetched: Path = wanted.resolve()
             # jgo lets through what its HTTP library, the disk and its own checks raise, with no common base.
             except Exception as error:  # noqa: BLE001
-                reason = _first_line(error)
+                reason = first_line(error)
             else:
                 if _is_whole(fetched, jar):
                     fetched.replace(self._jars / jar.file_name)
@@ -164,11 +164,6 @@ def _is_whole(path: Path, jar: PinnedJar) -> bool:
         return False
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == jar.sha256
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0]
 
 
 @contextlib.contextmanager

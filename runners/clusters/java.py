@@ -1,14 +1,18 @@
-"""Finds the Java runtime that runs Kafka."""
+"""Finds the Java runtime that runs Kafka, and makes the command line that runs a class of Kafka."""
 
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from runners.clusters.jars import KafkaJars
 from runners.errors import JavaNotFound
+from runners.places import write_atomically
+from runners.reporting import Say, silent
 
 OLDEST_JAVA = 17
 """Kafka's brokers and tools need Java 17. Source: KIP-1013, Kafka 4.0."""
@@ -18,6 +22,31 @@ _VERSION = re.compile(r'version "(?P<text>(?P<first>\d+)(?:\.(?P<second>\d+))?[^
 
 # They change how a JVM runs, or make it print, behind our back.
 _VARIABLES_READ_BY_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
+# Kafka's own start script. Source: KAFKA_JVM_PERFORMANCE_OPTS in bin/kafka-run-class.sh, Kafka 4.
+_KAFKA_FLAGS = (
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+# No /tmp/hsperfdata files, and no warnings of Java 24 and later about the codecs' native libraries.
+_OUR_FLAGS = ("-XX:-UsePerfData", "--enable-native-access=ALL-UNNAMED")
+
+# A night of warnings must not fill the disk: 20 lines a second after the first 4000.
+_LOG4J = """\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{ISO8601} %p [%t] %c{1}: %m%n
+appender.out.filter.burst.type = BurstFilter
+appender.out.filter.burst.level = WARN
+appender.out.filter.burst.rate = 20
+appender.out.filter.burst.maxBurst = 4000
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +102,29 @@ def java_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _VARIABLES_READ_BY_JAVA}
 
 
+def run_java(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a Java program to its end, and keep what it writes.
+
+    Args:
+        command: The whole command line.
+        timeout_s: Seconds that it may take; it is killed then.
+
+    Raises:
+        subprocess.TimeoutExpired: It took longer.
+        OSError: It can't be run.
+    """
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout_s,
+        env=java_environment(),
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if chosen := environ.get("KAFKA_TUNER_JAVA"):
         yield "KAFKA_TUNER_JAVA", Path(chosen).expanduser()
@@ -92,16 +144,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 def _probe(origin: str, path: Path) -> Java | str:
     """Run `java -version`; what speaks against it as text."""
     try:
-        ran = subprocess.run(
-            [path, "-version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_TIMEOUT_S,
-            env=java_environment(),
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        ran = run_java([path, "-version"], _VERSION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return f"{origin}: {path} did not tell its version within {_VERSION_TIMEOUT_S:.0f} s"
     except OSError as error:
@@ -118,3 +161,50 @@ def _probe(origin: str, path: Path) -> Java | str:
     if major < OLDEST_JAVA:
         return f"{origin}: {path} is Java {match['text']}"
     return Java(path=path, version=match["text"], major=major, origin=origin)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaJava:
+    """Java and Kafka's jars, both present and checked.
+
+    Attributes:
+        java: The runtime.
+        class_path: For `java -cp`.
+        root: Folder of this Kafka version in the cache.
+    """
+
+    java: Java
+    class_path: str
+    root: Path
+
+    @classmethod
+    def prepare(cls, progress: Say = silent) -> Self:
+        """Find Java and have the jars, fetching them on first use.
+
+        Args:
+            progress: Told how far a download is.
+
+        Raises:
+            JavaNotFound: No Java runtime is usable.
+            JarsUnavailable: The jars could not be fetched.
+        """
+        java, jars = find_java(), KafkaJars()
+        return cls(java=java, class_path=jars.class_path(progress), root=jars.root)
+
+    def command(self, main_class: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
+        """The command line for one of Kafka's classes.
+
+        Args:
+            main_class: Full name, `kafka.Kafka`.
+            arguments: Its arguments.
+            flags: Further flags of the JVM, such as `-Xmx512m`.
+        """
+        java = str(self.java.path)
+        return [java, *_KAFKA_FLAGS, *_OUR_FLAGS, *flags, "-cp", self.class_path, main_class, *arguments]
+
+    def log_flag(self) -> str:
+        """The flag that has a broker log to its standard output, at a bounded rate."""
+        path = self.root / "log4j2.properties"
+        if not path.exists() or path.read_text(encoding="utf-8") != _LOG4J:
+            write_atomically(path, _LOG4J)
+        return f"-Dlog4j2.configurationFile={path}"

@@ -10,7 +10,7 @@ import psutil
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.ports import free_ports, require_free
+from runners.clusters.processes import free_ports, require_free
 from runners.errors import EmbeddedBrokerError
 
 _LOOPBACK: Final = "127.0.0.1"

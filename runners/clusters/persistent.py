@@ -1,17 +1,16 @@
 """A broker of our own that outlives the command that started it."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.clusters.brokers import Wish, bring_down, bring_up
-from runners.clusters.cluster import Progress, silent
-from runners.clusters.files import locked
-from runners.clusters.keeping import clear_leftovers
+from runners.clusters.embedded import Wish, bring_down, bring_up
+from runners.clusters.keeper_control import clear_leftovers
 from runners.clusters.processes import Record, records
 from runners.errors import EmbeddedBrokerError
+from runners.locks import locked
 from runners.places import state_root
+from runners.reporting import Say, silent
 
 _KIND = "persistent"
 _LOCK_TIMEOUT_S = 120.0
@@ -40,15 +39,13 @@ def start_persistent(
     brokers: int = 1,
     *,
     port: int | None = None,
-    properties: Mapping[str, str] | None = None,
-    progress: Progress = silent,
+    progress: Say = silent,
 ) -> PersistentBroker:
     """Start a broker that outlives this process; its data lives as long as it does.
 
     Args:
         brokers: How many.
         port: Client port of the first, the others follow; free ones by default.
-        properties: Broker properties that win over ours.
         progress: Told what is being done.
 
     Raises:
@@ -56,7 +53,7 @@ def start_persistent(
         DiskTooFull: Too little space is free.
         ValueError: Fewer than one broker.
     """
-    wish = Wish(brokers=brokers, port=port, properties=dict(properties or {}))
+    wish = Wish(brokers=brokers, port=port)
     with locked(state_root() / "persistent.lock", _LOCK_TIMEOUT_S, progress):
         if running := persistent_status():
             since = time.strftime("%Y-%m-%d %H:%M", time.localtime(running.started_s))

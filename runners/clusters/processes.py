@@ -1,8 +1,10 @@
-"""Processes of this host, told apart even when ids are used again; and records of what they clean up."""
+"""Processes of this host, told apart even when ids are used again; records of what they clean up; and their ports."""
 
+import contextlib
 import json
 import os
 import platform
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +12,8 @@ from typing import Any, Literal, Self
 
 import psutil
 
-from runners.clusters.files import write_atomically
-from runners.places import state_root
+from runners.errors import BrokerDidNotStart
+from runners.places import state_root, write_atomically
 
 # psutil derives the time from the boot time, which steps with the clock: two readings may differ by a tick.
 _SAME_START_S = 2.0
@@ -109,3 +111,59 @@ def records(kind: str) -> Iterator[Record]:
             yield Record(kind, path.stem, owner, dict(text["facts"]), str(text["host"]))
         except (OSError, ValueError, KeyError, TypeError):
             continue
+
+
+def free_ports(host: str, count: int) -> list[int]:
+    """Ports that nobody listens on at this moment, all different.
+
+    Args:
+        host: Address that they will be bound to.
+        count: How many.
+    """
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((host, 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
+def require_free(host: str, port: int) -> None:
+    """See that a port can be listened on.
+
+    Raises:
+        BrokerDidNotStart: It can't; the message names who has it, where that may be known.
+    """
+    with socket.socket() as probe:
+        # As Java does: connections that are still closing don't count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            holder = listener(port)
+            by = f" (process {holder.pid}, {process_name(holder)})" if holder else ""
+            raise BrokerDidNotStart(
+                f"The broker's port must be free, but {host}:{port} can't be had: {error.strerror}{by}. "
+                "Choose another port, or name none to have a free one taken."
+            ) from None
+
+
+def listener(port: int) -> psutil.Process | None:
+    """The process of this host that listens on a TCP port; None if there is none, or we may not know."""
+    try:
+        connections = psutil.net_connections("tcp")
+    except psutil.AccessDenied:
+        return None
+    for connection in connections:
+        listens_on = connection.laddr.port if connection.laddr and connection.status == psutil.CONN_LISTEN else None
+        if listens_on == port and connection.pid:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                return psutil.Process(connection.pid)
+    return None
+
+
+def process_name(process: psutil.Process) -> str:
+    """Its name; `?` once it has ended."""
+    try:
+        return str(process.name())
+    except psutil.Error:
+        return "?"

@@ -10,9 +10,16 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from runners.clusters.contact import Contact
-from runners.clusters.refusals import Order, Refusals
-from runners.clusters.rights import CREATE, DELETE, DESCRIBE, DESCRIBE_CONFIGS, operation_name
+from runners.clusters.contact import (
+    CREATE,
+    DELETE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    Contact,
+    Order,
+    Refusals,
+    operation_name,
+)
 from runners.errors import BrokerLost, TargetRefused
 
 _REQUEST_TIMEOUT_S = 20.0

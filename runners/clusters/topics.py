@@ -5,13 +5,12 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from runners.clusters.cluster import RunningCluster
+from runners.clusters.contact import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.processes import ProcessIdentity, Record
-from runners.clusters.rights import DELETE, DESCRIBE, DESCRIBE_CONFIGS, WRITE
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError, TargetRefused, WorkloadRefused
 
@@ -278,15 +277,11 @@ class OwnedTopics:
         log_dirs = [broker.log_dir for broker in self._cluster.local_brokers if broker.log_dir]
         deadline = time.monotonic() + _SPACE_TIMEOUT_S
         while True:
-            left = [str(p) for folder in log_dirs for p in _partition_folders(folder, name)]
+            # `name-0`, and `name-0.<id>-delete` while Kafka deletes it.
+            left = [str(partition) for log_dir in log_dirs for partition in log_dir.glob(f"{name}-*")]
             if not left and (log_dirs or name not in self._admin.names()):
                 return ()
             if time.monotonic() > deadline:
                 where = f"{left[0]} and {len(left) - 1} more lie on disk" if left else "it is listed"
                 return (f"the space of topic {name} was not free {_SPACE_TIMEOUT_S:.0f} s after deletion: {where}",)
             time.sleep(_POLL_S)
-
-
-def _partition_folders(log_dir: Path, name: str) -> list[Path]:
-    """`name-0`, and `name-0.<id>-delete` while Kafka deletes it."""
-    return list(log_dir.glob(f"{name}-*"))

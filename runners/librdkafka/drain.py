@@ -8,7 +8,7 @@ from typing import Final
 
 from runners.clock import NS_PER_S, Clock
 from runners.histogram import Histogram
-from runners.librdkafka.client import LoadClient
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.sender import Sender
 from runners.librdkafka.tally import Tally
 from runners.phases import Phases

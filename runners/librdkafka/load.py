@@ -1,4 +1,4 @@
-"""One load on one client: phases, windows, limits, flush. What it returns is raw; `bench.py` makes it a measurement."""
+"""One load on one client: phases, windows, limits, flush. `LibrdkafkaRunner` makes a measurement of its raw result."""
 
 import contextlib
 import queue
@@ -11,8 +11,8 @@ from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed
 from runners.histogram import Histogram
 from runners.host import HostProbe, Reading
-from runners.librdkafka.client import LoadClient
 from runners.librdkafka.drain import Cut, Drain
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.sender import Sender
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally
@@ -21,7 +21,7 @@ from runners.measurement import TimePoint, Window
 from runners.pacing import Schedule
 from runners.payload import PayloadPool
 from runners.phases import Phases
-from runners.runner import Answer, Watch
+from runners.runner import Watch, WatchDecision
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2
@@ -146,7 +146,7 @@ class Load:
             window = self._window(number, phases, start_ns, previous, cut)
             previous = cut
             warm = (self.probe.read(), self._last, cut) if number == phases.warm_windows - 1 else None
-            if watch(window) is Answer.STOP:
+            if watch(window) is WatchDecision.STOP:
                 stopped = True
                 break
             if warm:

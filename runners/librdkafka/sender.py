@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_US, Clock
 from runners.errors import ByteBudgetExceeded
 from runners.histogram import Histogram, Recorder
-from runners.librdkafka.client import LoadClient
+from runners.librdkafka.load_client import LoadClient
 from runners.pacing import Schedule
 from runners.payload import PayloadPool
 

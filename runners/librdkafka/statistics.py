@@ -58,10 +58,8 @@ class Report:
         queued_records: Records in the client's queues, those in flight included (gauge).
         queued_bytes: Their size (gauge).
         tx_records: Records written into requests since the start, repeats by retry included.
-        tx_value_bytes: Their framed size (value, key and per-record overhead), before compression.
         wire_bytes: Bytes sent to brokers since the start, after compression, all request kinds.
         retries: Requests sent again since the start.
-        request_timeouts: Requests that timed out since the start.
         in_flight: Requests awaiting a response, all brokers (gauge).
         batch_bytes: Produce batches of the interval: size on the wire.
         batch_records: Produce batches of the interval: records each.
@@ -73,10 +71,8 @@ class Report:
     queued_records: int
     queued_bytes: int
     tx_records: int
-    tx_value_bytes: int
     wire_bytes: int
     retries: int
-    request_timeouts: int
     in_flight: int
     batch_bytes: Sum
     batch_records: Sum
@@ -94,10 +90,8 @@ class Report:
             queued_records=int(data["msg_cnt"]),
             queued_bytes=int(data["msg_size"]),
             tx_records=int(data["txmsgs"]),
-            tx_value_bytes=int(data["txmsg_bytes"]),
             wire_bytes=sum(int(broker["txbytes"]) for broker in brokers),
             retries=sum(int(broker["txretries"]) for broker in brokers),
-            request_timeouts=sum(int(broker["req_timeouts"]) for broker in brokers),
             in_flight=sum(max(0, int(broker["waitresp_cnt"])) for broker in brokers),
             batch_bytes=_total(topic.get("batchsize") for topic in topics),
             batch_records=_total(topic.get("batchcnt") for topic in topics),

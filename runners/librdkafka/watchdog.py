@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from runners.clock import NS_PER_S, Clock
-from runners.clusters.memory_files import LEAST_FREE_BYTES, in_memory, room_bytes
+from runners.clusters.memory import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, TargetRefused, WorkloadRefused
 from runners.host import free_disk_bytes
 from runners.librdkafka.tally import Tally

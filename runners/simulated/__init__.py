@@ -4,6 +4,6 @@
 `benchmarks/problems`.
 """
 
-from runners.simulated.runner import SimulatedRunner
+from runners.simulated.simulated_runner import SimulatedRunner
 
 __all__ = ["SimulatedRunner"]

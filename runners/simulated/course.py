@@ -14,12 +14,12 @@ from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.measurement import ClientActivity, Counts, Measurement, Origin, Phase, Resources, TimePoint, Window
 from runners.phases import Phases
+from runners.runner import Watch, WatchDecision
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 _SAMPLES_PER_WINDOW: Final = 2_000
 _GOLDEN: Final = 0.6180339887498949
-_TIMED_OUT: Final = "_MSG_TIMED_OUT"
 _UNKNOWN: Final = Resources()
 
 
@@ -66,7 +66,6 @@ class Expected:
         latency_p50_ms: Median latency, in the load's first moment where it falls behind; NaN if it is not known.
         latency_spread: Standard deviation of the latency's logarithm.
         queue_full_ratio: Share of its time in which the sender waits for room.
-        lost_ratio: Share of the records that the client gives up.
         resources: CPU.
         activity: The client's own account, its wire bytes left out; None if it is not known.
         wire_bytes_per_value_byte: Sent per byte of value; None if it is not known.
@@ -77,7 +76,6 @@ class Expected:
     latency_p50_ms: float
     latency_spread: float
     queue_full_ratio: float = 0.0
-    lost_ratio: float = 0.0
     resources: Resources = _UNKNOWN
     activity: ClientActivity | None = None
     wire_bytes_per_value_byte: float | None = None
@@ -107,20 +105,27 @@ class Course:
     ) -> None:
         self._origin, self._config, self._workload = origin, config, workload
         self._expected, self._noise, self._luck = expected, noise, luck
-        self.phases = Phases.of(workload)
+        self._phases = Phases.of(workload)
         speed, slow = self._factors(noise.run_ratio, noise.latency_run_ratio)
         self._capacity = expected.capacity_records_per_s * speed
         self._median_us = expected.latency_p50_ms * 1e3 * slow
 
-    def window(self, number: int) -> Window:
-        """The window of this number; they are asked for in order."""
-        end_ns = self.phases.ends_ns[number]
-        start_ns = self.phases.ends_ns[number - 1] if number else 0
+    def run(self, watch: Watch, warning: str) -> Measurement:
+        """Show the windows to a watch, and give what those that it let come add up to."""
+        windows: list[Window] = []
+        stopped = False
+        while len(windows) < len(self._phases.ends_ns) and not stopped:
+            windows.append(self._window(len(windows)))
+            stopped = watch(windows[-1]) is WatchDecision.STOP
+        return self._measurement(windows, warning, stopped_early=stopped)
+
+    def _window(self, number: int) -> Window:
+        end_ns = self._phases.ends_ns[number]
+        start_ns = self._phases.ends_ns[number - 1] if number else 0
         seconds = (end_ns - start_ns) / NS_PER_S
         speed, slow = self._factors(self._noise.window_ratio, self._noise.latency_window_ratio)
         capacity, offered = self._capacity * speed, self._workload.rate_records_per_s
-        taken = max(1, round((capacity if offered is None else min(offered, capacity)) * seconds))
-        records = max(1, round(taken * (1.0 - self._expected.lost_ratio)))
+        records = max(1, round((capacity if offered is None else min(offered, capacity)) * seconds))
         latency_us = self._latencies_us(slow, min(records, _SAMPLES_PER_WINDOW))
         if offered is not None and self._capacity < offered and self._expected.grows:
             # What can't be taken in time waits: ever longer, for as long as the load goes on.
@@ -128,21 +133,21 @@ class Course:
             latency_us = latency_us + (1.0 - self._capacity / offered) * moments_us
         return Window(
             number=number,
-            phase=self.phases.phase(number),
+            phase=self._phases.phase(number),
             at_s=end_ns / NS_PER_S,
             duration_s=seconds,
             records=records,
             value_bytes=records * self._workload.record_sizes.mean_bytes,
-            failed=taken - records,
+            failed=0,
             queue_full_ratio=self._expected.queue_full_ratio,
             latency=Histogram.of(np.rint(latency_us).astype(np.int64)),
-            total_windows=len(self.phases.ends_ns),
+            total_windows=len(self._phases.ends_ns),
         )
 
-    def measurement(self, windows: list[Window], warnings: tuple[str, ...], *, stopped_early: bool) -> Measurement:
+    def _measurement(self, windows: list[Window], warning: str, *, stopped_early: bool) -> Measurement:
         """The sum of the windows that count."""
         measured = [window for window in windows if window.phase is Phase.MEASURED] or windows
-        acknowledged, failed = sum(window.records for window in windows), sum(window.failed for window in windows)
+        acknowledged = sum(window.records for window in windows)
         value_bytes = sum(window.value_bytes for window in measured)
         return Measurement(
             config=self._config,
@@ -155,9 +160,9 @@ class Course:
             send_delay=Histogram.merge(()),
             sample_ratio=min(1.0, sum(window.latency.count for window in measured) / max(1, acknowledged)),
             counts=Counts(
-                handed_over=acknowledged + failed,
+                handed_over=acknowledged,
                 acknowledged=acknowledged,
-                failed={_TIMED_OUT: failed} if failed else {},
+                failed={},
                 transmitted=acknowledged,
                 retries=0,
                 stored=acknowledged,
@@ -170,7 +175,7 @@ class Course:
             activity=self._activity(value_bytes),
             series=tuple(TimePoint.of(window) for window in windows),
             stopped_early=stopped_early,
-            warnings=warnings,
+            warnings=(warning,),
         )
 
     def _activity(self, value_bytes: float) -> ClientActivity | None:

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Self
 
-from runners.simulated.cluster import SimulatedCluster
-from runners.simulated.codecs import CODECS
-from runners.simulated.settings import Settings
+from runners.simulated.inputs import CODECS, Settings, SimulatedCluster
 from runners.workload import Workload
 
 _BATCH_HEADER_BYTES: Final = 61.0

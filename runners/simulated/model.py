@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, Self
 
-from runners.simulated.cluster import SimulatedCluster
+from runners.simulated.inputs import Settings, SimulatedCluster
 from runners.simulated.line import Costs, Line, least_of, most_of
-from runners.simulated.settings import Settings
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 

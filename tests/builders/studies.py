@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from objectives.scoring import Objective
 from runners.measurement import Measurement, Window
-from runners.runner import Answer, Watch, go_on
+from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -78,7 +78,7 @@ class Steady:
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Simulate a payload that is the same for all trials."""
 
-        def later(window: Window) -> Answer:
+        def later(window: Window) -> WatchDecision:
             time.sleep(self.step_s)
             return watch(window)
 

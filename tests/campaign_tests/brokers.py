@@ -6,7 +6,7 @@ import psutil
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import run_of
 from tests.clusters_tests.waiting import eventually

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from tests.campaign_form import LONG_CAMPAIGN
 from tests.postgres_server import PASSWORD, PostgresServer, served

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from tests.cli_tests.command import arguments

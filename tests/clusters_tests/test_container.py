@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from runners.clusters.container import DEFAULT_IMAGE, ContainerCluster, variable_name
-from runners.clusters.java import find_java
-from runners.clusters.kafka_java import KafkaJava
+from runners.clusters.java import KafkaJava, find_java
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError
 from tests.container_tests.engine import docker_engine, has_image

@@ -12,18 +12,18 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from runners.clusters import free_memory, memory_files
+from runners.clusters import memory
+from runners.clusters.broker_layout import LOGS_KEPT, drop_old_logs, lay_out, log_folder, remove_folders
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.keeping import clear_leftovers
-from runners.clusters.layout import LOGS_KEPT, drop_old_logs, lay_out, log_folder, remove_folders
-from runners.clusters.memory_files import in_memory, memory_root
-from runners.clusters.ports import free_ports, listener
-from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.clusters.keeper_control import clear_leftovers
+from runners.clusters.memory import in_memory, memory_root
+from runners.clusters.processes import ProcessIdentity, Record, free_ports, listener, records
 from runners.clusters.topics import OwnedTopics
 from runners.errors import BrokerDidNotStart, DiskTooFull
+from search_spaces.properties_file import parse_properties
 from tests.clusters_tests.owner import running_owner
 from tests.clusters_tests.waiting import eventually
 
@@ -72,8 +72,8 @@ class TestItsLogInMemory:
     @pytest.fixture(autouse=True)
     def plenty(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv("TMPDIR", raising=False)
-        monkeypatch.setattr(memory_files, "ROOT", tmp_path)
-        monkeypatch.setattr(free_memory, "MEMBERSHIP", tmp_path / "in no control group")
+        monkeypatch.setattr(memory, "ROOT", tmp_path)
+        monkeypatch.setattr(memory, "MEMBERSHIP", tmp_path / "in no control group")
         self.let_be_free(monkeypatch, files=1 << 40, memory=1 << 40)
 
     def let_be_free(self, monkeypatch: pytest.MonkeyPatch, *, files: int, memory: int) -> None:
@@ -82,7 +82,7 @@ class TestItsLogInMemory:
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=memory))
 
     def test_is_chosen_with_room(self, tmp_path: Path) -> None:
-        layout = lay_out(2, "127.0.0.1", None, None)
+        layout = lay_out(2, "127.0.0.1", None)
         files, logs = layout.folders
         assert logs.parent == tmp_path
         assert files.parent == Path(tempfile.gettempdir())
@@ -101,11 +101,9 @@ class TestItsLogInMemory:
         assert memory_root(3) is None
 
     def test_is_not_where_a_folder_is_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        folder = tmp_path / "data"
-        assert lay_out(1, "127.0.0.1", None, folder).folders[0].parent == folder
-        assert len(lay_out(1, "127.0.0.1", None, folder).folders) == 1
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         assert memory_root(1) is None
+        assert len(lay_out(1, "127.0.0.1", None).folders) == 1
 
     @pytest.mark.broker
     def test_goes_with_the_broker(self, tmp_path: Path) -> None:
@@ -308,5 +306,8 @@ def test_properties_of_the_user_win() -> None:
 
 
 def test_a_properties_file_keeps_what_java_would_read_otherwise() -> None:
-    text = properties_text({"a b": "C:\\x", "jaas": 'user="ü" ;', "lead": " two"})
-    assert text == 'a\\ b=C:\\\\x\njaas=user="\\u00fc" ;\nlead=\\ two\n'
+    properties = {"a b": "C:\\x", "jaas": 'user="ü" ;', "lead": " two"}
+    text = properties_text(properties)
+    assert text.isascii()
+    assert "\\u00fc" in text
+    assert parse_properties(text) == properties

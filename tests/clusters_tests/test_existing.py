@@ -10,7 +10,7 @@ import pytest
 from runners.clusters.cluster import LocalBroker, RunningCluster
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.clusters.topics import OwnedTopics
 from runners.errors import TargetError, TargetRefused, TargetUnreachable
 from tests.clusters_tests.waiting import PATIENCE_S

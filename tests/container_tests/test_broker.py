@@ -10,7 +10,7 @@ import pytest
 from testcontainers.core.container import DockerContainer
 
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import TargetError
 from tests.cli_tests.command import arguments

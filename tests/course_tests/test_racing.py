@@ -13,7 +13,7 @@ from objectives.racing import MIN_WINDOWS, Race
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
 from runners.measurement import Phase, Window
-from runners.runner import Answer
+from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -289,9 +289,9 @@ def test_a_rule_travels() -> None:
 def test_a_runner_is_stopped_where_it_runs_and_its_watcher_sees_all() -> None:
     seen: list[Window] = []
 
-    def watch(each: Window) -> Answer:
+    def watch(each: Window) -> WatchDecision:
         seen.append(each)
-        return Answer.GO_ON
+        return WatchDecision.GO_ON
 
     race = Race((THROUGHPUT,), {4: (1e6,)}, (), (), {"mb_per_s": Forecast.of([], 10)})
     rule = PhaseRule(LOAD, ("mb_per_s",), race)
@@ -303,8 +303,8 @@ def test_a_runner_is_stopped_where_it_runs_and_its_watcher_sees_all() -> None:
 
 
 def test_a_watcher_s_own_stop_is_heeded() -> None:
-    def once(_: Workload) -> Answer:
-        return Answer.STOP
+    def once(_: Workload) -> WatchDecision:
+        return WatchDecision.STOP
 
     ended = Stopping(SimulatedRunner(), PhaseRule(LOAD)).run(ProducerConfig.parse({}), LOAD, once)  # type: ignore[arg-type]
     assert len(ended.series) == 1

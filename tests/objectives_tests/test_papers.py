@@ -2,8 +2,7 @@
 
 import pytest
 
-from objectives.evidence import Evidence
-from objectives.verdict import Bound, judge
+from objectives.verdict import Bottleneck, Evidence, judge
 
 BUFFER_BYTES = 33_554_432  # the Java producer's default buffer.memory
 BATCH_BYTES = 16_384  # its default batch.size
@@ -34,7 +33,7 @@ def test_the_thesis_s_latencies_of_1_10_and_100_kb_are_its_buffer(
     assert seen.buffer_latency_ms == pytest.approx(expected_ms, abs=0.5)
     verdict = judge(seen)
     assert verdict.latency_is_buffer
-    assert verdict.bound is Bound.CLIENT_BUFFER
+    assert verdict.bound is Bottleneck.CLIENT_BUFFER
     assert f"take {expected_ms} ms" in verdict.because
 
 
@@ -43,7 +42,7 @@ def test_its_latencies_of_10_and_100_b_are_not(mb_per_s: float, latency_ms: floa
     """With a full buffer they would be seconds: there the sender was the slower side. Source: as above."""
     seen = Evidence(records_per_s=1.0, mb_per_s=mb_per_s, mean_latency_ms=latency_ms, queued_bytes=BUFFER_BYTES)
     assert judge(seen).latency_is_buffer is False
-    assert judge(seen).bound is Bound.UNKNOWN
+    assert judge(seen).bound is Bottleneck.UNKNOWN
 
 
 def test_the_vendor_s_production_rate_is_its_own_rate_cap() -> None:
@@ -54,11 +53,11 @@ def test_the_vendor_s_production_rate_is_its_own_rate_cap() -> None:
     """
     seen = Evidence(records_per_s=102_399.318430, offered_records_per_s=102_400, mb_per_s=104.857, mean_latency_ms=4.62)
     verdict = judge(seen)
-    assert verdict.bound is Bound.OFFERED_RATE
+    assert verdict.bound is Bottleneck.OFFERED_RATE
     assert "102,399 records/s were delivered of 102,400 offered" in verdict.because
 
 
 def test_its_run_with_batches_of_1_kb_is_not() -> None:
     """37,697 records/s with 797 ms of mean latency: there the cap was out of reach. Source: as above."""
     seen = Evidence(records_per_s=37_696.729809, offered_records_per_s=102_400, mb_per_s=38.6, mean_latency_ms=796.54)
-    assert judge(seen).bound is not Bound.OFFERED_RATE
+    assert judge(seen).bound is not Bottleneck.OFFERED_RATE

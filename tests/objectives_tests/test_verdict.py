@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from objectives.evidence import Evidence
-from objectives.verdict import Bound, judge
+from objectives.verdict import Bottleneck, Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from runners.workload import RecordSizes, Workload
@@ -42,20 +41,20 @@ PACED = replace(
 MAYBE_UNKNOWN = [each.name for each in fields(Evidence) if each.name != "records_per_s"]
 
 # In order of precedence: the surest first.
-SIGNS: list[tuple[Bound, dict[str, Any]]] = [
-    (Bound.QUOTA, {"throttle_ms": 5.0}),
-    (Bound.CLIENT_THREAD, {"client_thread_demand_ratio": 0.95}),
-    (Bound.NETWORK, {"network_limited_ratio": 0.6}),
-    (Bound.BROKER, {"broker_thread_demand_ratio": 0.95}),
-    (Bound.BROKER, {"broker_cpu_cores": 3.7}),
-    (Bound.BROKER, {"receiver_limited_ratio": 0.6}),
-    (Bound.BROKER, {"in_flight_requests": 2.0}),
-    (Bound.BROKER, {"in_flight_requests": 0.95, "host_cpu_ratio": 0.97}),
+SIGNS: list[tuple[Bottleneck, dict[str, Any]]] = [
+    (Bottleneck.QUOTA, {"throttle_ms": 5.0}),
+    (Bottleneck.CLIENT_THREAD, {"client_thread_demand_ratio": 0.95}),
+    (Bottleneck.NETWORK, {"network_limited_ratio": 0.6}),
+    (Bottleneck.BROKER, {"broker_thread_demand_ratio": 0.95}),
+    (Bottleneck.BROKER, {"broker_cpu_cores": 3.7}),
+    (Bottleneck.BROKER, {"receiver_limited_ratio": 0.6}),
+    (Bottleneck.BROKER, {"in_flight_requests": 2.0}),
+    (Bottleneck.BROKER, {"in_flight_requests": 0.95, "host_cpu_ratio": 0.97}),
 ]
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
-def test_each_sign_alone_gives_its_verdict(bound: Bound, sign: dict[str, Any]) -> None:
+def test_each_sign_alone_gives_its_verdict(bound: Bottleneck, sign: dict[str, Any]) -> None:
     assert judge(replace(SATURATING, **sign)).bound is bound
 
 
@@ -68,66 +67,66 @@ def test_of_two_signs_the_surer_decides(sooner: int, later: int) -> None:
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
-def test_no_sign_counts_against_a_quota_or_the_asked_rate(bound: Bound, sign: dict[str, Any]) -> None:
+def test_no_sign_counts_against_a_quota_or_the_asked_rate(bound: Bottleneck, sign: dict[str, Any]) -> None:
     held = replace(PACED, records_per_s=199_990, **sign)
-    assert judge(held).bound is (Bound.QUOTA if bound is Bound.QUOTA else Bound.OFFERED_RATE)
+    assert judge(held).bound is (Bottleneck.QUOTA if bound is Bottleneck.QUOTA else Bottleneck.OFFERED_RATE)
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
-def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bound, sign: dict[str, Any]) -> None:
+def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bottleneck, sign: dict[str, Any]) -> None:
     verdict = judge(replace(SATURATING, queue_full_ratio=0.02, **sign))
-    assert verdict.bound is (Bound.QUOTA if bound is Bound.QUOTA else Bound.GENERATOR)
-    assert verdict.says_nothing_of_config == (verdict.bound is Bound.GENERATOR)
+    assert verdict.bound is (Bottleneck.QUOTA if bound is Bottleneck.QUOTA else Bottleneck.GENERATOR)
+    assert verdict.says_nothing_of_config == (verdict.bound is Bottleneck.GENERATOR)
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
-def test_a_queue_that_fills_up_is_no_sender_s_limit_where_another_is_known(bound: Bound, sign: dict[str, Any]) -> None:
+def test_a_queue_that_fills_up_is_no_senders_limit_beside_another(bound: Bottleneck, sign: dict[str, Any]) -> None:
     assert judge(replace(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3, **sign)).bound is bound
 
 
 def test_a_queue_that_grows_while_all_that_empties_it_rests_was_only_swinging() -> None:
     growing = replace(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3)
-    assert judge(replace(growing, drain_demand_ratio=0.89, host_cpu_ratio=1.0)).bound is Bound.GENERATOR
-    assert judge(growing).bound is Bound.GENERATOR
-    assert judge(replace(growing, in_flight_requests=None)).bound is Bound.UNKNOWN
-    assert judge(replace(growing, client_thread_demand_ratio=None)).bound is Bound.UNKNOWN
+    assert judge(replace(growing, drain_demand_ratio=0.89, host_cpu_ratio=1.0)).bound is Bottleneck.GENERATOR
+    assert judge(growing).bound is Bottleneck.GENERATOR
+    assert judge(replace(growing, in_flight_requests=None)).bound is Bottleneck.UNKNOWN
+    assert judge(replace(growing, client_thread_demand_ratio=None)).bound is Bottleneck.UNKNOWN
 
 
 def test_a_full_queue_before_a_broker_with_time_to_spare_is_too_small() -> None:
     verdict = judge(SATURATING)
-    assert verdict.bound is Bound.CLIENT_BUFFER
+    assert verdict.bound is Bottleneck.CLIENT_BUFFER
     assert "full 90% of the time" in verdict.because
 
 
 def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:
     """Others may have the CPU: a broker that waits for requests has time to spare all the same."""
-    assert judge(replace(SATURATING, host_cpu_ratio=1.0)).bound is Bound.CLIENT_BUFFER
+    assert judge(replace(SATURATING, host_cpu_ratio=1.0)).bound is Bottleneck.CLIENT_BUFFER
 
 
 @pytest.mark.parametrize(
     ("changes", "bound"),
     [
-        ({"records_per_s": 199_000}, Bound.OFFERED_RATE),
+        ({"records_per_s": 199_000}, Bottleneck.OFFERED_RATE),
         # 5 % of 10 s are missing: in step with a lateness of half of that, or but for a pause at the end.
-        ({"records_per_s": 190_000, "mean_latency_ms": 260.0}, Bound.UNKNOWN),
-        ({"records_per_s": 190_000, "mean_latency_ms": 20.0}, Bound.OFFERED_RATE),
+        ({"records_per_s": 190_000, "mean_latency_ms": 260.0}, Bottleneck.UNKNOWN),
+        ({"records_per_s": 190_000, "mean_latency_ms": 20.0}, Bottleneck.OFFERED_RATE),
         # Records that left late are late, however quick the cluster.
-        ({"records_per_s": 190_000, "mean_latency_ms": 2.0, "send_delay_ms": 260.0}, Bound.GENERATOR),
-        ({"records_per_s": 170_000, "mean_latency_ms": 20.0}, Bound.UNKNOWN),
-        ({"records_per_s": 100_000, "sender_demand_ratio": 0.95}, Bound.GENERATOR),
-        ({"records_per_s": 100_000, "drain_demand_ratio": 0.95}, Bound.GENERATOR),
-        ({"records_per_s": 100_000, "in_flight_requests": 3.0}, Bound.BROKER),
-        ({"records_per_s": 100_000, "queue_full_ratio": 0.5, "sender_demand_ratio": 0.95}, Bound.CLIENT_BUFFER),
-        ({"records_per_s": 100_000, "queue_growth_ratio": 1.0, "sender_demand_ratio": 0.95}, Bound.UNKNOWN),
+        ({"records_per_s": 190_000, "mean_latency_ms": 2.0, "send_delay_ms": 260.0}, Bottleneck.GENERATOR),
+        ({"records_per_s": 170_000, "mean_latency_ms": 20.0}, Bottleneck.UNKNOWN),
+        ({"records_per_s": 100_000, "sender_demand_ratio": 0.95}, Bottleneck.GENERATOR),
+        ({"records_per_s": 100_000, "drain_demand_ratio": 0.95}, Bottleneck.GENERATOR),
+        ({"records_per_s": 100_000, "in_flight_requests": 3.0}, Bottleneck.BROKER),
+        ({"records_per_s": 100_000, "queue_full_ratio": 0.5, "sender_demand_ratio": 0.95}, Bottleneck.CLIENT_BUFFER),
+        ({"records_per_s": 100_000, "queue_growth_ratio": 1.0, "sender_demand_ratio": 0.95}, Bottleneck.UNKNOWN),
     ],
 )
-def test_a_paced_load(changes: dict[str, Any], bound: Bound) -> None:
+def test_a_paced_load(changes: dict[str, Any], bound: Bottleneck) -> None:
     assert judge(replace(PACED, **changes)).bound is bound
 
 
 def test_nothing_known_is_no_verdict() -> None:
     verdict = judge(Evidence(records_per_s=1.0))
-    assert verdict.bound is Bound.UNKNOWN
+    assert verdict.bound is Bottleneck.UNKNOWN
     assert verdict.latency_is_buffer is None
 
 
@@ -136,9 +135,9 @@ def test_what_is_unknown_never_speaks_for_a_cause(unknown: set[str]) -> None:
     """Nothing is at its limit here, so that only too small a buffer may be found, or that our sender was it."""
     nothing: dict[str, Any] = dict.fromkeys(unknown)
     seen = replace(SATURATING, **nothing)
-    assert judge(seen).bound in (Bound.CLIENT_BUFFER, Bound.UNKNOWN)
+    assert judge(seen).bound in (Bottleneck.CLIENT_BUFFER, Bottleneck.UNKNOWN)
     nothing.pop("offered_records_per_s", None)
-    assert judge(replace(PACED, records_per_s=50_000, **nothing)).bound is Bound.UNKNOWN
+    assert judge(replace(PACED, records_per_s=50_000, **nothing)).bound is Bottleneck.UNKNOWN
 
 
 @given(

@@ -12,7 +12,7 @@ import yaml
 from confluent_kafka import Producer
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.kafka_tools import producer_performance
+from runners.java_tool import producer_performance, write_lines
 from search_spaces.java import translate_to_java
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.properties_file import parse_properties, read_properties
@@ -108,13 +108,13 @@ def test_what_java_has_no_twin_for_is_named(confirmed: Recommendation) -> None:
 
 @pytest.mark.broker
 def test_kafkas_own_producer_takes_the_translation(
-    confirmed: Recommendation, broker: RunningCluster, new_topic: TopicMaker
+    confirmed: Recommendation, broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path
 ) -> None:
     report = producer_performance(
         broker.bootstrap,
         new_topic(1).name,
         records=1000,
-        record_bytes=100,
+        payload_file=write_lines(tmp_path / "lines.txt", 100, seed=1),
         properties=spring_properties(export(confirmed, Format.SPRING)),
         timeout_s=60.0,
     )

@@ -12,7 +12,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError
 from runners.isolated import Kept
-from runners.librdkafka.bench import LibrdkafkaRunner
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement
 from runners.pool import Job
 from runners.ray_cluster import Code, RayCluster

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.ray_clocks import offset_of
+from runners.ray_crew import offset_of
 
 SECONDS = st.floats(0.0, 5.0)
 

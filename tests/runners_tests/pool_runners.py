@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.measurement import Measurement, Window
-from runners.runner import Answer, Watch, go_on
+from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -31,7 +31,7 @@ class Slow:
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Simulate."""
 
-        def later(window: Window) -> Answer:
+        def later(window: Window) -> WatchDecision:
             time.sleep(self.step_s)
             return watch(window)
 
@@ -75,7 +75,7 @@ class Dying:
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Die, or simulate."""
 
-        def die(window: Window) -> Answer:
+        def die(window: Window) -> WatchDecision:
             answer = watch(window)
             died = len(list(self.folder.iterdir()))
             if died < self.times:

@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from runners.clock import NS_PER_S
+from runners.kernel_counters import client_thread_times
 from runners.measurement import Measurement, Phase, Window
 from runners.phases import Phases
-from runners.runner import Answer, Runner
-from runners.thread_times import client_thread_times
+from runners.runner import Runner, WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually
@@ -100,10 +100,10 @@ def watched(runner: Runner, workload: Workload, config: ProducerConfig = CONFIG,
     windows: list[Window] = []
     threads: set[int] = set()
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         windows.append(window)
         threads.add(threading.get_ident())
-        return Answer.STOP if stop(window) else Answer.GO_ON
+        return WatchDecision.STOP if stop(window) else WatchDecision.GO_ON
 
     before = Left.now()
     return Ran(runner.run(config, workload, watch), windows, threads, before)
@@ -155,7 +155,7 @@ class RunnerContract:
         class Enough(Exception):  # noqa: N818 - what happened
             pass
 
-        def watch(_: Window) -> Answer:
+        def watch(_: Window) -> WatchDecision:
             raise Enough
 
         before = Left.now()

@@ -15,7 +15,7 @@ from typing import Final
 
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topics import OwnedTopics
-from runners.librdkafka.bench import LibrdkafkaRunner
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload

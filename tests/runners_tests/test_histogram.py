@@ -50,7 +50,7 @@ def test_a_percentile_is_within_a_thousandth_of_a_value_that_was_recorded(values
     for share in (0.5, 0.9, 0.99, 0.999):
         true = ordered[max(0, math.floor(share * len(values) + 0.5) - 1)]
         assert true <= Histogram.of(values).percentile_us(share) <= true * 1.001
-    assert Histogram.of(values).max_us == Histogram.of(values).percentile_us(1.0) >= max(clipped(values))
+    assert Histogram.of(values).percentile_us(1.0) >= max(clipped(values))
 
 
 @given(VALUES)
@@ -89,10 +89,12 @@ def test_a_histogram_taken_from_a_recorder_does_not_change_with_it() -> None:
 
 @settings(max_examples=12)
 @given(VALUES)
-def test_what_is_encoded_is_read_back_by_us_and_by_hdr_histogram(values: list[int]) -> None:
+def test_what_is_encoded_is_read_back_by_hdr_histogram(values: list[int]) -> None:
     seen = Histogram.of(values)
-    assert Histogram.decode(seen.encoded(), seen.sum_us) == seen
     theirs = HdrHistogram.decode(seen.encoded().encode())
+    counts = {item.value_iterated_to: item.count_at_value_iterated_to for item in theirs.get_recorded_iterator()}
+    repeated = np.repeat(np.array(list(counts), dtype=np.int64), np.array(list(counts.values()), dtype=np.int64))
+    assert np.array_equal(Histogram.of(repeated).counts, seen.counts)
     assert theirs.get_total_count() == len(values)
     if values:
         assert theirs.get_value_at_percentile(50) == seen.percentile_us(0.5)
@@ -102,7 +104,7 @@ def test_an_empty_histogram_knows_no_number() -> None:
     empty = Histogram.of([])
     assert empty == Histogram.merge([])
     assert empty.count == 0
-    assert all(math.isnan(value) for value in (empty.mean_us, empty.max_us, empty.percentile_us(0.5)))
+    assert all(math.isnan(value) for value in (empty.mean_us, empty.percentile_us(0.5), empty.percentile_us(1.0)))
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, 99.0, math.nan])

@@ -12,8 +12,7 @@ import pytest
 
 from runners.clusters.cluster import LocalBroker
 from runners.host import HostProbe, free_disk_bytes, usage
-from runners.socket_times import HeldBack, SocketTimes
-from runners.thread_times import ThreadTime, client_thread_times, thread_times, user_s
+from runners.kernel_counters import HeldBack, SocketTimes, ThreadTime, client_thread_times, thread_times, user_s
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.builders import reading
 

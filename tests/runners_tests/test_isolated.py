@@ -10,7 +10,7 @@ import pytest
 from runners.errors import BrokerLost, DiskTooFull, GeneratorError
 from runners.isolated import Isolated, Kept, end_kept
 from runners.measurement import Window
-from runners.runner import Answer, Runner
+from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from search_spaces.errors import InvalidValue, RuleBroken
 from tests.clusters_tests.waiting import eventually
@@ -26,9 +26,9 @@ from tests.runners_tests.children import (
 )
 
 
-def kill(_: Window) -> Answer:
+def kill(_: Window) -> WatchDecision:
     os.kill(child_of(psutil.Process()).pid, signal.SIGKILL)
-    return Answer.GO_ON
+    return WatchDecision.GO_ON
 
 
 @pytest.mark.parametrize("runner", [Endless(), Stuck()])
@@ -46,7 +46,7 @@ def test_a_child_ends_when_its_owner_is_killed() -> None:
 def test_a_child_that_hangs_is_ended_when_the_watcher_gives_up() -> None:
     children: list[psutil.Process] = []
 
-    def watch(_: Window) -> Answer:
+    def watch(_: Window) -> WatchDecision:
         children.append(child_of(psutil.Process()))
         raise KeyboardInterrupt
 
@@ -121,9 +121,9 @@ class TestKept:
         """Run, and give the process that did."""
         seen: list[int] = []
 
-        def watch(_: Window) -> Answer:
+        def watch(_: Window) -> WatchDecision:
             seen.append(child_of(psutil.Process()).pid)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         runner.run(CONFIG, WORKLOAD, watch)
         return seen[0]

@@ -1,10 +1,113 @@
-"""Kafka's own tool gets records as ours are: distinct, of the size asked for, the same for the same seed."""
+"""Kafka's own tool: what it prints is read, what it refuses is told, and it gets records as ours are."""
 
+import math
 from pathlib import Path
 
 import pytest
 
-from runners.java_tool import write_lines
+from runners.clusters.cluster import RunningCluster
+from runners.clusters.topic_admin import TopicAdmin
+from runners.errors import GeneratorError
+from runners.java_tool import PerformanceSummary, _summaries, producer_performance, write_lines
+from tests.builders.kafka_tools import run_tool, set_producer_quota
+from tests.conftest import TopicMaker
+
+# As Kafka 4.3.1 printed it.
+PRINTED = """\
+Warmup first 100000 records. Steady state results will print after the complete test summary.
+2674 records sent, 2624.1 records/sec (2.50 MB/sec), 208.5 ms avg latency, 867.0 ms max latency.
+In steady state.
+1 records sent, 0.9 records/sec (0.00 MB/sec), 1075.0 ms avg latency, 1075.0 ms max latency.
+300000 records sent, 32226.877216 records/sec (30.73 MB/sec), 674.25 ms avg latency, 1303.00 ms max latency, \
+649 ms 50th, 1201 ms 95th, 1284 ms 99th, 1298 ms 99.9th.
+200000 steady state records sent, 33990.482665 records/sec (32.42 MB/sec), 637.16 ms avg latency, \
+1191.00 ms max latency, 643 ms 50th, 1086 ms 95th, 1157 ms 99th, 1186 ms 99.9th.
+"""
+NOTHING_SENT = (
+    "0 records sent, 0.000000 records/sec (0.00 MB/sec), NaN ms avg latency, 0.00 ms max latency, "
+    "0 ms 50th, 0 ms 95th, 0 ms 99th, 0 ms 99.9th.\n"
+)
+
+
+def test_both_summaries_are_read_and_nothing_in_between() -> None:
+    summaries = _summaries(PRINTED)
+    assert summaries[False] == PerformanceSummary(
+        300_000, 32226.877216, 30.73, 674.25, 1303.0, p50_ms=649, p95_ms=1201, p99_ms=1284, p999_ms=1298
+    )
+    assert (summaries[True].records, summaries[True].p999_ms) == (200_000, 1186)
+
+
+def test_a_run_that_sent_nothing_has_no_mean() -> None:
+    assert math.isnan(_summaries(NOTHING_SENT)[False].average_ms)
+
+
+@pytest.mark.campaign
+@pytest.mark.broker
+def test_the_yardstick_runs_with_a_warm_up(broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path) -> None:
+    topic = new_topic(3)
+    report = producer_performance(
+        broker.bootstrap,
+        topic.name,
+        records=20_000,
+        payload_file=write_lines(tmp_path / "lines.txt", 100, seed=1),
+        warmup_records=5_000,
+        properties={"linger.ms": "1", "acks": "1"},
+        timeout_s=60.0,
+    )
+    assert report.whole.records == 20_000
+    assert report.steady is not None
+    assert report.steady.records == 15_000
+    assert report.complaints == ()
+    assert report.whole.mib_per_s == pytest.approx(report.whole.records_per_s * 100 / 2**20, abs=0.006)
+    assert sum(TopicAdmin(broker.connection).end_offsets(topic.name, 3)) == 20_000
+
+
+@pytest.mark.campaign
+@pytest.mark.broker
+def test_records_that_fail_are_complained_about(broker: RunningCluster, tmp_path: Path) -> None:
+    payloads = tmp_path / "payloads.txt"
+    payloads.write_text("one\ntwo\n")
+    report = producer_performance(
+        broker.bootstrap,
+        "not-there",
+        records=1,
+        payload_file=payloads,
+        records_per_s=1000,
+        properties={"max.block.ms": "500"},
+        timeout_s=60.0,
+    )
+    assert report.whole.records == 0
+    assert report.steady is None
+    assert any("not-there" in complaint for complaint in report.complaints)
+
+
+@pytest.mark.broker
+def test_a_wrong_property_is_the_tool_s_failure(broker: RunningCluster, tmp_path: Path) -> None:
+    lines = write_lines(tmp_path / "lines.txt", 10, seed=1)
+    with pytest.raises(GeneratorError, match=r"must end with a summary.*\n?.*acks"):
+        producer_performance(
+            broker.bootstrap, "t", records=1, payload_file=lines, properties={"acks": "some"}, timeout_s=60.0
+        )
+
+
+@pytest.mark.campaign
+@pytest.mark.broker
+def test_a_quota_is_set_and_lifted(broker: RunningCluster) -> None:
+    arguments = ["--bootstrap-server", broker.bootstrap, "--describe", "--entity-type", "clients"]
+    arguments += ["--entity-name", "slow-one"]
+
+    def quotas() -> str:
+        return run_tool("kafka.admin.ConfigCommand", arguments).stdout
+
+    set_producer_quota(broker.bootstrap, "slow-one", 1_000_000)
+    assert "'slow-one' are producer_byte_rate=1000000.0" in quotas()
+    set_producer_quota(broker.bootstrap, "slow-one", None)
+    assert "producer_byte_rate" not in quotas()
+
+
+def test_a_tool_that_does_not_end_is_killed(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorError, match="must end within 0 s"):
+        producer_performance("127.0.0.1:1", "t", records=1, payload_file=tmp_path / "none.txt", timeout_s=0.01)
 
 
 @pytest.mark.parametrize("size", [10, 1_000, 100_000])

@@ -4,10 +4,10 @@ import psutil
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
+from runners.kernel_counters import client_thread_times
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.python import PythonClient
-from runners.thread_times import client_thread_times
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.fake_client import FakeClient
 from tests.runners_tests.load_client_contract import POLL_MS, LoadClientContract, Open

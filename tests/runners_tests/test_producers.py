@@ -3,10 +3,11 @@
 import pytest
 
 from runners.errors import BrokerLost, GeneratorError
+from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.pool import Job
 from runners.producers import Report, Underway, produce
-from runners.runner import Answer, go_on
+from runners.runner import WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from tests.runners_tests.builders import measurement, window
 from tests.runners_tests.children import Failing
@@ -16,10 +17,10 @@ TWO = Job("a key", (SimulatedRunner(), SimulatedRunner()), CONFIG, WORKLOAD)
 
 
 def begun(watched: list[Window] | None = None) -> Underway:
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         assert watched is not None
         watched.append(window)
-        return Answer.GO_ON
+        return WatchDecision.GO_ON
 
     underway = Underway(TWO, go_on if watched is None else watch)
     underway.begin(lambda: None)
@@ -47,6 +48,19 @@ def test_a_window_is_shown_when_the_last_producer_has_reached_it() -> None:
     assert [(each.number, each.records) for each in watched] == [(0, 3)]
     underway.take(1, window(number=1, records=20))
     assert [(each.number, each.records) for each in watched] == [(0, 3), (1, 30)]
+
+
+def test_percentiles_of_the_series_are_of_all_records_together_after_a_stop_too() -> None:
+    underway = Underway(TWO, lambda _: WatchDecision.STOP)
+    underway.begin(lambda: None)
+    for number in range(2):
+        underway.take(0, window(number=number, records=99, latency=Histogram.of([1_000] * 99)))
+        underway.take(1, window(number=number, records=1, latency=Histogram.of([9_000])))
+    underway.take(0, Report(measurement()))
+    underway.take(1, Report(measurement()))
+    outcome = underway.done("me").outcome
+    assert isinstance(outcome, Measurement)
+    assert [point.p99_ms for point in outcome.series] == [pytest.approx(1.0, rel=0.001)] * 2
 
 
 def test_of_two_errors_the_first_is_the_cause() -> None:

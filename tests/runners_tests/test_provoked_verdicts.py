@@ -8,16 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from objectives.evidence import Evidence
-from objectives.verdict import Bound, Verdict, judge
+from objectives.verdict import Bottleneck, Evidence, Verdict, judge
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.kafka_tools import set_producer_quota
 from runners.clusters.topics import Topic
 from runners.isolated import Isolated
-from runners.librdkafka.bench import LibrdkafkaRunner
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value
+from tests.builders.kafka_tools import set_producer_quota
 from tests.conftest import TopicMaker
 from tests.runners_tests import slow_network
 from tests.runners_tests.slow_network import OnSlowNetwork
@@ -46,14 +45,14 @@ def test_our_generator(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """Python calls for 10 B records, into a queue that they can't fill in these seconds."""
     properties: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 10_000_000}
     given = verdict(broker, new_topic(), properties, replace(SATURATE, record_sizes=RecordSizes.fixed(10)), "python")
-    assert given.bound is Bound.GENERATOR
+    assert given.bound is Bottleneck.GENERATOR
     assert given.says_nothing_of_config
 
 
 def test_the_client_s_own_thread(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """The dearest level of compression: its thread makes a few MB/s, the broker takes a hundred."""
     costly = {**SMALL_QUEUE, "compression.type": "zstd", "compression.level": 12}
-    assert verdict(broker, new_topic(), costly).bound is Bound.CLIENT_THREAD
+    assert verdict(broker, new_topic(), costly).bound is Bottleneck.CLIENT_THREAD
 
 
 def test_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> None:
@@ -66,13 +65,13 @@ def test_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> N
         "message.max.bytes": 65_536,
     }
     given = verdict(broker, new_topic(), tight, replace(SATURATE, record_sizes=RecordSizes.fixed(10_000)))
-    assert given.bound is Bound.CLIENT_BUFFER
+    assert given.bound is Bottleneck.CLIENT_BUFFER
 
 
 def test_the_offered_rate(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """A thousandth of what the broker takes."""
     paced = replace(SATURATE, rate_records_per_s=200.0, measured_s=4.0)
-    assert verdict(broker, new_topic(), {"acks": 1, "linger.ms": 0}, paced).bound is Bound.OFFERED_RATE
+    assert verdict(broker, new_topic(), {"acks": 1, "linger.ms": 0}, paced).bound is Bottleneck.OFFERED_RATE
 
 
 def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
@@ -82,7 +81,7 @@ def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
     # One request holds all that is queued: each is answered a second late, and the last are awaited.
     one_request = {**SMALL_QUEUE, "queue.buffering.max.messages": 500, "batch.num.messages": 500}
     try:
-        assert verdict(held_back, new_topic(), one_request).bound is Bound.QUOTA
+        assert verdict(held_back, new_topic(), one_request).bound is Bottleneck.QUOTA
     finally:
         set_producer_quota(broker.bootstrap, "held-back", None)
 
@@ -90,7 +89,7 @@ def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
 def test_the_broker(broker: RunningCluster, new_topic: TopicMaker) -> None:
     """It has to compress what comes plain, in one partition, which it does for one request at a time."""
     topic = new_topic(configs={"compression.type": "gzip", "compression.gzip.level": "9"})
-    assert verdict(broker, topic, SMALL_QUEUE).bound is Bound.BROKER
+    assert verdict(broker, topic, SMALL_QUEUE).bound is Bottleneck.BROKER
 
 
 def test_the_network() -> None:
@@ -100,4 +99,4 @@ def test_the_network() -> None:
     measured = Isolated(OnSlowNetwork(mbit_per_s=20)).run(ProducerConfig.parse(SMALL_QUEUE), SATURATE)
     given = judge(Evidence.of(measured))
     print(given, Evidence.of(measured))  # noqa: T201 - as above
-    assert given.bound is Bound.NETWORK
+    assert given.bound is Bottleneck.NETWORK

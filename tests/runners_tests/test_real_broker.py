@@ -15,9 +15,9 @@ from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
 from runners.isolated import Isolated
 from runners.leased import Leased, owned_topic
-from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement, Window
-from runners.runner import Answer
+from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
@@ -179,10 +179,10 @@ def test_a_broker_that_is_killed_ends_the_run_with_the_cause() -> None:
         # No client is kept but the run's: it would look for the dead broker, with one thread after another.
         runner = LibrdkafkaRunner(running, OwnedTopics(running).create())
 
-        def watch(window: Window) -> Answer:
+        def watch(window: Window) -> WatchDecision:
             if window.number == 1:
                 os.kill(running.local_brokers[0].pid, signal.SIGKILL)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         before = Left.now()
         with pytest.raises(

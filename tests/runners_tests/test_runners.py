@@ -16,7 +16,7 @@ from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
 from runners.isolated import Isolated, Kept, end_kept
 from runners.leased import Leased
-from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.producers import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner

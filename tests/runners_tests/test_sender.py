@@ -78,7 +78,7 @@ def test_a_punctual_sender_is_late_by_less_than_a_look_around() -> None:
     sender = paced(clock, client, 20_000, 1.0)
     assert lateness(client).max() <= TICK_NS + CALL_RECORDS * clock.step_ns
     assert sender.send_delay().count == 20_000
-    assert sender.send_delay().max_us <= (TICK_NS + CALL_RECORDS * clock.step_ns) / 1_000
+    assert sender.send_delay().percentile_us(1.0) <= (TICK_NS + CALL_RECORDS * clock.step_ns) / 1_000
 
 
 @settings(max_examples=30)
@@ -109,7 +109,7 @@ def test_send_delays_of_the_warm_up_are_not_kept() -> None:
     clock = MovedClock(pauses=[(START_NS + 100 * MS, START_NS + 300 * MS)])
     sender = paced(clock, Client(clock), 1_000, 1.0, warmup_s=0.5)
     assert sender.send_delay().count == 500
-    assert sender.send_delay().max_us < 1_000
+    assert sender.send_delay().percentile_us(1.0) < 1_000
 
 
 def test_a_paced_sender_can_be_stopped() -> None:

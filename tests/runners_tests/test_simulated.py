@@ -7,15 +7,12 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
+from benchmarks.problems.clusters import REMOTE
 from benchmarks.problems.truth import Truth
 from objectives.outcome import metrics_of
-from runners.errors import BrokerLost, DeliveryFailed, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
-from runners.runner import Answer
+from runners.runner import WatchDecision
 from runners.simulated import SimulatedRunner
-from runners.simulated.cluster import REMOTE
-from runners.simulated.drift import Drift
-from runners.simulated.failures import Failure, Mishap, Weakness
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.values import Value
@@ -139,9 +136,9 @@ def test_a_paced_rate_has_no_noise_as_long_as_it_is_held() -> None:
 def test_a_run_that_is_stopped_shows_what_it_would_have_shown() -> None:
     seen: list[Window] = []
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         seen.append(window)
-        return Answer.STOP if window.number == 2 else Answer.GO_ON
+        return WatchDecision.STOP if window.number == 2 else WatchDecision.GO_ON
 
     stopped, whole = SimulatedRunner(0.05).run(DEFAULTS, load(), watch), SimulatedRunner(0.05).run(DEFAULTS, load())
     assert len(seen) == 3
@@ -150,110 +147,10 @@ def test_a_run_that_is_stopped_shows_what_it_would_have_shown() -> None:
 
 
 def test_a_runner_crosses_process_borders() -> None:
-    runner = SimulatedRunner(
-        0.05, REMOTE, drift=Drift(0.01), weaknesses=(Weakness("linger.ms", above=50, lost_ratio=0.1),)
-    )
+    runner = SimulatedRunner(0.05, REMOTE)
     copy = pickle.loads(pickle.dumps(runner))
     assert copy == runner
     assert copy.run(QUICK, load()).series == runner.run(QUICK, load()).series
-
-
-@pytest.mark.parametrize(
-    ("drift", "trial", "slowness"),
-    [
-        (Drift(), 70, 1.0),
-        (Drift(per_trial_ratio=0.001), 0, 1.0),
-        (Drift(per_trial_ratio=0.001), 100, 1.1),
-        (Drift(step_at=20, step_ratio=0.25), 19, 1.0),
-        (Drift(step_at=20, step_ratio=0.25), 20, 1.25),
-        (Drift(swing_ratio=0.1, swing_trials=40), 10, 1.1),
-        (Drift(swing_ratio=0.1, swing_trials=40), 20, 1.0),
-        (Drift(swing_ratio=0.1, swing_trials=40), 30, 0.9),
-        (Drift(per_trial_ratio=0.01, step_at=5, step_ratio=0.5), 10, 1.1 * 1.5),
-    ],
-)
-def test_drift_slows_rates_and_latencies_down_by_the_number_of_the_trial(
-    drift: Drift, trial: int, slowness: float
-) -> None:
-    first_seed = 1_000
-    runner = SimulatedRunner(drift=drift, first_seed=first_seed)
-    before, after = QUIET.run(DEFAULTS, load()), runner.run(DEFAULTS, load(seed=first_seed + trial))
-    assert before.mb_per_s / after.mb_per_s == pytest.approx(slowness, rel=1e-3)
-    assert p99(after) / p99(before) == pytest.approx(slowness, rel=5e-3)
-
-
-def test_a_config_that_loses_records_says_how_many() -> None:
-    runner = SimulatedRunner(weaknesses=(Weakness("queue.buffering.max.messages", below=5_000, lost_ratio=0.02),))
-    small = ProducerConfig.parse({"queue.buffering.max.messages": 4_000, "batch.num.messages": 1_000})
-    found = metrics_of(runner.run(small, load()), None)
-    assert found["delivered_ratio"] == pytest.approx(0.98, abs=1e-4)
-    assert metrics_of(runner.run(DEFAULTS, load()), None)["delivered_ratio"] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("weakness", "error"),
-    [
-        (Weakness("linger.ms", above=10, failure=Failure.DELIVERY_FAILED), DeliveryFailed),
-        (Weakness("linger.ms", below=30, above=10, failure=Failure.BROKER_LOST), BrokerLost),
-        (Weakness("compression.type", word="gzip", failure=Failure.WORKER_LOST), WorkerLost),
-    ],
-)
-def test_a_config_that_fails_fails_always(weakness: Weakness, error: type[RunnerError]) -> None:
-    runner = SimulatedRunner(weaknesses=(weakness,))
-    config = ProducerConfig.parse({"linger.ms": 20, "compression.type": "gzip"})
-    for seed in range(5):
-        with pytest.raises(error, match=rf"^simulated: .* by its {weakness.name}"):
-            runner.run(config, load(seed=seed))
-    assert runner.run(DEFAULTS, load()).records > 0
-
-
-def test_mishaps_come_as_often_as_asked_whatever_the_config() -> None:
-    runner = SimulatedRunner(mishaps=(Mishap(Failure.BROKER_LOST, 0.1), Mishap(Failure.WORKER_LOST, 0.2)))
-    failed: list[type[RunnerError]] = []
-    windows: list[int] = []
-    for seed in range(500):
-        seen: list[Window] = []
-        try:
-            runner.run(DEFAULTS, Workload(RecordSizes.fixed(100), warmup_s=0, measured_s=3, seed=seed), _keep(seen))
-        except RunnerError as error:
-            failed.append(type(error))
-            windows.append(len(seen))
-    assert failed.count(BrokerLost) / 500 == pytest.approx(0.1, abs=0.04)
-    assert failed.count(WorkerLost) / 500 == pytest.approx(0.18, abs=0.05), "of the runs that lost no broker"
-    assert set(windows) == {0, 1, 2}, "at any time before the end"
-
-
-def test_the_same_run_has_the_same_luck_again() -> None:
-    runner = SimulatedRunner(mishaps=(Mishap(Failure.BROKER_LOST, 0.5),))
-
-    def outcome(seed: int) -> str:
-        try:
-            return str(runner.run(DEFAULTS, load(seed=seed)).records)
-        except BrokerLost as error:
-            return str(error)
-
-    assert [outcome(seed) for seed in range(20)] == [outcome(seed) for seed in range(20)]
-
-
-def test_what_could_go_wrong_does_not_change_what_goes_well() -> None:
-    with_mishaps = SimulatedRunner(0.05, mishaps=(Mishap(Failure.BROKER_LOST, 0.0),))
-    certain = SimulatedRunner(0.05, mishaps=(Mishap(Failure.WORKER_LOST, 0.0),))
-    assert with_mishaps.run(QUICK, load()).series == certain.run(QUICK, load()).series
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {},
-        {"below": 3, "word": "x"},
-        {"below": 3},
-        {"below": 3, "lost_ratio": 1.0},
-        {"below": 3, "lost_ratio": 0.1, "failure": Failure.BROKER_LOST},
-    ],
-)
-def test_a_weakness_that_means_nothing_is_refused(values: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"^a weakness"):
-        Weakness("linger.ms", **values)  # type: ignore[arg-type]
 
 
 def test_repeats_differ_by_their_noise_around_the_truth() -> None:
@@ -261,11 +158,3 @@ def test_repeats_differ_by_their_noise_around_the_truth() -> None:
     loads = (Workload(RecordSizes.fixed(1_000), compressibility_ratio=0.5, seed=seed) for seed in range(100))
     mean = fmean(SimulatedRunner(0.05).run(QUICK, each).mb_per_s for each in loads)
     assert mean == pytest.approx(truth.outcome(QUICK).mb_per_s, rel=0.02)
-
-
-def _keep(seen: list[Window]) -> Callable[[Window], Answer]:
-    def watch(window: Window) -> Answer:
-        seen.append(window)
-        return Answer.GO_ON
-
-    return watch

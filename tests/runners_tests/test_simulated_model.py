@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP, PRESETS, REMOTE, SimulatedCluster
-from runners.simulated.codecs import CODECS
+from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS, REMOTE
+from runners.simulated.inputs import CODECS, EMBEDDED, Settings, SimulatedCluster
 from runners.simulated.model import Performance, perform, performance
-from runners.simulated.settings import Settings
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace

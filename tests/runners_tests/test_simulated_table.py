@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.problems.agreement import agreements, rank_correlation
+from benchmarks.problems.clusters import JAVA_LAPTOP
 from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
 from benchmarks.problems.table_runner import TableRunner
 from objectives.outcome import metrics_of
 from runners.errors import WorkloadRefused
-from runners.simulated.cluster import EMBEDDED, JAVA_LAPTOP
+from runners.simulated.inputs import EMBEDDED
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from runners.clock import NS_PER_S
-from runners.clusters import free_memory, memory_files
+from runners.clusters import memory
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.librdkafka.tally import Tally
 from runners.librdkafka.watchdog import Watchdog
@@ -143,8 +143,8 @@ def test_a_disk_about_to_run_full_ends_the_load(tmp_path: Path) -> None:
 
 
 def test_memory_about_to_run_full_ends_the_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(memory_files, "ROOT", tmp_path)
-    monkeypatch.setattr(free_memory, "MEMBERSHIP", tmp_path / "in no control group")
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
+    monkeypatch.setattr(memory, "MEMBERSHIP", tmp_path / "in no control group")
     free = 1 << 29
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
     watched = Watched(disks=(tmp_path / "log",), min_free_disk_bytes=1 << 60)

@@ -1,7 +1,5 @@
 """The shipped catalogue against the library, its roles, and the look-up of names."""
 
-import pickle
-
 import pytest
 
 from scripts.make_catalogue import as_json, catalogue_path, describe
@@ -122,7 +120,3 @@ def test_no_knob_is_a_secret_and_public_names_are_not_either() -> None:
         "sasl.oauthbearer.token.endpoint.url",
     ):
         assert not is_secret(name)
-
-
-def test_a_catalogue_travels_as_its_version() -> None:
-    assert pickle.loads(pickle.dumps(CATALOGUE)) is CATALOGUE

@@ -7,8 +7,9 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from search_spaces import ProducerConfig, Replay, SearchSpace, Value
-from search_spaces.same_effect import DEFAULT_LEVELS
+from search_spaces import ProducerConfig, SearchSpace, Value
+from search_spaces.producer_config import DEFAULT_LEVELS
+from tests.search_spaces_tests.choosers import Replay
 
 DEFAULTS = ProducerConfig.parse({})
 RECORDS = 500

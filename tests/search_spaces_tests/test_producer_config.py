@@ -124,8 +124,6 @@ def test_typed_readings_see_the_defaults() -> None:
     )
     assert default.max_batch_bytes == 1_000_000
     assert default.queue_bytes == 2**30
-    assert default.delivery_timeout_s == 300
-    assert ProducerConfig.parse({"message.timeout.ms": 0}).delivery_timeout_s is None
     assert ProducerConfig.parse({"message.max.bytes": 5000}).max_batch_bytes == 5000
 
 

@@ -16,12 +16,11 @@ from search_spaces import (
     Guarantee,
     KnobChange,
     ProducerConfig,
-    Replay,
     SearchSpace,
     check_record,
     load_catalogue,
 )
-from tests.search_spaces_tests.choosers import Random, Recorder
+from tests.search_spaces_tests.choosers import Random, Recorder, Replay
 from tests.search_spaces_tests.real_client import values_in_force
 from tests.search_spaces_tests.spaces import spaces
 

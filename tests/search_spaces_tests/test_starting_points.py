@@ -4,8 +4,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from search_spaces import Guarantee, KnobChange, ProducerConfig, Replay, SearchSpace, Value, check_record
+from search_spaces import Guarantee, KnobChange, ProducerConfig, SearchSpace, Value, check_record
 from search_spaces.starting_points import STARTING_POINTS, StartingPoint, starting_points
+from tests.search_spaces_tests.choosers import Replay
 from tests.search_spaces_tests.spaces import BASELINES, spaces
 
 DEFAULTS = ProducerConfig.parse({})

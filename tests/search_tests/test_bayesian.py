@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from objectives.front import hypervolume
-from search_spaces.choosers import Replay
 from search_spaces.domains import Range
 from search_spaces.errors import ConfigError
 from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import IN_FLIGHT
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
+from tests.search_spaces_tests.choosers import Replay
 from tests.search_spaces_tests.spaces import spaces
 from tuner.search.bayesian import observations as observations_module
 from tuner.search.bayesian.candidates import Candidates

@@ -14,18 +14,18 @@ from objectives.outcome import metrics_of
 from objectives.scoring import score
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from search_spaces.choosers import Replay
 from search_spaces.knob_change import KnobChange
-from search_spaces.knobs import FIRST, LAST, SECOND
+from search_spaces.knobs import Stage
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import OBJECTIVES, baseline, results, trial
+from tests.search_spaces_tests.choosers import Replay
 from tuner.model.spec import Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search import strategy as strategy_module
 from tuner.search.bayesian import observations
 from tuner.search.samplers import MissingExtra, strategy_of
-from tuner.search.schedule import TURNS, searched_from
+from tuner.search.schedule import STAGES, searched_from
 from tuner.search.strategy import Strategy
 
 DEFAULTS = ProducerConfig.parse({})
@@ -352,7 +352,7 @@ def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
 def test_few_knobs_are_searched_first_and_the_others_in_their_turn() -> None:
     proposals = searched_in_turn(SPACE, 60)
     # The baseline and two more are known before.
-    first, then = TURNS[SECOND] - 3, TURNS[LAST] - 3
+    first, then = STAGES[Stage.SECOND] - 3, STAGES[Stage.LAST] - 3
     assert not varied(proposals[:first], SECOND_TURN + LAST_TURN)
     assert varied(proposals[:first], ["linger.ms"])
     assert varied(proposals[:first], ["compression.type"])
@@ -388,9 +388,11 @@ def test_what_waits_stays_there_when_the_baseline_itself_is_forgotten(monkeypatc
 def test_a_knob_that_the_study_names_is_among_the_first() -> None:
     named = {"queue.buffering.max.messages": KnobChange(low=10_000), "compression.level": KnobChange(steps=3)}
     space = SearchSpace.of(1_000, DEFAULTS, changes=named)
-    turns = {parameter.name: parameter.turn for parameter in space.parameters}
-    assert turns["queue.buffering.max.messages"] == turns["compression.level.zstd"] == turns["linger.ms"] == FIRST
-    assert turns["enable.idempotence"] == LAST
+    stages = {parameter.name: parameter.stage for parameter in space.parameters}
+    assert (
+        stages["queue.buffering.max.messages"] == stages["compression.level.zstd"] == stages["linger.ms"] == Stage.FIRST
+    )
+    assert stages["enable.idempotence"] == Stage.LAST
     assert varied(searched_in_turn(space, 12), SECOND_TURN)
 
 
@@ -405,7 +407,7 @@ def test_when_the_first_knobs_are_used_up_the_others_are_searched() -> None:
 def test_a_space_without_knobs_of_the_first_turn_begins_with_those_of_the_next() -> None:
     others = ("batch.size", "linger.ms", "sticky.partitioning.linger.ms", "compression.type")
     space = SearchSpace.of(1_000, DEFAULTS, changes={name: KnobChange(off=True) for name in others})
-    assert set(searched_from(space).values()) == {0, TURNS[LAST]}
+    assert set(searched_from(space).values()) == {0, STAGES[Stage.LAST]}
     proposals = searched_in_turn(space, 8)
     assert varied(proposals, SECOND_TURN)
     assert not varied(proposals, LAST_TURN)

@@ -17,8 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.contact import Contact
-from runners.clusters.rights import operation_name
+from runners.clusters.contact import Contact, operation_name
 from tests.clusters_tests.waiting import eventually
 
 DOCS = Path(__file__).parents[2] / "docs" / "security.md"

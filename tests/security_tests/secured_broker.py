@@ -13,11 +13,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 
-from runners.clusters.cluster import Progress, RunningCluster, silent
+from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart
+from runners.reporting import Say, silent
 
 _HOST = "127.0.0.1"
 _TRIES = 3
@@ -83,7 +84,7 @@ class SecuredCluster:
         self._ports: dict[str, int] = {}
         self._embedded: EmbeddedCluster | None = None
 
-    def start(self, progress: Progress = silent) -> RunningCluster:
+    def start(self, progress: Say = silent) -> RunningCluster:
         """See `EmbeddedCluster.start`; the connection given is that of its plain listener, a super user's."""
         for left in reversed(range(_TRIES)):
             plain, controller, *others = free_ports(_HOST, 2 + len(self._listeners))

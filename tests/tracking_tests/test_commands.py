@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from tests.tracking_tests.looking import files, runs
 from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study, trial
 from tuner.cli.mlflow_verbs import sync_study, ui

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runners.clusters.ports import free_ports
+from runners.clusters.processes import free_ports
 from tests.tracking_tests.looking import numbers, runs
 from tests.tracking_tests.server import kill, server
 from tests.tracking_tests.studies import baseline, confirming, plan, study, trial

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from objectives.ratios import Ratio, ratio_of
 from runners.java_tool import java_throughput
 from runners.leased import owned_topic
-from runners.librdkafka.bench import GENERATORS, Limits
+from runners.librdkafka.librdkafka_runner import GENERATORS, Limits
 from runners.measurement import Measurement
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload

@@ -16,14 +16,13 @@ from typing import Annotated, Final
 import psutil
 import typer
 
-from objectives.evidence import Evidence
-from objectives.verdict import judge
+from objectives.verdict import Evidence, judge
 from runners.clusters.java import find_java
-from runners.clusters.memory_files import memory_root
+from runners.clusters.memory import memory_root
 from runners.clusters.topics import OwnedTopics
 from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.places import cache_root, state_root
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig

@@ -12,12 +12,11 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
-from objectives.evidence import Evidence
-from objectives.verdict import Verdict, judge
+from objectives.verdict import Evidence, Verdict, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
-from runners.runner import Answer, Watch
-from search_spaces.perf_test import perf_test_command
+from runners.runner import Watch, WatchDecision
+from search_spaces.java import perf_test_command
 from tuner.present.console import ERR, OUT, warn
 
 _PERCENTILES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0))
@@ -183,19 +182,19 @@ def live_view(title: str) -> Iterator[Watch]:
     windows: list[Window] = []
     if not (ERR.is_terminal and sys.stderr.isatty()):
 
-        def line(window: Window) -> Answer:
+        def line(window: Window) -> WatchDecision:
             ERR.print(_window_line(window), markup=False, soft_wrap=True)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         yield line
         return
 
     with Live(console=ERR, auto_refresh=False, transient=True) as live:
 
-        def redraw(window: Window) -> Answer:
+        def redraw(window: Window) -> WatchDecision:
             windows.append(window)
             live.update(_windows_table(title, windows), refresh=True)
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
 
         yield redraw
 

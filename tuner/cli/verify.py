@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.properties_file import read_properties
-from search_spaces.same_effect import same_effect
 from tuner.cli import options
 from tuner.cli.run import kept_study
 from tuner.cli.study_view import StudyView

@@ -6,9 +6,8 @@ The intervals are 95 % each. They are not corrected for there being several: of 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from objectives.ratios import Ratio
+from objectives.ratios import Ratio, noise_in_turns, ratio_in_turns
 from objectives.scoring import Objective
-from objectives.turns import noise_in_turns, ratio_in_turns
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import Undoing, undoings
 from tuner.confirmation.plan import ConfirmationPlan
@@ -76,7 +75,7 @@ def effects_of(
 ) -> Effects:
     """Take a config apart, as far as that was measured.
 
-    The noise of a single measurement is taken from all its ablation's rounds at once (`objectives.turns`), and from
+    The noise of a single measurement is taken from all its ablation's rounds at once (`objectives.ratios`), and from
     those rounds with the baseline whose number was fixed beforehand: how many more there were depended on their
     scatter, so that they would make it look too small.
 

@@ -15,10 +15,10 @@ from objectives.forecast import Range
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import Race, Stop
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachable
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Measurement, Window
 from runners.pool import Done, Job, Pool
-from runners.runner import Answer, Runner, Watch
+from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
@@ -278,7 +278,7 @@ def _rule(trial: _UnderWay, phase: str, workload: Workload) -> PhaseRule:
 def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
     """Passes windows on, and asks the phase's rule about them."""
 
-    def watch(window: Window) -> Answer:
+    def watch(window: Window) -> WatchDecision:
         if window.number == 0:  # also where the job is repeated
             done.progress[phase] = PhaseProgress(rule.metrics)
             done.stops.pop(phase, None)
@@ -286,8 +286,8 @@ def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
         done.progress[phase].add(window)
         stop = rule.judge(done.progress[phase])
         if stop is None:
-            return Answer.GO_ON
+            return WatchDecision.GO_ON
         done.stops[phase] = stop
-        return Answer.STOP
+        return WatchDecision.STOP
 
     return watch

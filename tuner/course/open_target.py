@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from runners.clusters.cluster import Progress, RunningCluster, silent
+from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import TargetRefused
 from runners.isolated import Isolated
 from runners.leased import Lease, Leased, named_topic, owned_topic
-from runners.librdkafka.bench import LibrdkafkaRunner, Limits
+from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
+from runners.reporting import Say, silent
 from runners.runner import Runner
 from tuner.model.target import Target
 
@@ -39,7 +40,7 @@ class OpenTarget:
     target: Target
     cluster: RunningCluster
     topics: OwnedTopics
-    progress: Progress = silent
+    progress: Say = silent
 
     def lease(self, *, overlapping: bool = False) -> Lease:
         """Gives topics to measure on: ours, which are deleted when given back, or the one that the target names.
@@ -61,7 +62,7 @@ class OpenTarget:
 
 
 @contextmanager
-def open_target(target: Target, progress: Progress = silent) -> Iterator[OpenTarget]:
+def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
     """Start or contact the cluster, without what earlier runs left there; on leaving, leave nothing of ours either.
 
     Args:
@@ -82,7 +83,7 @@ def open_target(target: Target, progress: Progress = silent) -> Iterator[OpenTar
         yield OpenTarget(target, running, topics, progress)
 
 
-def _sweep(running: RunningCluster, progress: Progress) -> None:
+def _sweep(running: RunningCluster, progress: Say) -> None:
     """Delete topics that earlier, dead runs of this host left behind."""
     with suppress(TargetRefused):  # we may not delete there, so nothing of ours is there either
         if swept := list(sweep_dead_runs(running)):

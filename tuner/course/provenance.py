@@ -6,7 +6,7 @@ from typing import Any
 
 import psutil
 
-from runners.clusters.memory_files import in_memory
+from runners.clusters.memory import in_memory
 from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import RunnerError

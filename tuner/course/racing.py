@@ -14,7 +14,7 @@ from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import MIN_WINDOWS, Race, Stop, followed
 from runners.measurement import Measurement, Phase, Window
 from runners.phases import Phases
-from runners.runner import Answer, Runner, Watch, go_on
+from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.spec import StudySpec
@@ -125,11 +125,11 @@ class Stopping:
         """See `Runner.run`."""
         seen = PhaseProgress(self.rule.metrics)
 
-        def asked(window: Window) -> Answer:
+        def asked(window: Window) -> WatchDecision:
             seen.add(window)
             stop = self.rule.judge(seen)
             answer = watch(window)
-            return Answer.STOP if stop else answer
+            return WatchDecision.STOP if stop else answer
 
         return self.runner.run(config, workload, asked)
 

@@ -13,12 +13,12 @@ from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.errors import RayUnfit
 from runners.leased import DELETION_S
 from runners.local_pool import LocalPool
+from runners.locks import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
-from runners.target_lock import TargetLock
 from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
@@ -229,7 +229,7 @@ def _targets(
         return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(None)
     targets: list[ClusterTarget] = []
     for key in sorted({lock_key(target) for target in spec.targets}):
-        stack.enter_context(TargetLock(key, spec.name, on_wait=_wait_for(reporter)))
+        stack.enter_context(target_lock(key, spec.name, on_wait=_wait_for(reporter)))
     load = spec.workload
     overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:

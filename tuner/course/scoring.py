@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from objectives.evidence import Evidence
 from objectives.outcome import metrics_of
 from objectives.racing import Stop
 from objectives.scoring import ALWAYS, Score, score
-from objectives.verdict import judge
+from objectives.verdict import Evidence, judge
 from runners.errors import DeliveryFailed
 from runners.measurement import Measurement
 from search_spaces.guarantee import Guarantee

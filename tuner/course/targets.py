@@ -5,12 +5,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from runners.clusters.cluster import Progress
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError, TargetError
 from runners.isolated import Kept
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Measurement
+from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -75,7 +75,7 @@ class ClusterTarget:
         open_target: Callable[[], AbstractContextManager[OpenTarget]],
         producers: int,
         broker_wait_s: float,
-        tell: Progress,
+        tell: Say,
         sleep: Callable[[float], None],
         overlapping: bool = False,
     ) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from objectives.racing import followed
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
-from runners.librdkafka.bench import Limits
+from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.confirmation.rounds import least_steps

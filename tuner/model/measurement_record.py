@@ -4,10 +4,9 @@ import math
 from dataclasses import asdict
 from typing import Any, Final
 
-from objectives.evidence import Evidence
 from objectives.metrics import ShownIn
 from objectives.outcome import OUTCOME_METRICS, shown_in
-from objectives.verdict import judge
+from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement
 

@@ -7,7 +7,6 @@ from typing import Final
 from objectives.metrics import Direction, ShownIn
 from objectives.outcome import OUTCOME_METRICS, shown_in
 from objectives.ratios import LEVEL, Ratio, short
-from search_spaces.catalogue import load_catalogue
 from search_spaces.effective import Effective
 from tuner.results.recommendation import Recommendation
 
@@ -131,8 +130,7 @@ def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Cha
     Raises:
         UnknownProperty: The client has no such property: the config belongs to another version of it.
     """
-    catalogue = load_catalogue()
-    ours, theirs, none = (Effective(catalogue, given) for given in (values, baseline, {}))
+    ours, theirs, none = (Effective(given) for given in (values, baseline, {}))
     return tuple(
         Change(name, ours.text(name), theirs.text(name), none.text(name))
         for name in sorted({*values, *baseline})

@@ -7,13 +7,11 @@ from typing import Any, Final
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from search_spaces.choosers import Replay
 from search_spaces.dependencies import IDEMPOTENT_BOUNDS, Ordering, orderings
 from search_spaces.domains import Domain, Numbers, ParamValue, Range, Words
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, LEVEL, LEVEL_KNOBS
 from search_spaces.parameters import Parameter
-from search_spaces.producer_config import ProducerConfig
-from search_spaces.same_effect import spelt_out
+from search_spaces.producer_config import ProducerConfig, spelt_out
 from search_spaces.space import SearchSpace
 from tuner.search.bayesian.axes import Axis
 from tuner.search.bayesian.solving import Array
@@ -49,7 +47,7 @@ class KnobSpace:
     def implied(self, params: Mapping[str, ParamValue]) -> dict[str, ParamValue] | None:
         """The same parameters, and the values of those that had no choice beside them; None outside of the space."""
         try:
-            return self._implied(self.space.draw(Replay(params)))
+            return self._implied(self.space.draw(_Recorder(params)))
         except ValueError:
             return None
 
@@ -165,27 +163,30 @@ class _Wanted:
         return str(self._values[name])
 
 
-class _Recorder(Replay):
+class _Recorder:
     """A `Chooser` that answers with given parameters and notes which distributions they came from."""
 
     def __init__(self, params: Mapping[str, ParamValue]) -> None:
-        super().__init__(params)
+        self._params = params
         self.distributions: dict[str, BaseDistribution] = {}
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
         """See `Chooser.integer`."""
-        self.distributions[name] = IntDistribution(low, high, log=log)
-        return super().integer(name, low, high, log=log)
+        return int(self._answer(name, IntDistribution(low, high, log=log)))
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
         """See `Chooser.real`."""
-        self.distributions[name] = FloatDistribution(low, high, log=log)
-        return super().real(name, low, high, log=log)
+        return float(self._answer(name, FloatDistribution(low, high, log=log)))
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """See `Chooser.choice`."""
-        self.distributions[name] = CategoricalDistribution(list(choices))
-        return super().choice(name, choices)
+        return str(self._answer(name, CategoricalDistribution(list(choices))))
+
+    def _answer(self, name: str, distribution: BaseDistribution) -> ParamValue:
+        if name not in self._params:
+            raise ValueError(f"every parameter that the space asks for has a value; {name} has none")
+        self.distributions[name] = distribution
+        return self._params[name]
 
 
 def _axis(parameter: Parameter) -> Axis:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from search_spaces.knobs import FIRST, LAST, SECOND
+from search_spaces.knobs import Stage
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.model.spec import Method, SearchSpec
@@ -14,8 +14,8 @@ AGREEMENT_RATIO: Final = 0.05
 """Successive baselines whose capacities differ by no more end the burn-in."""
 LATENCY_AGREEMENT_RATIO: Final = 0.2
 """The same of their latencies, which scatter more."""
-TURNS: Final[Mapping[int, int]] = MappingProxyType({FIRST: 0, SECOND: 30, LAST: 50})
-"""How many configs are known when `bayesian` begins to change the knobs of each turn, in every other proposal."""
+STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SECOND: 30, Stage.LAST: 50})
+"""How many configs are known when `bayesian` begins to change the knobs of each stage, in every other proposal."""
 _WALKED: Final = 1_000
 """Grids with no more points are looked through for the baseline."""
 
@@ -23,11 +23,11 @@ _WALKED: Final = 1_000
 def searched_from(space: SearchSpace) -> dict[str, int]:
     """How many configs are known when `bayesian` begins to change each parameter of a space that leaves a choice.
 
-    Those of the first turn that there are begin at once.
+    Those of the first stage that there are begin at once.
     """
-    turns = {parameter.name: parameter.turn for parameter in space.parameters if parameter.domain.only is None}
-    first = min(turns.values(), default=FIRST)
-    return {name: 0 if turn == first else TURNS[turn] for name, turn in turns.items()}
+    stages = {parameter.name: parameter.stage for parameter in space.parameters if parameter.domain.only is None}
+    first = min(stages.values(), default=Stage.FIRST)
+    return {name: 0 if stage == first else STAGES[stage] for name, stage in stages.items()}
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from runners.clusters import files
+from runners import places
 from tuner.model.progress import Progress
 
 RESULTS_FILE: Final = "results.db"
@@ -19,7 +19,7 @@ def size_name(record_bytes: str) -> str:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file that all may read, or none of it; whoever reads meanwhile sees the old one."""
-    files.write_atomically(path, data, mode=0o644)
+    places.write_atomically(path, data, mode=0o644)
 
 
 def write_progress(folder: Path, progress: Progress) -> None:

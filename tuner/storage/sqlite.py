@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from runners.target_lock import TargetLock
+from runners.locks import target_lock
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.progress import Progress
 from tuner.model.trial import Trial
@@ -210,7 +210,7 @@ class FolderStorage:
             raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; `tuner status {name}`")
 
         folder.mkdir(parents=True, exist_ok=True)
-        lock = TargetLock(str(folder), name, root=folder / "lock", on_wait=refuse)
+        lock = target_lock(str(folder), name, root=folder / "lock", on_wait=refuse)
         with lock, closing(SqliteStore(folder)) as store:
             yield store
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import uvicorn
 
-from runners.target_lock import TargetLock
+from runners.locks import target_lock
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
@@ -48,7 +48,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
     config.root.mkdir(parents=True, exist_ok=True)
     _log_to_stderr(access_log)
     with ExitStack() as stack:
-        stack.enter_context(TargetLock(str(config.root), "the service", root=config.root / ".lock", on_wait=_refuse))
+        stack.enter_context(target_lock(str(config.root), "the service", root=config.root / ".lock", on_wait=_refuse))
         listening = stack.enter_context(closing(_listen(config)))
         queue = stack.enter_context(closing(open_queue(config.root)))
         supervisor = Supervisor(config, queue, config_file, say)

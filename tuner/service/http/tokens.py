@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from runners.clusters.files import write_atomically
+from runners.places import write_atomically
 from tuner.service.errors import ServiceConfigError, TokensBusy
 
 SCHEMA_VERSION: Final = 1

@@ -1,12 +1,25 @@
-"""Why a broker's certificate does not pass: the client library only says that it does not."""
+"""Certificates and keys of a connection: the files that its properties name, and why a broker's does not pass."""
 
 import contextlib
+import os
 import socket
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from runners.errors import TargetRefused
+
+_NAMING_FILES: Final = (
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.crl.location",
+    "ssl.keystore.location",
+    "sasl.kerberos.keytab",
+)
+_NO_FILE: Final = "probe"
+"""As `ssl.ca.location`, it stands for whatever the system trusts."""
 _TIMEOUT_S: Final = 3.0
 _TRUST: Final = (
     "Set ssl.ca.location to a PEM file with the CA that signed it (several may stand in one file), or ssl.ca.pem to "
@@ -23,6 +36,35 @@ _ADVICE: Final = {
     20: f"Its CA is not known here. {_TRUST}",
     21: f"Its CA is not known here. {_TRUST}",
 }
+
+
+def absolute_paths(connection: Mapping[str, str]) -> dict[str, str]:
+    """The same properties with paths that hold in every folder: load processes may run in another one.
+
+    Args:
+        connection: Client properties, librdkafka's names; relative paths begin in the working folder, as Kafka's own
+            tools have it.
+    """
+    return {
+        name: str(Path(value).absolute()) if name in _NAMING_FILES and value not in ("", _NO_FILE) else value
+        for name, value in connection.items()
+    }
+
+
+def require_files(connection: Mapping[str, str]) -> None:
+    """See that the files are there and may be read: the client library's own words for it are OpenSSL's.
+
+    Raises:
+        TargetRefused: One is missing, or may not be read.
+    """
+    for name in _NAMING_FILES:
+        place = connection.get(name, "")
+        if place in ("", _NO_FILE):
+            continue
+        if not Path(place).exists():
+            raise TargetRefused(f"{name} must name a file, but {place} is not there. Correct the path.")
+        if not os.access(place, os.R_OK):
+            raise TargetRefused(f"{name} must name a file that we may read, but {place} is not. Change its rights.")
 
 
 def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> str | None:

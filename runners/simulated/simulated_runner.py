@@ -1,16 +1,12 @@
-"""A runner with no Kafka: it computes with the model, and adds the noise, drift and failures that were asked for."""
+"""A runner with no Kafka: it computes with the model, and adds the noise that was asked for."""
 
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from runners.measurement import ClientActivity, Measurement, Origin, Resources, Window
-from runners.runner import Answer, Watch, go_on
-from runners.simulated.cluster import EMBEDDED, SimulatedCluster
+from runners.measurement import ClientActivity, Measurement, Origin, Resources
+from runners.runner import Watch, go_on
 from runners.simulated.course import Course, Expected, Noise, luck_of
-from runners.simulated.drift import NO_DRIFT, Drift
-from runners.simulated.failures import Failure, Mishap, Weakness, error_of
+from runners.simulated.inputs import EMBEDDED, SimulatedCluster
 from runners.simulated.model import Performance, performance
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -24,8 +20,7 @@ class SimulatedRunner:
 
     Noise is of two kinds, as in reality: one draw per run, which no longer look at that run averages out, and one per
     window, which it does. A run's draws follow from the config and the whole workload, its seed included: who wants to
-    see a config again with other noise changes the seed. By convention a workload's seed counts the trials (see
-    `tuner.course.targets`), and `drift` goes by it.
+    see a config again with other noise changes the seed.
 
     Attributes:
         noise_ratio: Standard deviation from run to run, relative to the model's value (of its logarithm, to be exact).
@@ -33,10 +28,6 @@ class SimulatedRunner:
         window_noise_ratio: The same from window to window; None takes `noise_ratio`.
         latency_noise_ratio: Of latencies, from run to run; None takes `noise_ratio`.
         latency_window_noise_ratio: Of latencies, from window to window; None takes that of windows.
-        drift: How much slower everything gets from trial to trial.
-        first_seed: The workload's seed in trial 0.
-        weaknesses: Configs that fail; the first that concerns a config counts.
-        mishaps: What happens to any config by chance.
     """
 
     noise_ratio: float = 0.0
@@ -44,36 +35,20 @@ class SimulatedRunner:
     window_noise_ratio: float | None = None
     latency_noise_ratio: float | None = None
     latency_window_noise_ratio: float | None = None
-    drift: Drift = NO_DRIFT
-    first_seed: int = 0
-    weaknesses: tuple[Weakness, ...] = ()
-    mishaps: tuple[Mishap, ...] = ()
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """See `Runner.run`."""
         luck = luck_of(config, workload)
-        weakness = next((each for each in self.weaknesses if each.concerns(config)), None)
-        failure, fails_after_ratio = self._failure(luck, weakness)
+        luck.random()  # without it the numbers of every simulated study would be others than they were
         course = Course(
             Origin("simulated", "none", "simulated", "", "", 1.0),
             config,
             workload,
-            self._expected(config, workload, weakness),
+            self._expected(config, workload),
             self._noise,
             luck,
         )
-        total = len(course.phases.ends_ns)
-        windows: list[Window] = []
-        stopped = False
-        for number in range(total):
-            if failure is not None and number == int(fails_after_ratio * total):
-                cause = f"by its {weakness.name}" if weakness is not None and weakness.failure else "by chance"
-                raise error_of(failure, f"after {number} of {total} windows, {cause}")
-            windows.append(course.window(number))
-            if watch(windows[-1]) is Answer.STOP:
-                stopped = True
-                break
-        return course.measurement(windows, (WARNING,), stopped_early=stopped)
+        return course.run(watch, WARNING)
 
     @property
     def _noise(self) -> Noise:
@@ -81,30 +56,17 @@ class SimulatedRunner:
             self.noise_ratio, self.window_noise_ratio, self.latency_noise_ratio, self.latency_window_noise_ratio
         )
 
-    def _expected(self, config: ProducerConfig, workload: Workload, weakness: Weakness | None) -> Expected:
+    def _expected(self, config: ProducerConfig, workload: Workload) -> Expected:
         truth = performance(self.cluster, config, workload)
-        slowness = self.drift.slowness(workload.seed - self.first_seed)
         return Expected(
-            capacity_records_per_s=truth.capacity_records_per_s / slowness,
-            latency_p50_ms=truth.latency_p50_ms * slowness,
+            capacity_records_per_s=truth.capacity_records_per_s,
+            latency_p50_ms=truth.latency_p50_ms,
             latency_spread=truth.latency_spread,
             queue_full_ratio=truth.queue_full_ratio,
-            lost_ratio=weakness.lost_ratio if weakness is not None else 0.0,
             resources=_resources(truth, self.cluster),
             activity=_activity(truth, workload),
             wire_bytes_per_value_byte=truth.wire_bytes_per_value_byte,
         )
-
-    def _failure(self, luck: np.random.Generator, weakness: Weakness | None) -> tuple[Failure | None, float]:
-        """How the run fails, if it does, and after what share of its windows; draws as often, whatever comes of it."""
-        after_ratio = float(luck.random())
-        chances = luck.random(len(self.mishaps))
-        if weakness is not None and weakness.failure is not None:
-            return weakness.failure, after_ratio
-        for mishap, chance in zip(self.mishaps, chances, strict=True):
-            if chance < mishap.probability:
-                return mishap.failure, after_ratio
-        return None, after_ratio
 
 
 def _resources(truth: Performance, cluster: SimulatedCluster) -> Resources:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from objectives.ratios import ValuesByRound, noise_in_turns, ratio_in_turns
 from objectives.repeats import Noise
-from objectives.turns import Turns, noise_in_turns, ratio_in_turns
 
 LEVELS = st.lists(st.floats(0.1, 1e3), min_size=2, max_size=6)
 ROUNDS = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=5)
@@ -16,7 +16,7 @@ ROUNDS = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=5)
 
 def table(
     levels: list[float], rounds: list[float], rng: np.random.Generator | None = None, sd: float = 0.0
-) -> dict[str, Turns]:
+) -> dict[str, ValuesByRound]:
     """Things of these levels in rounds that disturb all alike, with noise."""
     rng = rng or np.random.default_rng(0)
     return {
@@ -40,7 +40,7 @@ def test_what_disturbs_a_round_disturbs_no_ratio(levels: list[float], rounds: li
 
 def test_the_noise_is_what_levels_and_rounds_leave_over() -> None:
     # Logs 0.3, -0.1 and -0.3, 0.1 in two rounds: the interaction of a 2 x 2 table is 0.2 in each cell, with 1 degree.
-    things: dict[str, Turns] = {
+    things: dict[str, ValuesByRound] = {
         "a": {1: math.exp(0.3), 2: math.exp(-0.1)},
         "b": {1: math.exp(-0.3), 2: math.exp(0.1)},
     }
@@ -51,7 +51,7 @@ def test_the_noise_is_what_levels_and_rounds_leave_over() -> None:
 
 
 @pytest.mark.parametrize("things", [{}, {"a": {1: 2.0}}, {"a": {1: 2.0, 2: 3.0}}, {"a": {1: 2.0}, "b": {1: 3.0}}])
-def test_one_thing_or_one_round_tells_noise_from_nothing(things: dict[str, Turns]) -> None:
+def test_one_thing_or_one_round_tells_noise_from_nothing(things: dict[str, ValuesByRound]) -> None:
     assert noise_in_turns(things) is None
 
 
@@ -73,7 +73,7 @@ def test_the_product_of_the_ratios_to_each_is_that_of_the_single_ones(
 
 def test_a_round_that_only_some_things_have_counts_for_them() -> None:
     things = table([1.0, 2.0, 3.0], [1.0, 5.0, 0.2], np.random.default_rng(1), 0.05)
-    short: dict[str, Turns] = {**things, "2": {0: things["2"][0]}}
+    short: dict[str, ValuesByRound] = {**things, "2": {0: things["2"][0]}}
     noise = noise_in_turns(short)
     assert noise is not None
     assert noise.degrees_of_freedom == 2
@@ -90,7 +90,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say_from_two_rounds() -> None
     for _ in range(1000):
         things = table([1.0, 1.1, 0.8, 1.3], [1.0, 1.5, 0.7], rng, 0.05)
         last = {name: turns[2] for name, turns in things.items()}
-        seen: dict[str, Turns] = {name: {0: turns[0], 1: turns[1]} for name, turns in things.items()}
+        seen: dict[str, ValuesByRound] = {name: {0: turns[0], 1: turns[1]} for name, turns in things.items()}
         noise = noise_in_turns(seen)
         assert noise is not None
         ratio = ratio_in_turns(seen["0"], seen["2"], noise=noise)

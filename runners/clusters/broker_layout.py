@@ -11,9 +11,9 @@ from typing import Any
 
 from runners.clusters.broker_properties import Node, broker_properties, properties_text
 from runners.clusters.first_start import FirstStart, new_id
-from runners.clusters.kafka_java import KafkaJava
-from runners.clusters.memory_files import memory_root
-from runners.clusters.ports import free_ports
+from runners.clusters.java import KafkaJava
+from runners.clusters.memory import memory_root
+from runners.clusters.processes import free_ports
 from runners.errors import DiskTooFull
 from runners.places import state_root
 
@@ -49,22 +49,22 @@ class Layout:
         return ",".join(f"{node.host}:{node.port}" for node in self.nodes)
 
 
-def lay_out(brokers: int, host: str, first_port: int | None, data_root: Path | None) -> Layout:
-    """Choose folder, ports and log files; nothing is made yet.
+def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
+    """Choose folders, ports and log files; nothing is made yet.
+
+    The brokers' data lies in memory, where there is room and `TMPDIR` is not set, and the rest in the host's temporary
+    folder.
 
     Args:
         brokers: How many.
         host: Address that they listen on.
         first_port: Client port of the first broker, the others follow; free ones by default.
-        data_root: Folder for the data; by default memory for the logs, where there is room and `TMPDIR` is not set,
-            and the host's temporary folder for the rest.
 
     Raises:
         DiskTooFull: Too little space is free for even a short run.
     """
     run_id = uuid.uuid4().hex[:12]
-    root = (data_root or Path(tempfile.gettempdir())).absolute()
-    root.mkdir(parents=True, exist_ok=True)
+    root = Path(tempfile.gettempdir()).absolute()
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
         raise DiskTooFull(
@@ -74,7 +74,7 @@ def lay_out(brokers: int, host: str, first_port: int | None, data_root: Path | N
     ports = free_ports(host, 2 * brokers)
     client_ports = ports[:brokers] if first_port is None else range(first_port, first_port + brokers)
     name = f"{_FOLDER_PREFIX}{run_id}"
-    memory = None if data_root else memory_root(brokers)
+    memory = memory_root(brokers)
     # The rest stays where programs may be run from: Kafka's codecs unpack their native libraries there.
     folders = (root / name,) if memory is None else (root / name, memory / name)
     numbers = range(1, brokers + 1)

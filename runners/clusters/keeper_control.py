@@ -14,9 +14,9 @@ import psutil
 from confluent_kafka import KafkaException
 
 from runners.clusters import keeper
+from runners.clusters.broker_layout import Layout, remove_folders
 from runners.clusters.contact import Contact
 from runners.clusters.java import java_environment
-from runners.clusters.layout import Layout, remove_folders
 from runners.clusters.processes import ProcessIdentity, Record, records
 from runners.errors import BrokerDidNotStart
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from runners.locks import target_lock
 from runners.places import state_root
-from runners.target_lock import TargetLock
 
 HOLD = """
 import signal, sys
 from pathlib import Path
-from runners.target_lock import TargetLock
-with TargetLock("broker:9092", "nightly", Path(sys.argv[1])):
+from runners.locks import target_lock
+with target_lock("broker:9092", "nightly", Path(sys.argv[1])):
     print("held", flush=True)
     signal.pause()
 """
@@ -42,33 +42,39 @@ def test_one_waits_for_another_and_is_told_once_for_whom(tmp_path: Path) -> None
             told.append(who)
             other.kill()
 
-        with TargetLock("broker:9092", root=tmp_path, on_wait=on_wait):
+        with target_lock("broker:9092", root=tmp_path, on_wait=on_wait):
             assert other.wait() == -signal.SIGKILL
     assert told == [f"nightly (process {other.pid})"]
 
 
 def test_different_targets_do_not_wait(tmp_path: Path) -> None:
-    with holder(tmp_path), TargetLock("other:9092", root=tmp_path, on_wait=pytest.fail):
+    with holder(tmp_path), target_lock("other:9092", root=tmp_path, on_wait=pytest.fail):
         pass
 
 
 def test_a_signal_ends_the_waiting_and_nothing_is_held(tmp_path: Path) -> None:
-    lock = TargetLock("broker:9092", root=tmp_path, on_wait=lambda _: os.kill(os.getpid(), signal.SIGINT))
-    with holder(tmp_path), pytest.raises(KeyboardInterrupt):
-        lock.__enter__()
-    with lock:
+    def interrupt(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with (
+        holder(tmp_path),
+        pytest.raises(KeyboardInterrupt),
+        target_lock("broker:9092", root=tmp_path, on_wait=interrupt),
+    ):
+        pass
+    with target_lock("broker:9092", root=tmp_path, on_wait=pytest.fail):
         pass
 
 
 def test_it_is_free_again_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), TargetLock("broker:9092", root=tmp_path):
+    with pytest.raises(RuntimeError), target_lock("broker:9092", root=tmp_path):
         raise RuntimeError
-    with TargetLock("broker:9092", root=tmp_path, on_wait=pytest.fail):
+    with target_lock("broker:9092", root=tmp_path, on_wait=pytest.fail):
         pass
 
 
 def test_files_name_no_host_and_are_below_our_state(own_places: None) -> None:
-    with TargetLock("secret.example:9092"):
+    with target_lock("secret.example:9092"):
         (file,) = (state_root() / "locks").iterdir()
         assert "secret" not in file.name + file.read_text()
         assert file.read_text() == f"a study (process {os.getpid()})"

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from runners.clusters import free_memory
-from runners.clusters.free_memory import free_memory_bytes
+from runners.clusters import memory
+from runners.clusters.memory import free_memory_bytes
 
 MACHINE = 1 << 40
 GB = 1 << 30
@@ -18,8 +18,8 @@ class Groups:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.membership = folder / "cgroup", folder / "membership"
-        monkeypatch.setattr(free_memory, "CGROUPS", self.root)
-        monkeypatch.setattr(free_memory, "MEMBERSHIP", self.membership)
+        monkeypatch.setattr(memory, "CGROUPS", self.root)
+        monkeypatch.setattr(memory, "MEMBERSHIP", self.membership)
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=MACHINE))
 
     def member(self, *lines: str) -> None:
