@@ -12,11 +12,10 @@ from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
 from tuner.confirmation.rounds import most_steps
-from tuner.course.driver import space_of
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say
-from tuner.search.schedule import searched_from, trials_in_all
+from tuner.search.schedule import searched_from, space_of, trials_in_all
 from tuner.study_file import json_schema, load_study, starter_text
 
 _SCHEMA_VERSION = 1

@@ -10,16 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
+from tuner.api import Study, run_study
 from tuner.cli import options
 from tuner.cli.recommend import study_record
-from tuner.cli.shown_run import recommendations, run_shown
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.quantities import clock_time
 from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
+from tuner.present.study_view import StudyView
 from tuner.present.wording import SIMULATED
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendation import Recommendation, recommendations
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.study_file import load_study, parse_study, sizes_in, study_text
@@ -117,9 +118,8 @@ def run(
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
     spec = _adjusted(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
     folder = study_folder(spec.name)
-    silent = quiet or as_json
-    results = run_shown(spec, text, folder, mlflow=mlflow, silent=silent)
-    found = recommendations(results)
+    study = _shown(spec, text, folder, mlflow=mlflow, silent=quiet or as_json)
+    found = recommendations(study.results, tell=warn)
     if as_json:
         options.print_json(study_record(spec.name, str(folder), found))
     else:
@@ -128,6 +128,13 @@ def run(
             _next_steps(spec, folder, found)
     if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
+
+
+def _shown(spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True) -> Study:
+    """Run a study before the user's eyes."""
+    with StudyView(quiet=silent) as view:
+        view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
+        return run_study(spec, text=text, folder=folder, reporter=view, warn=warn, mlflow=mlflow, searching=searching)
 
 
 def _adjusted(
@@ -201,10 +208,10 @@ def confirm(
     spec = replace(spec, confirm=replace(spec.confirm, **{k: value for k, value in asked.items() if value is not None}))
     if not spec.confirm.rounds:
         raise typer.BadParameter(f"the study file of {spec.name} asks for no rounds (confirm.rounds): give --rounds")
-    results = run_shown(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
-    found = recommendations(results, goals)
+    confirmed = _shown(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
+    found = recommendations(confirmed.results, goals, warn)
     OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
-    if results.simulated:
+    if confirmed.results.simulated:
         warn(SIMULATED)
     if not quiet:
         say(f"report: {folder / 'report.html'}")

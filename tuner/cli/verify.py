@@ -12,12 +12,12 @@ from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.properties_file import read_properties
 from tuner.cli import options
 from tuner.cli.run import kept_study
-from tuner.cli.study_view import StudyView
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.exit_codes import ExitCode
 from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
+from tuner.present.study_view import StudyView
 from tuner.present.wording import number, one_more_round, title
 from tuner.results.study_results import load_results
 from tuner.results.verification import Promises, Verification, promises_of, verification_of

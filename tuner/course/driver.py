@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from runners.workload import RecordSizes
-from search_spaces.errors import NothingToSearch
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import has_begun
@@ -19,7 +18,7 @@ from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, Proposal, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import TOTALS
-from tuner.search.schedule import next_kind, trials_in_all
+from tuner.search.schedule import next_kind, space_of, trials_in_all
 from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
@@ -134,26 +133,6 @@ class Driver:
         return loop.started_trial(
             size, kind, proposal, under_way=under_way, from_strategy=from_strategy, since_s=since_s
         )
-
-
-def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
-    """The search space that a study has for one record size.
-
-    Raises:
-        ConfigError: What the study file says of knobs can't be, or leaves a study that searches nothing to search.
-    """
-    space = SearchSpace.of(
-        size.largest_bytes,
-        spec.baseline,
-        key_bytes=spec.workload.key_bytes,
-        partitions=spec.workload.partitions,
-        changes=spec.space,
-        floor=spec.floor,
-        topic_max_message_bytes=topic_max_message_bytes,
-    )
-    if not space.has_choice and not spec.confirm.configs:
-        raise NothingToSearch
-    return space
 
 
 def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | None = None) -> None:

@@ -23,7 +23,7 @@ from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_a
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.confirm import RATES
-from tuner.course.driver import Driver, space_of
+from tuner.course.driver import Driver
 from tuner.course.open_target import open_target
 from tuner.course.provenance import all_facts
 from tuner.course.reporter import Mirror, Reporter
@@ -34,7 +34,8 @@ from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Executor, StudySpec
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
-from tuner.search.samplers import strategy_of
+from tuner.search.samplers import OwnSampler, strategy_of
+from tuner.search.schedule import space_of
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.storage.url import secrets_in
@@ -54,6 +55,7 @@ def run_study(
     mirror: Mirror | None = None,
     simulated: Runner | None = None,
     *,
+    sampler: OwnSampler | None = None,
     searching: bool = True,
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
@@ -67,6 +69,7 @@ def run_study(
         reporter: Told what happens.
         mirror: Poked after each trial.
         simulated: Measures for `Executor.SIMULATED`; a small model by default.
+        sampler: Proposes configs in place of `search.method`.
         searching: Whether to search; else what the search has found so far is confirmed anew.
         storage: Where it is recorded; the one in force by default.
         rates: Of a new study's paced phases, in records per second by record size, in place of shares of what its
@@ -103,7 +106,7 @@ def run_study(
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
         there = stack.enter_context(_pool(spec, folder, reporter)) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
-        for name, value in facts.items():
+        for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
         # Topics go after the load has ended: brokers that create topics by themselves would make them anew for it.
         leases = stack.enter_context(ExitStack())
@@ -112,7 +115,7 @@ def run_study(
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:
-            Driver(loop, partial(strategy_of, spec), topic_max, confirmation_id, searching).run()
+            Driver(loop, partial(strategy_of, spec, sampler=sampler), topic_max, confirmation_id, searching).run()
             if not searching:
                 ended(store)
         except BaseException as error:
@@ -149,7 +152,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         "objectives": [objective.metric for objective in spec.objectives],
         "constraints": [str(constraint) for constraint in spec.constraints],
         "target": ", ".join(target_label(target) for target in spec.targets),
-        "method": str(spec.search.method),
+        "method": spec.search.sampler or str(spec.search.method),
         "seed": spec.search.seed,
         "trials_per_size": spec.search.trials,
         "tracking": {

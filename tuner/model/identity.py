@@ -37,7 +37,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
         "objectives": [objective.metric for objective in spec.objectives],
         "constraints": [str(constraint) for constraint in spec.constraints],
         "search": {
-            "method": str(spec.search.method),
+            "method": spec.search.sampler or str(spec.search.method),
             "seed": spec.search.seed,
             "startup_trials": spec.search.startup_trials,
             "baseline_every": spec.search.baseline_every,

@@ -137,6 +137,7 @@ class SearchSpec:
         grid_steps: Values per knob of a grid, where the knob does not say.
         transfer: Whether each record size starts with the front of those before it.
         racing: Whether a trial is stopped once it is sure not to come to anything.
+        sampler: Name of a sampler of the user's that proposes in place of the method; empty for none.
     """
 
     method: Method = Method.BAYESIAN
@@ -151,6 +152,7 @@ class SearchSpec:
     grid_steps: int = 3
     transfer: bool = True
     racing: bool = True
+    sampler: str = ""
 
 
 @dataclass(frozen=True, slots=True)

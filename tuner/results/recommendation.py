@@ -1,6 +1,6 @@
 """Which config to use, and what can honestly be said of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log
 
@@ -74,6 +74,26 @@ class Recommendation:
     def confirmed(self) -> bool:
         """Whether the gains come from rounds measured in turn with the baseline."""
         return bool(self.gains)
+
+
+def recommendations(
+    results: StudyResults, goals: Sequence[Goal] | None = None, tell: Callable[[str], None] = lambda _: None
+) -> list[Recommendation]:
+    """One per record size and goal; without goals, for the first for which something is better than the baseline.
+
+    Args:
+        results: The study.
+        goals: Which ones.
+        tell: Told why there is none for a record size.
+    """
+    chosen = []
+    for size in results.sizes:
+        for goal in goals or (None,):
+            try:
+                chosen.append(recommend_for(results, size.record_bytes, goal))
+            except NoFeasibleConfig as error:
+                tell(f"{size.record_bytes} B: {error}")
+    return chosen
 
 
 def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()) -> Trial | None:

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from runners.workload import RecordSizes
+from search_spaces.errors import NothingToSearch
 from search_spaces.knobs import Stage
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from tuner.model.spec import Method, SearchSpec
+from tuner.model.spec import Method, SearchSpec, StudySpec
 from tuner.model.trial import Kind
 
 AGREEMENT_RATIO: Final = 0.05
@@ -28,6 +30,26 @@ def searched_from(space: SearchSpace) -> dict[str, int]:
     stages = {parameter.name: parameter.stage for parameter in space.parameters if parameter.domain.only is None}
     first = min(stages.values(), default=Stage.FIRST)
     return {name: 0 if stage == first else STAGES[stage] for name, stage in stages.items()}
+
+
+def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
+    """The search space that a study has for one record size.
+
+    Raises:
+        ConfigError: What the study file says of knobs can't be, or leaves a study that searches nothing to search.
+    """
+    space = SearchSpace.of(
+        size.largest_bytes,
+        spec.baseline,
+        key_bytes=spec.workload.key_bytes,
+        partitions=spec.workload.partitions,
+        changes=spec.space,
+        floor=spec.floor,
+        topic_max_message_bytes=topic_max_message_bytes,
+    )
+    if not space.has_choice and not spec.confirm.configs:
+        raise NothingToSearch
+    return space
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:

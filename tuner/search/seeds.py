@@ -29,7 +29,7 @@ def seeds_of(
         space: Of that size.
         records: Trials so far, of all record sizes.
     """
-    if spec.search.method not in _SEEDED:
+    if spec.search.method not in _SEEDED and not spec.search.sampler:
         return []
     known = {trial.fingerprint for trial in records[size].trials}
     wanted = [*starting_points(space, spec.baseline)]

@@ -222,12 +222,16 @@ def last_sequence(folder: Path, after: int = 0) -> int:
 
 def _run(folder: Path, config: ServiceConfig) -> None:
     # Deferred: what is needed to run a study takes a second to import, and the process is to be known by then.
-    from tuner.cli.shown_run import recommendations, run_shown
+    from tuner.api import run_study
+    from tuner.present.study_view import StudyView
+    from tuner.results.recommendation import recommendations
 
     text = (folder / _SUBMITTED_FILE).read_text(encoding="utf-8")
     spec = spec_of(text, config, os.environ)
-    results = run_shown(spec, text, folder, mlflow=config.mirrored, silent=False)
-    if not recommendations(results):
+    with StudyView() as view:
+        study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
+        found = recommendations(study.results, tell=view.say)
+    if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint")
 
 

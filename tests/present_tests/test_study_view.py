@@ -8,10 +8,10 @@ from rich.console import Console
 
 from objectives.scoring import Objective
 from tests.builders.trials import SIZE, failed, trial
-from tuner.cli import study_view
-from tuner.cli.study_view import StudyView
 from tuner.course.reporter import Standing
 from tuner.model.trial import Kind, Trial
+from tuner.present import study_view
+from tuner.present.study_view import StudyView
 from tuner.results.size_record import SizeRecord
 
 P95 = (Objective("mb_per_s"), Objective("latency_p95_ms"))

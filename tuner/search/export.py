@@ -1,0 +1,95 @@
+"""A study on record as Optuna's own, for its plots and for its dashboard."""
+
+import datetime
+import warnings
+from typing import Any, Final
+
+import optuna
+from optuna.exceptions import ExperimentalWarning
+from optuna.storages import BaseStorage
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from search_spaces.space import SearchSpace
+from tuner.model.errors import StudyError
+from tuner.model.trial import Kind, State, Trial
+from tuner.results.study_results import SizeResults, StudyResults
+from tuner.search.knob_space import KnobSpace
+from tuner.search.trials import optuna_trial
+
+_STUDY_ID: Final = "study_id"
+
+
+class NotThisStudy(StudyError):  # noqa: N818 - names say what happened
+    """Optuna's storage has another study of that name."""
+
+
+def export(
+    results: StudyResults, size: SizeResults, space: SearchSpace, storage: BaseStorage | None = None
+) -> optuna.Study:
+    """The trials of one record size's search as a study of Optuna's.
+
+    Baselines and trials of the search are there, in their order. A trial is COMPLETE with its values as they were
+    measured, PRUNED where it was stopped early or lacks a value, FAIL where nothing was measured. Its user attributes
+    are `number`, `kind`, `config`, `verdict`, `guarantee`, `feasible`, and what else is known of it.
+
+    Args:
+        results: The study.
+        size: Its record size.
+        space: Of that size.
+        storage: Where it is put; memory by default. Trials that are there already are not written again.
+
+    Raises:
+        NotThisStudy: The storage has a study of that name that is not an export of this one.
+    """
+    name, knobs, study_id = f"{results.name} {size.record_bytes} B", KnobSpace(space), results.facts.get(_STUDY_ID, "")
+    study = optuna.create_study(
+        study_name=name,
+        storage=storage,
+        directions=[StudyDirection[objective.direction.name] for objective in size.objectives],
+        load_if_exists=True,
+    )
+    if not study.user_attrs and not study.trials:
+        study.set_user_attr(_STUDY_ID, study_id)
+        study.set_user_attr("record_bytes", size.record_bytes)
+        study.set_user_attr("target", results.facts.get("target", ""))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            study.set_metric_names([objective.metric for objective in size.objectives])
+    elif study.user_attrs.get(_STUDY_ID) != study_id:
+        raise NotThisStudy(
+            f"a study of Optuna's is written by one study of ours alone, but {name!r} there is not an export of "
+            f"{results.name}; name another storage, or delete it there"
+        )
+    known = {trial.user_attrs.get("number") for trial in study.get_trials(deepcopy=False)}
+    searched = [trial for trial in size.trials if trial.kind in (Kind.BASELINE, Kind.SEARCH)]
+    made = [_exported(trial, knobs) for trial in searched if trial.number not in known]
+    study.add_trials([trial for trial in made if trial is not None])
+    return study
+
+
+def _exported(trial: Trial, knobs: KnobSpace) -> FrozenTrial | None:
+    values = [value for value in trial.objectives if value is not None]
+    state = TrialState.COMPLETE
+    if trial.state is State.FAILED:
+        state, values = TrialState.FAIL, []
+    elif trial.stopped_early or not values or None in trial.objectives:
+        state, values = TrialState.PRUNED, []
+    attributes: dict[str, Any] = {
+        "number": trial.number,
+        "kind": str(trial.kind),
+        "config": dict(trial.values),
+        "guarantee": trial.guarantee,
+        "verdict": trial.verdict,
+        "because": trial.because,
+        "feasible": trial.feasible,
+        "stopped_early": trial.stopped_early,
+        "error": trial.error,
+        "metrics": dict(trial.metrics),
+    }
+    said = {name: value for name, value in attributes.items() if value not in ("", {})}
+    exported = optuna_trial(trial, knobs, state, values or None, trial.violations, said)
+    if exported is not None and trial.started_at:
+        exported.datetime_start = datetime.datetime.fromisoformat(trial.started_at).astimezone().replace(tzinfo=None)
+        exported.datetime_complete = exported.datetime_start + datetime.timedelta(seconds=trial.duration_s)
+    return exported
