@@ -28,13 +28,12 @@ test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n 2 --dist loadscope -m campaign $(ARGS)
 
-check: $(DEV) ## Lint, formatting, types, import rules, pins, page of the architecture, tracked files
+check: $(DEV) ## Lint, formatting, types, import rules, pins, tracked files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_pins.py
-	$(BIN)/python scripts/check_architecture.py
 	$(BIN)/python scripts/check_tracked_files.py
 
 format: $(DEV) ## Mend what ruff can mend

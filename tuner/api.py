@@ -175,19 +175,21 @@ def recommend(
 
     Args:
         study: A loaded one, or its name, folder or file.
-        record_bytes: May be left out where the study has one size.
+        record_bytes: One that was not measured is answered from the nearest, with a warning. May be left out where the
+            study has one size.
         goal: `throughput`, `latency` or `balanced`; by default the first for which something is better than the
             baseline.
 
     Raises:
         NoFeasibleConfig: No config keeps every constraint.
-        ValueError: There is no such record size, or goal.
+        ValueError: There is no such goal, or several record sizes and none was named.
     """
     from tuner.model.spec import Goal
     from tuner.results.recommendation import recommend_for
 
     loaded = _loaded(study)
-    return recommend_for(loaded.results, loaded.size(record_bytes).record_bytes, None if goal is None else Goal(goal))
+    size = loaded.size().record_bytes if record_bytes is None else _size_text(record_bytes)
+    return recommend_for(loaded.results, size, None if goal is None else Goal(goal))
 
 
 def front(study: "Study | str | Path", record_bytes: int | str | None = None) -> "pd.DataFrame":
@@ -204,7 +206,7 @@ def front(study: "Study | str | Path", record_bytes: int | str | None = None) ->
 
 
 def optuna_study(
-    study: "Study | str | Path", record_bytes: int | str | None = None, *, storage: "BaseStorage | None" = None
+    study: "Study | str | Path", record_bytes: int | str | None = None, *, storage: "BaseStorage | str | None" = None
 ) -> "optuna.Study":
     """The search of one record size as a study of Optuna's, for `optuna.visualization` and optuna-dashboard.
 
@@ -213,17 +215,19 @@ def optuna_study(
     Args:
         study: A loaded one, or its name, folder or file.
         record_bytes: May be left out where the study has one size.
-        storage: Where it is put; memory by default.
+        storage: Where it is put, one of Optuna's or its address; memory by default.
 
     Raises:
         NotThisStudy: The storage has another study of that name.
+        OptunaStorageUnusable: There is no storage at the address, and none can be made.
         StudyFileError: The kept study file can't be read any more, as a variable in it is not set, say.
     """
-    from tuner.search.export import export
+    from tuner.search.export import export, open_storage
 
     loaded = _loaded(study)
     size = loaded.size(record_bytes)
-    return export(loaded.results, size, _space_of(loaded, size.record_bytes), storage)
+    kept = open_storage(storage) if isinstance(storage, str) else storage
+    return export(loaded.results, size, _space_of(loaded, size.record_bytes), kept)
 
 
 def bench(

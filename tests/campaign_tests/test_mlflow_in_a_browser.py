@@ -2,10 +2,8 @@
 
 import contextlib
 import re
-import shutil
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,8 @@ import pytest
 from runners.clusters.processes import free_ports
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
+from tests.campaign_tests.browser import await_server, needs_browser
+from tests.campaign_tests.browser import page as page_at
 from tests.cli_tests.command import arguments
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
@@ -24,12 +24,8 @@ from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, Study
 from tuner.results.study_results import StudyResults
 from tuner.tracking import Mirror
 
-_BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-_PAGE_TIMEOUT_S = 120.0
-_START_TIMEOUT_S = 120.0
-
 pytestmark = [
-    pytest.mark.skipif(_BROWSER is None, reason="no Chromium is installed (Debian: apt install chromium)"),
+    needs_browser,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
@@ -63,7 +59,7 @@ def address(studies: tuple[Path, list[StudyResults]]) -> Iterator[str]:
         )
     address = f"http://127.0.0.1:{port}"
     try:
-        _await(server, address)
+        await_server(server, f"{address}/health")
         yield address
     finally:
         for child in psutil.Process(server.pid).children(recursive=True):
@@ -74,7 +70,7 @@ def address(studies: tuple[Path, list[StudyResults]]) -> Iterator[str]:
 
 
 def test_each_record_size_is_a_parent_run(address: str, tmp_path: Path) -> None:
-    page = _page(f"{address}/#/experiments/1/runs", tmp_path)
+    page = page_at(f"{address}/#/experiments/1/runs", tmp_path)
     assert set(re.findall(r"(?:first|second)/1000B", page)) == {"first/1000B", "second/1000B"}
 
 
@@ -83,7 +79,7 @@ def test_the_pareto_filter_shows_exactly_the_front(
 ) -> None:
     wanted = quote("""tags."tuner.pareto" = 'true' and tags."tuner.study" = 'first'""")
     # Sorted by a metric, MLflow shows child runs in a plain list.
-    page = _page(f"{address}/#/experiments/1/runs?searchFilter={wanted}&orderByKey=metrics.%60mb_per_s%60", tmp_path)
+    page = page_at(f"{address}/#/experiments/1/runs?searchFilter={wanted}&orderByKey=metrics.%60mb_per_s%60", tmp_path)
     shown = {int(number) for number in re.findall(r">trial-(\d{4})<", page)}
     assert shown == set(studies[1][0].sizes[0].front)
 
@@ -92,39 +88,10 @@ def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyR
     runs = _parent_runs(studies[0])
     assert len(runs) == 2
     of = quote("[" + ",".join(f'"{run}"' for run in runs) + "]")
-    page = _page(f"{address}/#/compare-runs?runs={of}&experiments=%5B%221%22%5D", tmp_path)
+    page = page_at(f"{address}/#/compare-runs?runs={of}&experiments=%5B%221%22%5D", tmp_path)
     assert "Comparing 2 Runs" in page
     assert set(re.findall(r"(?:first|second)/1000B", page)) == {"first/1000B", "second/1000B"}
     assert "hypervolume" in page
-
-
-def _page(url: str, scratch: Path) -> str:
-    """The page as it stands once its scripts have run."""
-    assert _BROWSER is not None
-    ran = subprocess.run(
-        [
-            _BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1900,1200",
-            f"--user-data-dir={scratch / 'profile'}", "--virtual-time-budget=60000", "--dump-dom", url,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=_PAGE_TIMEOUT_S,
-        check=True,
-    )  # fmt: skip
-    return ran.stdout
-
-
-def _await(server: "subprocess.Popen[bytes]", address: str) -> None:
-    waited_s, pause = 0.0, 0.5
-    while True:
-        assert server.poll() is None, "tuner ui has ended"
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"{address}/health", timeout=5).close()
-            return
-        assert waited_s < _START_TIMEOUT_S, "tuner ui does not answer"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(pause)
-        waited_s += pause
 
 
 def _parent_runs(root: Path) -> list[str]:

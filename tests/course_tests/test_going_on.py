@@ -7,13 +7,13 @@ from pathlib import Path
 from runners.workload import RecordSizes
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
-from tuner.model.spec import ConfirmSpec, Executor, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
 
 _SPEC = StudySpec(
     "more",
     WorkloadSpec((RecordSizes.fixed(1000),), saturate=PhaseSpec(1.0, 1.0), paced=PhaseSpec(1.0, 1.0)),
-    search=SearchSpec(method=Method.RANDOM, trials=6, burn_in_max=1),
+    search=SearchSpec(trials=6, burn_in_max=1),
     confirm=ConfirmSpec(rounds=2, max_rounds=2, nominees=1, looks=0, ablation_rounds=0),
     executor=Executor.SIMULATED,
 )

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from statistics import fmean
 
+import optuna
 import pytest
 
 from objectives.outcome import metrics_of
@@ -28,6 +30,7 @@ from tuner.search.samplers import MissingExtra, strategy_of
 from tuner.search.schedule import STAGES, searched_from
 from tuner.search.strategy import Strategy
 
+ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ProducerConfig.parse({})
 SPACE = SearchSpace.of(1_000, DEFAULTS)
 """With knobs that hang on others, as the level on the codec."""
@@ -108,6 +111,35 @@ def run(method: Method, seed: int = 0, count: int = TRIALS) -> tuple[list[Propos
 
 def values(proposals: list[Proposal]) -> list[dict[str, str]]:
     return [proposal.config.values for proposal in proposals]
+
+
+@pytest.mark.parametrize("method", [*METHODS, pytest.param(Method.GP, marks=needs_torch)])
+def test_every_proposal_of_every_method_comes_out_of_an_optuna_study(method: Method) -> None:
+    """Whoever adds a method that proposes in another way fails here."""
+    assert set(Method) == {*METHODS, Method.GP}
+    asked = strategy(method)
+    asked.tell(baseline(0))
+    known = len(asked.study.trials)
+    for index in range(4):
+        proposal = asked.ask(index)
+        assert proposal is not None
+        (under_way,) = [each for each in asked.study.trials if each.state is optuna.trial.TrialState.RUNNING]
+        assert under_way.params == proposal.params
+        asked.tell(outcome(index, proposal), index)
+    assert len(asked.study.trials) == known + 4
+    starting_point = asked.ask(4, DEFAULTS.updated({"linger.ms": "20", "compression.type": "lz4"}))
+    assert starting_point is not None
+    assert starting_point.params == asked.study.trials[-1].params
+
+
+def test_a_study_asks_its_one_strategy_and_nobody_else_makes_proposals_of_the_search() -> None:
+    makers = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tuner").rglob("*.py")
+        if "Proposal(index" in path.read_text(encoding="utf-8")
+    }
+    # The driver's is the baseline, which is not searched for.
+    assert makers == {"tuner/search/strategy.py", "tuner/course/driver.py"}
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -50,6 +50,10 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "show:report",
         "Write a study as one HTML file: recommendations, fronts, every trial; it needs no network to be read.",
     ),
+    "export": (
+        "export:export",
+        "Write a study as studies of Optuna's, one per record size: for optuna-dashboard and optuna.visualization.",
+    ),
     "ui": ("mlflow_verbs:ui", "Show studies in MLflow's own pages, on this machine, until Ctrl-C."),
     "sync": (
         "mlflow_verbs:sync_study",

@@ -6,22 +6,46 @@ from typing import Any, Final
 
 import optuna
 from optuna.exceptions import ExperimentalWarning
-from optuna.storages import BaseStorage
+from optuna.storages import BaseStorage, get_storage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from runners.reporting import first_line
 from search_spaces.space import SearchSpace
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search.knob_space import KnobSpace
 from tuner.search.trials import optuna_trial
+from tuner.storage.url import masked_url
 
 _STUDY_ID: Final = "study_id"
 
 
 class NotThisStudy(StudyError):  # noqa: N818 - names say what happened
     """Optuna's storage has another study of that name."""
+
+
+class OptunaStorageUnusable(StudyError):  # noqa: N818 - names say what happened
+    """Optuna can't keep a study at that address."""
+
+
+def open_storage(url: str) -> BaseStorage:
+    """Optuna's storage at an address, made if it is not there.
+
+    Raises:
+        OptunaStorageUnusable: It is no address, its driver is not installed, or the database can't be used.
+    """
+    # Deferred: it comes with Optuna, and takes a fifth of a second to import.
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        return get_storage(url)
+    except (SQLAlchemyError, ImportError, ValueError) as error:
+        raise OptunaStorageUnusable(
+            "Optuna must be able to keep studies at the address, as at sqlite:///optuna.db, but at "
+            f"{masked_url(url)} it can't: {first_line(error)}"
+        ) from None
 
 
 def export(
@@ -87,7 +111,7 @@ def _exported(trial: Trial, knobs: KnobSpace) -> FrozenTrial | None:
         "error": trial.error,
         "metrics": dict(trial.metrics),
     }
-    said = {name: value for name, value in attributes.items() if value not in ("", {})}
+    said = {name: value for name, value in attributes.items() if value != ""}
     exported = optuna_trial(trial, knobs, state, values or None, trial.violations, said)
     if exported is not None and trial.started_at:
         exported.datetime_start = datetime.datetime.fromisoformat(trial.started_at).astimezone().replace(tzinfo=None)

@@ -30,8 +30,6 @@ _MOST_TRIALS: Final = 160
 _KEPT_TRIALS: Final = 80
 _BEST_TRIALS: Final = 30
 
-optuna.logging.set_verbosity(optuna.logging.WARNING)
-
 
 @runtime_checkable
 class Ending(Protocol):

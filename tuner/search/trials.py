@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tuner.model.trial import Trial
 from tuner.search.knob_space import KnobSpace
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 def optuna_trial(
