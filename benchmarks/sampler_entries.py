@@ -10,9 +10,8 @@ import optuna
 from benchmarks.problems.searched import Problem
 from runners.workload import RecordSizes
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
-from tuner.search.grid import PointsSampler
 from tuner.search.knob_space import KnobSpace
-from tuner.search.samplers import strategy_of
+from tuner.search.samplers import PointsSampler, strategy_of
 from tuner.search.strategy import Strategy
 
 OBJECTIVES: Final = StudySpec("samplers", WorkloadSpec((RecordSizes.fixed(1_000),))).objectives

@@ -11,8 +11,8 @@ from optuna.study import StudyDirection
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 from optuna.trial import TrialState
 
+from tuner.search.bayesian.axes import PlainSpace
 from tuner.search.bayesian.sampler import UNMEASURED, BayesianSampler
-from tuner.search.bayesian.space import PlainSpace
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore::FutureWarning")
 

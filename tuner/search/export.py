@@ -15,8 +15,7 @@ from search_spaces.space import SearchSpace
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults
-from tuner.search.knob_space import KnobSpace
-from tuner.search.trials import optuna_trial
+from tuner.search.knob_space import KnobSpace, optuna_trial
 from tuner.storage.url import masked_url
 
 _STUDY_ID: Final = "study_id"

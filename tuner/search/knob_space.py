@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from search_spaces.dependencies import IDEMPOTENT_BOUNDS, Ordering, orderings
 from search_spaces.domains import Domain, Numbers, ParamValue, Range, Words
@@ -13,10 +15,13 @@ from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, LEVEL, LEVEL_KNOBS
 from search_spaces.parameters import Parameter
 from search_spaces.producer_config import ProducerConfig, spelt_out
 from search_spaces.space import SearchSpace
+from tuner.model.trial import Trial
 from tuner.search.bayesian.axes import Axis
 from tuner.search.bayesian.solving import Array
 
 _ALL_ACKS: Final = "-1"
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class KnobSpace:
@@ -142,6 +147,42 @@ class KnobSpace:
         low, _ = axis.ends
         bounded = axis.at(np.maximum(low, np.where(np.isfinite(most), most, np.maximum(numbers, low))))
         return np.where(numbers > most, bounded, positions)
+
+
+def optuna_trial(
+    trial: Trial,
+    space: KnobSpace,
+    state: TrialState,
+    values: Sequence[float] | None,
+    constraints: Mapping[str, float],
+    user_attrs: Mapping[str, Any],
+) -> FrozenTrial | None:
+    """A trial on record as Optuna has it; None where its config lies outside of the space.
+
+    Args:
+        trial: Whose parameters these are.
+        space: Of its record size.
+        state: How it ended.
+        values: One per objective, where it is complete.
+        constraints: By how much each is missed.
+        user_attrs: What else is to be said of it.
+    """
+    try:
+        params = trial.params or space.space.params_of(trial.config())
+        if params is None:
+            return None
+        distributions = space.distributions_of(params)
+    except ValueError:
+        return None  # of an older client, or of a space that was another then, with a larger topic limit, say
+    return create_trial(
+        state=state,
+        values=values,
+        params=dict(params),
+        distributions=distributions,
+        constraints=dict(constraints),
+        user_attrs=dict(user_attrs),
+        system_attrs=dict(trial.sampler_state),
+    )
 
 
 class _Wanted:

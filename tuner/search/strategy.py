@@ -20,8 +20,7 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.model.trial import Kind, Proposal, State, Trial
 from tuner.search.bayesian.observations import dominated_by
 from tuner.search.bayesian.sampler import UNMEASURED
-from tuner.search.knob_space import KnobSpace
-from tuner.search.trials import optuna_trial
+from tuner.search.knob_space import KnobSpace, optuna_trial
 
 SamplerOf = Callable[[int], BaseSampler]
 """Gives the sampler that makes the proposal of an index."""

@@ -1,15 +1,17 @@
-"""A parameter of an Optuna study as a coordinate: where a value lies between the ends of its range."""
+"""Parameters of an Optuna study as coordinates: where a value lies between the ends of its range."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from tuner.search.bayesian.solving import Array
 
+Params = Mapping[str, Any]
+"""Values by parameter."""
 _WIDE: Final = 20.0
 """A range from near 0 that is as wide as this is looked at by ratios too: 1 and 2 ms differ, 198 and 199 do not."""
 _EDGE: Final = 1e-9
@@ -156,6 +158,42 @@ def fitting(distribution: BaseDistribution, value: Any) -> Any:
     if step is not None:
         number = min(high, low + round((number - low) / step) * step)
     return round(number) if isinstance(distribution, IntDistribution) else number
+
+
+class Space(Protocol):
+    """Parameters, and what is known of how they bear on each other."""
+
+    @property
+    def axes(self) -> Sequence[Axis]:
+        """One per parameter that a trial may have."""
+
+    def allowed(self, rows: Array) -> Array:
+        """Rows of positions, shape (configs, axes), as the rules between parameters leave them; may be in place."""
+
+    def settled(self, values: Params) -> Params:
+        """The parameters that come of wanting these values, one for each axis: rounded, and within all rules."""
+
+    def implied(self, params: Params) -> Params | None:
+        """A trial's parameters with those that follow from them; None for a trial that is to be left out."""
+
+
+class PlainSpace:
+    """Parameters with nothing between them: what a study's trials have in common."""
+
+    def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
+        self.axes = tuple(Axis(name, distribution) for name, distribution in distributions.items())
+
+    def allowed(self, rows: Array) -> Array:
+        """See `Space.allowed`."""
+        return rows
+
+    def settled(self, values: Params) -> Params:
+        """See `Space.settled`."""
+        return {axis.name: fitting(axis.distribution, values[axis.name]) for axis in self.axes}
+
+    def implied(self, params: Params) -> Params | None:
+        """See `Space.implied`. A trial without one of the parameters is left out."""
+        return params if all(axis.name in params for axis in self.axes) else None
 
 
 def features_of(axes: Sequence[Axis], rows: Array) -> Array:

@@ -7,12 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from tuner.search.bayesian.axes import features_of
+from tuner.search.bayesian.axes import Space, features_of
 from tuner.search.bayesian.gaussian_process import GaussianProcess, Prior
 from tuner.search.bayesian.improvement import Draws, Improvement
 from tuner.search.bayesian.observations import Observations
 from tuner.search.bayesian.solving import Array, normal_below
-from tuner.search.bayesian.space import Space
 
 AMPLITUDE: Final = 0.2
 """By how much the logarithm of an objective differs between configs: a standard deviation."""

@@ -15,11 +15,11 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from tuner.search.bayesian.axes import Params, PlainSpace, Space
 from tuner.search.bayesian.belief import AMPLITUDE, Belief
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.bayesian.observations import Observations, dominated_by, key_of
 from tuner.search.bayesian.solving import Array
-from tuner.search.bayesian.space import Params, PlainSpace, Space
 
 UNMEASURED: Final = "unmeasured"
 """User attribute of a trial: the numbers of its objectives and the names of its constraints that are made up."""
