@@ -28,12 +28,13 @@ test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n 2 --dist loadscope -m campaign $(ARGS)
 
-check: $(DEV) ## Lint, formatting, types, import rules, pins, tracked files
+check: $(DEV) ## Lint, formatting, types, import rules, pins, files named in documents, tracked files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_pins.py
+	$(BIN)/python scripts/check_named_files.py
 	$(BIN)/python scripts/check_tracked_files.py
 
 format: $(DEV) ## Mend what ruff can mend

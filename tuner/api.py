@@ -152,20 +152,22 @@ def run_study(
     return Study(results)
 
 
-def load_study(study: str | Path) -> Study:
+def load_study(study: str | Path, *, storage: str | None = None) -> Study:
     """Read a study that was run, or is running.
 
     Args:
         study: Its name, its folder, or its study file.
+        storage: Address of a shared storage; by default KAFKA_TUNER_STORAGE, or folders here.
 
     Raises:
         StudyNotFound: There is none; the message names those that there are.
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.study_results import load_results
-    from tuner.storage.home import find_study
+    from tuner.storage.home import find_study, storage_at
 
-    return Study(load_results(find_study(str(study))))
+    kept = storage_at(storage)
+    return Study(load_results(find_study(str(study), storage=kept), kept))
 
 
 def recommend(

@@ -1,0 +1,26 @@
+"""Checks that each file of ours that the documents and pyproject.toml name is there."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+_PLACES = ("search_spaces", "runners", "objectives", "tuner", "tests", "benchmarks", "scripts", "examples")
+_NAMED = re.compile(rf"\b(?:{'|'.join(_PLACES)})/[\w./*-]*\.(?:py|csv|yaml|json)\b")
+
+
+def main() -> int:
+    """Print what is named and gone; the exit status."""
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pyproject.toml"]
+    named = {
+        (document.relative_to(ROOT), found)
+        for document in documents
+        for found in _NAMED.findall(document.read_text(encoding="utf-8"))
+    }
+    gone = sorted(f"{document} names {found}" for document, found in named if not any(ROOT.glob(found)))
+    print("\n".join(gone) if gone else f"named files: {len(named)}, all there")
+    return bool(gone)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
