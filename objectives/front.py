@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from objectives.metrics import Direction
+from objectives.outcome import Direction
 from objectives.repeats import Estimate
 
 

@@ -6,18 +6,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-from search_spaces.catalogue import load_catalogue
-from search_spaces.choosers import Ends, Odometer
+from search_spaces.catalogue import Value, load_catalogue
 from search_spaces.dependencies import UNBOUNDED, bounds, check_acks, drawing_order, follow, is_drawn, narrow, ties
-from search_spaces.domains import Chooser, Numbers, ParamValue, Words
+from search_spaces.domains import Chooser, Ends, Numbers, Odometer, ParamValue, Words
 from search_spaces.effective import Effective
-from search_spaces.guarantee import Guarantee
-from search_spaces.knob_change import KnobChange
-from search_spaces.parameters import Parameter, named, resolved
-from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
+from search_spaces.parameters import KnobChange, Parameter, named, resolved
+from search_spaces.producer_config import Guarantee, ProducerConfig, same_effect, spelt_out
 from search_spaces.record_size import QUEUE_KBYTES, Sizes, check_record
 from search_spaces.rules import RULES
-from search_spaces.values import Value
 
 _GIB = 2**30
 _NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})

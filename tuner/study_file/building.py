@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from objectives.outcome import OUTCOME_METRICS
-from search_spaces.catalogue import load_catalogue
+from search_spaces.catalogue import Value, load_catalogue
 from search_spaces.errors import ConfigError, EmptySpace, InvalidKnob, NothingToSearch, RuleBroken
-from search_spaces.guarantee import DURABILITY
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.producer_config import DURABILITY, ProducerConfig
 from search_spaces.record_size import check_record
 from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
-from search_spaces.values import Value
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,

@@ -4,13 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from search_spaces.catalogue import Property, load_catalogue
+from search_spaces.catalogue import Property, canonical_value, load_catalogue
 from search_spaces.errors import InvalidKnob
-from search_spaces.knob_change import KnobChange, check_takes_range, checked
 from search_spaces.knobs import KNOBS
-from search_spaces.parameters import entry_of
+from search_spaces.parameters import KnobChange, check_takes_range, checked, entry_of
 from search_spaces.roles import Role
-from search_spaces.values import canonical_value
 from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
 from tuner.study_file.fields import Reads, flag, whole
 from tuner.study_file.properties import property_of, property_value, value_text, within

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from search_spaces.catalogue import Property, load_catalogue
+from search_spaces.catalogue import Property, Value, canonical_value, load_catalogue
 from search_spaces.errors import ConfigError, InvalidValue, PropertiesFileError
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
-from search_spaces.values import Value, canonical_value
 from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, refused
 from tuner.study_file.fields import Reads
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from objectives.scoring import Constraint
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
-from search_spaces.guarantee import DURABILITY
-from search_spaces.knob_change import KnobChange
-from search_spaces.values import Value
+from search_spaces.catalogue import Value
+from search_spaces.parameters import KnobChange
+from search_spaces.producer_config import DURABILITY
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -25,7 +25,7 @@ from tuner.model.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
-from tuner.study_file import fields, judging
+from tuner.study_file import fields
 from tuner.study_file.knob_changes import knob_changes
 from tuner.study_file.properties import connection_properties, producer_properties
 
@@ -273,9 +273,9 @@ class StudyFile(Section):
     """Knobs to treat otherwise than by default: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The least guarantee that a config may give."""
-    objectives: Annotated[judging.Asked, judging.objectives()] = judging.preset(Goal.BALANCED)
+    objectives: Annotated[fields.Asked, fields.objectives()] = fields.preset(Goal.BALANCED)
     """balanced, throughput, latency, or a list of metrics; its latency is what the goal latency is about."""
-    constraints: Annotated[list[Annotated[Constraint, judging.constraint()]], Field(max_length=100)] = Field(
+    constraints: Annotated[list[Annotated[Constraint, fields.constraint()]], Field(max_length=100)] = Field(
         default_factory=list
     )
     """Bounds that a recommended config keeps, such as "latency_p99_ms <= 10" or "mb_per_s >= 0.9 x baseline"."""
