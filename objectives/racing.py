@@ -18,6 +18,7 @@ between configs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import exp, log, sqrt
 from statistics import fmean, variance
 from typing import Final, Self
@@ -124,11 +125,8 @@ def _left_ratio(count: int, windows: int) -> float:
 
 def _means_log(course: Sequence[float]) -> list[float]:
     """Means of the logarithms of the first 1, 2, ... values."""
-    means, total = [], 0.0
-    for count, value in enumerate(course, 1):
-        total += log(value)
-        means.append(total / count)
-    return means
+    totals = accumulate(log(value) for value in course)
+    return [total / count for count, total in enumerate(totals, 1)]
 
 
 MIN_WINDOWS: Final = 2

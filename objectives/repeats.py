@@ -12,6 +12,7 @@ none only adds noise.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from math import cos, inf, log, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean
 from typing import Final, Self
@@ -162,14 +163,12 @@ class Drift:
         logs = np.array([np.log(np.asarray(values, dtype=float)[part]).mean() for part in parts])
         centred = logs - logs.mean()
         shared = np.minimum.outer(at - at[0], at - at[0])
-        best: dict[bool, tuple[float, float, float]] = {}
-        for step in _STEPS:
-            for noise in _NOISES:
-                likelihood = _log_likelihood(centred, _covariance(shared, step, noise))
-                walks = step > 0
-                if walks not in best or likelihood > best[walks][0]:
-                    best[walks] = (likelihood, step, noise)
-        _, step, noise = best[True] if best[True][0] > best[False][0] + _EVIDENCE else best[False]
+        likelihoods = {
+            tried: _log_likelihood(centred, _covariance(shared, *tried)) for tried in product(_STEPS, _NOISES)
+        }
+        constant = max((tried for tried in likelihoods if tried[0] == 0), key=likelihoods.__getitem__)
+        walk = max((tried for tried in likelihoods if tried[0] > 0), key=likelihoods.__getitem__)
+        step, noise = walk if likelihoods[walk] > likelihoods[constant] + _EVIDENCE else constant
         weights = np.linalg.solve(_covariance(shared, step, noise), centred)
         found = cls(step, tuple(at.tolist()), 0.0, weights)
         return cls(step, found.numbers, found._level(at[0]), weights)

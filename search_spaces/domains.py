@@ -4,7 +4,7 @@ Two choosers need no search: the ends of ranges, and the points of a grid in tur
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
@@ -91,7 +91,9 @@ class Range:
         """
         if self.only is not None:
             return self.only
-        low, high = self._edges()
+        low, high = self.low, self.high
+        if self.special is not None:
+            low, high = min(low, self.reach), max(high, self.reach)
         answer: float
         if self.whole:
             answer = chooser.integer(name, int(low), int(high), log=self.log)
@@ -112,11 +114,6 @@ class Range:
         elif not self.low <= value <= self.high:
             return None
         return int(value) if self.whole else value
-
-    def _edges(self) -> tuple[float, float]:
-        if self.special is None:
-            return self.low, self.high
-        return min(self.low, self.reach), max(self.high, self.reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,16 +261,18 @@ class Odometer:
         self._wheels: list[int] = []
         self._sizes: list[int] = []
 
-    def advance(self) -> bool:
-        """Move to the next combination; False when the last has been shown."""
-        while self._sizes and self._wheels[-1] + 1 == self._sizes[-1]:
-            self._sizes.pop()
-            self._wheels.pop()
-        if not self._sizes:
-            return False
-        self._wheels[-1] += 1
-        self._sizes.clear()
-        return True
+    def __iter__(self) -> Iterator[Self]:
+        """Stand at each combination in turn; answers are to be asked for at each of them."""
+        yield self
+        while True:
+            while self._sizes and self._wheels[-1] + 1 == self._sizes[-1]:
+                self._sizes.pop()
+                self._wheels.pop()
+            if not self._sizes:
+                return
+            self._wheels[-1] += 1
+            self._sizes.clear()
+            yield self
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
         """Return the grid point at which the parameter's wheel stands."""

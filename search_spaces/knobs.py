@@ -27,9 +27,6 @@ _MANUAL: Final = "librdkafka 2.16 CONFIGURATION.md"
 _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
-Searched = Callable[[Sizes, Effective], bool]
-
-
 class Stage(IntEnum):
     """When a search that begins with few knobs begins to change one.
 
@@ -59,7 +56,7 @@ class Knob:
     name: str
     unit: str
     domain: Callable[[Sizes], Domain]
-    searched: Searched
+    searched: Callable[[Sizes, Effective], bool]
     source: str
     stage: Stage = Stage.FIRST
 

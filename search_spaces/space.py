@@ -109,7 +109,7 @@ class SearchSpace:
         Raises:
             ValueError: the chooser answered with a value that it was not offered.
         """
-        return ProducerConfig.parse(self._values(lambda parameter: parameter.domain.ask(chooser, parameter.name)))
+        return ProducerConfig.parse(self._drawn(chooser))
 
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
         """Return what a chooser has to answer to get `config`, or one that differs in spelt-out defaults only.
@@ -141,15 +141,12 @@ class SearchSpace:
         Args:
             steps: points of each range, its ends included; single knobs may have their own number.
         """
-        odometer = self._odometer(steps)
         seen: set[ProducerConfig] = set()
-        while True:
-            config = self.draw(odometer)
+        for turn in self._odometer(steps):
+            config = self.draw(turn)
             if config not in seen:
                 seen.add(config)
                 yield config
-            if not odometer.advance():
-                return
 
     def grid_size(self, steps: int = 3) -> int:
         """Return how many configs `grid` yields, without building them.
@@ -160,15 +157,10 @@ class SearchSpace:
 
     def raw_grid_size(self, steps: int = 3) -> int:
         """Return how many combinations the grid would have if no knob bore on another."""
-        sizes = []
+        size = 1
         for parameter in self.parameters:
-            odometer = self._odometer(steps)
-            parameter.domain.ask(odometer, parameter.name)
-            sizes.append(1)
-            while odometer.advance():
-                parameter.domain.ask(odometer, parameter.name)
-                sizes[-1] += 1
-        return math.prod(sizes)
+            size *= len([parameter.domain.ask(turn, parameter.name) for turn in self._odometer(steps)])
+        return size
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -182,6 +174,9 @@ class SearchSpace:
         """Return in words how many combinations the rules leave of a grid."""
         raw, left = self.raw_grid_size(steps), self.grid_size(steps)
         return f"{left:,} of {raw:,} combinations; {raw - left:,} would be refused or repeat another"
+
+    def _drawn(self, chooser: Chooser) -> dict[str, str]:
+        return self._values(lambda parameter: parameter.domain.ask(chooser, parameter.name))
 
     def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
         values = self.fixed
@@ -198,8 +193,7 @@ class SearchSpace:
         if (low, high) == UNBOUNDED:
             return parameter
         domain = parameter.domain.narrowed(low, high)
-        if domain is None:
-            raise AssertionError(f"what bounds {parameter.name} begins no lower than it does")
+        assert domain is not None, f"what bounds {parameter.name} begins no lower than it does"
         return replace(parameter, domain=domain)
 
     def _odometer(self, steps: int, turning: frozenset[str] | None = None) -> Odometer:
@@ -222,13 +216,7 @@ class SearchSpace:
         return groups
 
     def _count(self, group: frozenset[str], steps: int) -> int:
-        odometer = self._odometer(steps, group)
-        distinct = set()
-        while True:
-            values = self._values(lambda parameter: parameter.domain.ask(odometer, parameter.name))
-            distinct.add(tuple(sorted(values.items())))
-            if not odometer.advance():
-                return len(distinct)
+        return len({frozenset(self._drawn(turn).items()) for turn in self._odometer(steps, group)})
 
     def _try_ends(self) -> None:
         words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, Words)}

@@ -33,10 +33,6 @@ _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
 _FLOAT: Final = re.compile(r"[-+]?((0|[1-9][0-9]{0,29})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 
 
-class _Unreadable(Exception):  # noqa: N818 - ends the reading of one text; never leaves this module
-    """What follows can't be read either."""
-
-
 def read_yaml(text: str, problems: Problems) -> Plain:
     """Read the one document of a text, and note the line of each value in `problems`.
 
@@ -49,8 +45,6 @@ def read_yaml(text: str, problems: Problems) -> Plain:
         problems.stop_if_any()
     try:
         value = _document(_events(text, problems), problems)
-    except _Unreadable:
-        pass
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         problems.add((), f"a study file holds printable text, but character {error.position + 1} is none", line=line)
@@ -81,7 +75,7 @@ def _events(text: str, problems: Problems) -> Iterator[yaml.Event]:
             yield loader.get_event()  # type: ignore[no-untyped-call]
     except (ValueError, OverflowError):  # the library does not check the numbers of escapes such as "\\UFFFFFFFF"
         problems.add((), "this is not YAML: an escape in quotes stands for no character", line=loader.line + 1)
-        raise _Unreadable from None
+        raise problems.error() from None
 
 
 def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
@@ -92,7 +86,7 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
             documents += 1
             if documents > 1:
                 problems.add((), "a study file is one document", line=_line(event))
-                raise _Unreadable
+                raise problems.error()
             value = _value(next(events), events, (), problems)
     return value
 
@@ -101,10 +95,10 @@ def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: P
     problems.lines.setdefault(place, _line(event))
     if len(place) > _MAX_DEPTH:
         problems.add(place[:1], f"values are nested at most {_MAX_DEPTH} deep", line=_line(event))
-        raise _Unreadable
+        raise problems.error()
     if len(problems.lines) > _MAX_VALUES:
         problems.add(place[:1], f"a study file has at most {_MAX_VALUES} values", line=_line(event))
-        raise _Unreadable
+        raise problems.error()
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
         problems.add(place, "anchors (&) and aliases (*) are not taken: write the value out, in quotes if it begins so")
     if isinstance(event, yaml.AliasEvent):
@@ -134,7 +128,7 @@ def _mapping(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -
             break
         if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
             problems.add(place, "a key is a plain word", line=_line(event))
-            raise _Unreadable
+            raise problems.error()
         inner = (*place, event.value)
         if event.value in entries:
             again = f"a key stands once, and line {problems.lines[inner]} has this one too; leave one of them out"

@@ -1,4 +1,4 @@
-"""Texts of study files: one to start from, one of what command-line options ask for, one of a measurement done again."""
+"""Texts of study files: to start from, of what command-line options ask for, and of a measurement done again."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
