@@ -24,7 +24,6 @@ from search_spaces.errors import InvalidValue, MisplacedProperty, UnknownPropert
 from search_spaces.roles import JAVA_HINTS, Role, is_secret, role_of
 
 Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "pointer"]
-_FILE: Final = "librdkafka_2_16.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,7 @@ class Property:
         return role_of(self.alias_of or self.name, producer=self.producer, pointer=self.kind == "pointer")
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Catalogue:
     """The properties of one version of one client, by name.
 
@@ -87,12 +87,9 @@ class Catalogue:
         version: the version described, such as "2.16.0".
     """
 
-    __slots__ = ("_properties", "client", "version")
-
-    def __init__(self, client: str, version: str, properties: Mapping[str, Property]) -> None:
-        self.client = client
-        self.version = version
-        self._properties = MappingProxyType(dict(properties))
+    client: str
+    version: str
+    _properties: Mapping[str, Property]
 
     def __iter__(self) -> Iterator[Property]:
         return (entry for entry in self._properties.values() if entry.alias_of is None)
@@ -145,7 +142,7 @@ def _alias_of(name: str, alias_of: str | None) -> str | None:
 @lru_cache
 def load_catalogue() -> Catalogue:
     """Return the catalogue of the client library; the same object each time."""
-    data = json.loads(resources.files("search_spaces").joinpath(_FILE).read_text(encoding="utf-8"))
+    data = json.loads(resources.files("search_spaces").joinpath("librdkafka_2_16.json").read_text(encoding="utf-8"))
     properties: dict[str, Property] = {}
     for row in data["properties"]:
         entry = Property(
@@ -163,7 +160,7 @@ def load_catalogue() -> Catalogue:
         # Some names stand in both lists of the client; setting one on a client sets the global one, listed
         # first.
         properties.setdefault(entry.name, entry)
-    return Catalogue(data["client"], data["version"], properties)
+    return Catalogue(data["client"], data["version"], MappingProxyType(properties))
 
 
 # What a config may be written with: text from a file, or the plain values of YAML and of a search.

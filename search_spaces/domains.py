@@ -89,8 +89,6 @@ class Range:
         Raises:
             ValueError: the chooser answered outside the range.
         """
-        if self.only is not None:
-            return self.only
         low, high = self.low, self.high
         if self.special is not None:
             low, high = min(low, self.reach), max(high, self.reach)
@@ -156,8 +154,6 @@ class Numbers:
         Raises:
             ValueError: the chooser answered outside the list.
         """
-        if self.only is not None:
-            return self.only
         last = self.first + len(self.values) - 1
         answer = chooser.integer(name, self.first, last, log=False)
         if not self.first <= answer <= last:
@@ -197,8 +193,6 @@ class Words:
         Raises:
             ValueError: the chooser answered another word.
         """
-        if self.only is not None:
-            return self.only
         answer = chooser.choice(name, self.values)
         if answer not in self.values:
             raise ValueError(f"{name} is one of {self.text}, not {answer}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from search_spaces.catalogue import Property, canonical_value, load_catalogue
-from search_spaces.domains import Domain, Numbers, Range, Words
+from search_spaces.domains import Chooser, Domain, Numbers, Range, Words
 from search_spaces.effective import Effective
 from search_spaces.errors import InvalidKnob, MisplacedProperty
 from search_spaces.knobs import KNOBS, LEVEL, LEVEL_KNOBS, Knob, Stage, words
@@ -164,7 +164,6 @@ def _with_special(bounds: Range, own: Range, change: KnobChange) -> Range:
 
 
 _KNOBS = {knob.name: knob for knob in KNOBS}
-_ADDED = "the study: a property that is no knob of ours"
 _UNITS = {"ms": "ms", "bytes": "bytes", "kbytes": "KiB"}
 
 
@@ -196,6 +195,11 @@ class Parameter:
     def text(self) -> str:
         """What it may be, in words."""
         return self.domain.text
+
+    def ask(self, chooser: Chooser) -> str:
+        """Return the value that `chooser` picks, as text; its only one without a question."""
+        only = self.domain.only
+        return self.domain.ask(chooser, self.name) if only is None else only
 
 
 def entry_of(name: str) -> Property:
@@ -256,7 +260,10 @@ def resolved(
         elif not change.off:
             parameters[name] = _parameter(name, entry, knob, sizes, change, asked=asked is not None)
             fixed.pop(entry.name, None)
-    codecs = _codecs(parameters, fixed)
+    codecs: tuple[str, ...] = (Effective(fixed).text("compression.type"),)
+    compression = parameters.get("compression.type")
+    if compression is not None and isinstance(compression.domain, Words):
+        codecs = compression.domain.canonical
     kept = None if level is None else f"{LEVEL}.{baseline.compression}"
     for name in LEVEL_KNOBS:
         asked = changes.get(name) or changes.get(LEVEL)
@@ -284,14 +291,7 @@ def _parameter(
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
         domain=changed(name, entry, knob.domain(sizes) if knob else None, change),
         default=Effective({}).text(entry.name),
-        source=knob.source if knob else _ADDED,
+        source=knob.source if knob else "the study: a property that is no knob of ours",
         steps=change.steps,
         stage=Stage.FIRST if asked or knob is None else knob.stage,
     )
-
-
-def _codecs(parameters: Mapping[str, Parameter], fixed: Mapping[str, str]) -> tuple[str, ...]:
-    compression = parameters.get("compression.type")
-    if compression is not None and isinstance(compression.domain, Words):
-        return compression.domain.canonical
-    return (Effective(fixed).text("compression.type"),)

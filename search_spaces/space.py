@@ -10,6 +10,8 @@ from search_spaces.catalogue import Value, load_catalogue
 from search_spaces.dependencies import UNBOUNDED, bounds, check_acks, drawing_order, follow, is_drawn, narrow, ties
 from search_spaces.domains import Chooser, Ends, Numbers, Odometer, ParamValue, Words
 from search_spaces.effective import Effective
+from search_spaces.errors import ConfigError
+from search_spaces.knobs import STARTING_POINTS
 from search_spaces.parameters import KnobChange, Parameter, named, resolved
 from search_spaces.producer_config import Guarantee, ProducerConfig, same_effect, spelt_out
 from search_spaces.record_size import QUEUE_KBYTES, Sizes, check_record
@@ -111,6 +113,16 @@ class SearchSpace:
         """
         return ProducerConfig.parse(self._drawn(chooser))
 
+    def starting_points(self, baseline: ProducerConfig) -> Iterator[ProducerConfig]:
+        """Yield what to try ahead of any search: the `STARTING_POINTS` that lie here, as changes to `baseline`."""
+        for point in STARTING_POINTS:
+            try:
+                config = baseline.updated(point.changes)
+            except ConfigError:
+                continue  # the baseline sets something that does not go with it
+            if self.params_of(config) is not None:
+                yield config
+
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
         """Return what a chooser has to answer to get `config`, or one that differs in spelt-out defaults only.
 
@@ -159,7 +171,7 @@ class SearchSpace:
         """Return how many combinations the grid would have if no knob bore on another."""
         size = 1
         for parameter in self.parameters:
-            size *= len([parameter.domain.ask(turn, parameter.name) for turn in self._odometer(steps)])
+            size *= len([parameter.ask(turn) for turn in self._odometer(steps)])
         return size
 
     @property
@@ -176,7 +188,7 @@ class SearchSpace:
         return f"{left:,} of {raw:,} combinations; {raw - left:,} would be refused or repeat another"
 
     def _drawn(self, chooser: Chooser) -> dict[str, str]:
-        return self._values(lambda parameter: parameter.domain.ask(chooser, parameter.name))
+        return self._values(lambda parameter: parameter.ask(chooser))
 
     def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
         values = self.fixed

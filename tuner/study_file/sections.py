@@ -26,8 +26,7 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.study_file import fields
-from tuner.study_file.knob_changes import knob_changes
-from tuner.study_file.properties import connection_properties, producer_properties
+from tuner.study_file.properties import connection_properties, knob_changes, producer_properties
 
 _WORKLOAD: Final = WorkloadSpec(())
 _SEARCH: Final = SearchSpec()
@@ -43,8 +42,6 @@ _NAME_RULE: Final = (
 )
 _ADDRESS_RULE: Final = "an address reads host:port, or several as host:port,host:port"
 
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
 NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 Name = Annotated[str, NAME]
@@ -56,7 +53,6 @@ Measured = Annotated[float, fields.seconds(0, _DAY_S, above=True)]
 Bytes = Annotated[int, fields.size(1, _MOST_BYTES)]
 Seed = Annotated[int, fields.whole(0, _LARGEST_SEED)]
 Flag = Annotated[bool, fields.flag()]
-OneGoal = Annotated[Goal, fields.one_of(Goal)]
 
 
 def _as_list(value: object) -> object:
@@ -212,7 +208,9 @@ class ConfirmSection(Section):
     """Second looks at each."""
     ablation_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.ablation_rounds
     """Rounds in which proven winners are measured with one knob at a time back at the baseline's value."""
-    goals: Annotated[list[OneGoal], Field(min_length=1, max_length=len(Goal))] = list(_CONFIRM.goals)
+    goals: Annotated[list[Annotated[Goal, fields.one_of(Goal)]], Field(min_length=1, max_length=len(Goal))] = list(
+        _CONFIRM.goals
+    )
     """Whose winners."""
 
 
@@ -293,4 +291,4 @@ def json_schema() -> dict[str, Any]:
     file tells. It offers properties under the client's own names; the other names it takes are read all the same.
     """
     schema = StudyFile.model_json_schema()
-    return {"$schema": _DIALECT, **schema, "title": "Study file of kafka-tuner"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Study file of kafka-tuner"}

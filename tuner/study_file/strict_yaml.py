@@ -13,6 +13,7 @@ Source: the core schema in section 10.3 of YAML 1.2.2.
 import math
 import re
 from collections.abc import Iterator, Mapping, MutableMapping
+from itertools import takewhile
 from typing import Any, Final
 
 import yaml
@@ -113,12 +114,8 @@ def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: P
 
 
 def _list(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> list[Plain]:
-    items: list[Plain] = []
-    for event in events:
-        if isinstance(event, yaml.SequenceEndEvent):
-            break
-        items.append(_value(event, events, (*place, len(items)), problems))
-    return items
+    inner = takewhile(lambda event: not isinstance(event, yaml.SequenceEndEvent), events)
+    return [_value(event, events, (*place, number), problems) for number, event in enumerate(inner)]
 
 
 def _mapping(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> dict[str, Plain]:
