@@ -12,11 +12,10 @@ from objectives.repeats import Estimate
 
 def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequence[Direction]) -> bool:
     """Whether `ours` is nowhere worse and somewhere better. Shapes: (objectives,) each."""
-    worse = (
-        mine < other if direction is Direction.MAXIMIZE else mine > other
-        for mine, other, direction in zip(ours, theirs, directions, strict=True)
-    )
-    return not any(worse) and list(ours) != list(theirs)
+    for mine, other, direction in zip(ours, theirs, directions, strict=True):
+        if mine != other and (mine > other) is not (direction is Direction.MAXIMIZE):
+            return False
+    return list(ours) != list(theirs)
 
 
 def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], directions: Sequence[Direction]) -> bool:
