@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from runners.workload import RecordSizes
-from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import KNOBS
+from search_spaces.parameters import KnobChange
 from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, Goal, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec

@@ -28,8 +28,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from search_spaces.guarantee import Guarantee
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial

@@ -6,20 +6,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from objectives.metrics import Direction
+from objectives.outcome import Direction
 from objectives.repeats import Estimate
 
 
 def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequence[Direction]) -> bool:
     """Whether `ours` is nowhere worse and somewhere better. Shapes: (objectives,) each."""
-    better = False
     for mine, other, direction in zip(ours, theirs, directions, strict=True):
-        if mine == other:
-            continue
-        if (mine > other) is not (direction is Direction.MAXIMIZE):
+        if mine != other and (mine > other) is not (direction is Direction.MAXIMIZE):
             return False
-        better = True
-    return better
+    return list(ours) != list(theirs)
 
 
 def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], directions: Sequence[Direction]) -> bool:

@@ -71,11 +71,6 @@ class Ratio:
         """`1.32 (1.25 to 1.40)`."""
         return f"{short(self.value)} ({short(self.low)} to {short(self.high)})"
 
-    @property
-    def width_ratio(self) -> float:
-        """Width of the confidence interval, relative to the value."""
-        return (self.high - self.low) / self.value
-
 
 def short(ratio: float) -> str:
     """A ratio for people: `1.32`, `0.0041`."""

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from objectives.metrics import Direction
-from objectives.outcome import OUTCOME_METRICS
+from objectives.outcome import OUTCOME_METRICS, Direction
 
 HELD_RATE_RATIO: Final = 0.95
 """A config that delivers less of the fixed rate can't hold it: its latency only says how long the phase was."""

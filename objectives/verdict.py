@@ -6,11 +6,11 @@ else is going on; only then comes the broker, and last the size of the client's 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from runners.measurement import Measurement
+from runners.measurement import Measurement, Resources
 
 BUSY_RATIO: Final = 0.9
 """A thread that wants a core this much has no room to do more; the rest is lost in hand-overs."""
@@ -50,15 +50,7 @@ class Evidence:
         queued_bytes: Bytes waiting in the client, mean.
         in_flight_requests: Requests awaiting a response, mean.
         throttle_ms: Mean time per response that brokers told the client to hold back.
-        sender_demand_ratio: What our sending thread used of a core, and waited for.
-        drain_demand_ratio: What our delivery thread used and waited for.
-        client_thread_demand_ratio: The most that one of the client's own threads used and waited for.
-        broker_cpu_cores: Local brokers, in cores.
-        broker_thread_demand_ratio: The most that one thread of a local broker used and waited for.
-        host_cpu_ratio: This host, of all its cores.
-        host_cores: Cores of this host.
-        network_limited_ratio: Share of the time in which the network held a connection back.
-        receiver_limited_ratio: Share of the time in which the receiver held a connection back.
+        resources: What our threads, the client's, local brokers, this host and its connections used of what they had.
     """
 
     records_per_s: float
@@ -72,20 +64,12 @@ class Evidence:
     queued_bytes: float | None = None
     in_flight_requests: float | None = None
     throttle_ms: float | None = None
-    sender_demand_ratio: float | None = None
-    drain_demand_ratio: float | None = None
-    client_thread_demand_ratio: float | None = None
-    broker_cpu_cores: float | None = None
-    broker_thread_demand_ratio: float | None = None
-    host_cpu_ratio: float | None = None
-    host_cores: int | None = None
-    network_limited_ratio: float | None = None
-    receiver_limited_ratio: float | None = None
+    resources: Resources = field(default_factory=Resources)
 
     @classmethod
     def of(cls, measurement: Measurement) -> Self:
         """The evidence in a measurement."""
-        resources, activity = measurement.resources, measurement.activity
+        activity = measurement.activity
         return cls(
             records_per_s=measurement.records_per_s,
             offered_records_per_s=measurement.workload.rate_records_per_s,
@@ -98,15 +82,7 @@ class Evidence:
             queued_bytes=activity.queued_bytes if activity else None,
             in_flight_requests=activity.in_flight_requests if activity else None,
             throttle_ms=activity.throttle_ms if activity else None,
-            sender_demand_ratio=resources.sender_demand_ratio,
-            drain_demand_ratio=resources.drain_demand_ratio,
-            client_thread_demand_ratio=resources.client_thread_demand_ratio,
-            broker_cpu_cores=resources.broker_cpu_cores,
-            broker_thread_demand_ratio=resources.broker_thread_demand_ratio,
-            host_cpu_ratio=resources.host_cpu_ratio,
-            host_cores=resources.host_cores,
-            network_limited_ratio=resources.network_limited_ratio,
-            receiver_limited_ratio=resources.receiver_limited_ratio,
+            resources=measurement.resources,
         )
 
     @property
@@ -203,7 +179,7 @@ def _generator(seen: Evidence) -> str | None:
         return None
     if (seen.queue_growth_ratio or 0.0) >= OUTRUN_RATIO:
         # A record leaves the queue when its answer was taken, and that is our work too.
-        drain = seen.drain_demand_ratio or 0.0
+        drain = seen.resources.drain_demand_ratio or 0.0
         if drain < DRAIN_BUSY_RATIO:
             return None
         busy = f"our thread that takes the client's answers was busy {drain:.0%} while its queue grew"
@@ -212,7 +188,7 @@ def _generator(seen: Evidence) -> str | None:
     if seen.offered_records_per_s is None:
         # A full queue is all that a saturating sender ever waits for.
         return f"{full}, so our sender never had to wait: it could not send faster{_on_a_full_host(seen)}"
-    busiest = max(seen.sender_demand_ratio or 0.0, seen.drain_demand_ratio or 0.0)
+    busiest = max(seen.resources.sender_demand_ratio or 0.0, seen.resources.drain_demand_ratio or 0.0)
     if busiest >= BUSY_RATIO:
         return f"{full} and our thread was busy {busiest:.0%}: we could not send faster{_on_a_full_host(seen)}"
     if (seen.send_delay_ms or 0.0) >= LATE_MS:
@@ -221,39 +197,40 @@ def _generator(seen: Evidence) -> str | None:
 
 
 def _on_a_full_host(seen: Evidence) -> str:
-    if (seen.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
+    if (seen.resources.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
         return ""
-    return f" (the host's CPU is {seen.host_cpu_ratio:.0%} used)"
+    return f" (the host's CPU is {seen.resources.host_cpu_ratio:.0%} used)"
 
 
 def _client_thread(seen: Evidence) -> str | None:
-    if (seen.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
+    if (seen.resources.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
-    busy = f"the client's own thread wanted a core {seen.client_thread_demand_ratio:.0%} of the time"
+    busy = f"the client's own thread wanted a core {seen.resources.client_thread_demand_ratio:.0%} of the time"
     return f"{busy}: building and compressing batches takes that long{_on_a_full_host(seen)}"
 
 
 def _network(seen: Evidence) -> str | None:
-    if (seen.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
+    if (seen.resources.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
         return None
-    return f"the network held the busiest connection back {seen.network_limited_ratio:.0%} of the time"
+    return f"the network held the busiest connection back {seen.resources.network_limited_ratio:.0%} of the time"
 
 
 def _broker(seen: Evidence) -> str | None:
-    if (seen.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
-        return f"a thread of the broker wanted a core {seen.broker_thread_demand_ratio:.0%} of the time"
-    if seen.broker_cpu_cores is not None and seen.host_cores and seen.broker_cpu_cores >= BUSY_RATIO * seen.host_cores:
-        return f"the broker used {seen.broker_cpu_cores:.1f} of {seen.host_cores} cores"
-    if (seen.receiver_limited_ratio or 0.0) >= HELD_BACK_RATIO:
-        return f"the broker did not read from the busiest connection {seen.receiver_limited_ratio:.0%} of the time"
+    used = seen.resources
+    if (used.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
+        return f"a thread of the broker wanted a core {used.broker_thread_demand_ratio:.0%} of the time"
+    if used.broker_cpu_cores is not None and used.host_cores and used.broker_cpu_cores >= BUSY_RATIO * used.host_cores:
+        return f"the broker used {used.broker_cpu_cores:.1f} of {used.host_cores} cores"
+    if (used.receiver_limited_ratio or 0.0) >= HELD_BACK_RATIO:
+        return f"the broker did not read from the busiest connection {used.receiver_limited_ratio:.0%} of the time"
     full, outrun = (seen.queue_full_ratio or 0.0) >= QUEUE_FULL_RATIO, (seen.queue_growth_ratio or 0.0) >= OUTRUN_RATIO
     waits = full or outrun or seen.offered_records_per_s is not None
     in_flight = seen.in_flight_requests
     if not waits or (in_flight is not None and in_flight < IDLE_IN_FLIGHT):
         return None
-    if (seen.host_cpu_ratio or 0.0) >= HOST_BUSY_RATIO and seen.broker_cpu_cores is not None:
+    if (used.host_cpu_ratio or 0.0) >= HOST_BUSY_RATIO and used.broker_cpu_cores is not None:
         return (
-            f"the host's CPU is {seen.host_cpu_ratio:.0%} used, {seen.broker_cpu_cores:.1f} cores of it by the broker"
+            f"the host's CPU is {used.host_cpu_ratio:.0%} used, {used.broker_cpu_cores:.1f} cores of it by the broker"
         )
     if in_flight is not None:
         return f"{in_flight:.1f} requests at a time waited for it while the client had more to send"
@@ -273,7 +250,7 @@ def _client_buffer(seen: Evidence) -> str | None:
 
 def _nothing_else(seen: Evidence) -> str | None:
     """All that empties the queue is known to have had room, so that its growth was only a swing."""
-    known = (seen.queue_full_ratio, seen.in_flight_requests, seen.client_thread_demand_ratio)
+    known = (seen.queue_full_ratio, seen.in_flight_requests, seen.resources.client_thread_demand_ratio)
     if seen.offered_records_per_s is not None or None in known:
         return None
     return f"nothing that empties the client's queue was at its limit, and it was full only {seen.queue_full_ratio:.0%}"

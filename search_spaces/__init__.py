@@ -3,7 +3,7 @@
 Knows nothing of Kafka connections and nothing of search methods.
 """
 
-from search_spaces.catalogue import Property, load_catalogue
+from search_spaces.catalogue import Property, Value, load_catalogue
 from search_spaces.connection import ConnectionConfig
 from search_spaces.domains import Chooser, ParamValue
 from search_spaces.errors import (
@@ -17,17 +17,15 @@ from search_spaces.errors import (
     RuleBroken,
     UnknownProperty,
 )
-from search_spaces.guarantee import DURABILITY, Guarantee
 from search_spaces.java import perf_test_command, translate_to_java
-from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import KNOBS
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.parameters import KnobChange
+from search_spaces.producer_config import DURABILITY, Guarantee, ProducerConfig
 from search_spaces.properties_file import format_properties, parse_pairs, parse_properties, read_properties
 from search_spaces.record_size import check_record
 from search_spaces.roles import Role, is_secret
 from search_spaces.rules import RULES
 from search_spaces.space import SearchSpace
-from search_spaces.values import Value
 
 __all__ = [
     "DURABILITY",

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
+from search_spaces.catalogue import Value
 from search_spaces.errors import ConflictingSpellings, InvalidValue, UnknownProperty
 from search_spaces.producer_config import canonical_values
 from search_spaces.roles import Role, is_secret
-from search_spaces.values import Value
 
 _TOKEN: Final = re.compile(
     r"""\s+ | //[^\n]* | /\*.*?\*/

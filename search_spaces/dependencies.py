@@ -13,9 +13,9 @@ from typing import Final
 from search_spaces.domains import Words
 from search_spaces.effective import IDEMPOTENT_MAX_IN_FLIGHT, Effective
 from search_spaces.errors import EmptySpace, InvalidKnob
-from search_spaces.guarantee import Guarantee
 from search_spaces.knobs import IDEMPOTENCE, IN_FLIGHT, KNOBS, LEVEL, LEVEL_KNOBS
 from search_spaces.parameters import Parameter
+from search_spaces.producer_config import Guarantee
 from search_spaces.record_size import QUEUE_KBYTES, QUEUE_MESSAGES, Sizes
 from search_spaces.rules import RULES
 

@@ -1,7 +1,10 @@
-"""What a knob may be: a range, some numbers, or some words; each asks a chooser and reads the answer back."""
+"""What a knob may be: a range, some numbers, or some words; each asks a chooser and reads the answer back.
+
+Two choosers need no search: the ends of ranges, and the points of a grid in turn.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
@@ -86,9 +89,9 @@ class Range:
         Raises:
             ValueError: the chooser answered outside the range.
         """
-        if self.only is not None:
-            return self.only
-        low, high = self._edges()
+        low, high = self.low, self.high
+        if self.special is not None:
+            low, high = min(low, self.reach), max(high, self.reach)
         answer: float
         if self.whole:
             answer = chooser.integer(name, int(low), int(high), log=self.log)
@@ -109,11 +112,6 @@ class Range:
         elif not self.low <= value <= self.high:
             return None
         return int(value) if self.whole else value
-
-    def _edges(self) -> tuple[float, float]:
-        if self.special is None:
-            return self.low, self.high
-        return min(self.low, self.reach), max(self.high, self.reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +154,6 @@ class Numbers:
         Raises:
             ValueError: the chooser answered outside the list.
         """
-        if self.only is not None:
-            return self.only
         last = self.first + len(self.values) - 1
         answer = chooser.integer(name, self.first, last, log=False)
         if not self.first <= answer <= last:
@@ -197,8 +193,6 @@ class Words:
         Raises:
             ValueError: the chooser answered another word.
         """
-        if self.only is not None:
-            return self.only
         answer = chooser.choice(name, self.values)
         if answer not in self.values:
             raise ValueError(f"{name} is one of {self.text}, not {answer}")
@@ -216,3 +210,91 @@ def _number(value: float) -> str:
     """Write a number as the client does: no exponent, at most microseconds of a millisecond."""
     text = f"{value:.3f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
+
+
+class Ends:
+    """Answers with the low or the high end of every range, and with one word of its own where it may."""
+
+    def __init__(self, name: str, word: str, *, at_high: bool) -> None:
+        """Answer `word` when asked for `name`, and the first word of every other choice."""
+        self._name = name
+        self._word = word
+        self._at_high = at_high
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """Return the end."""
+        return high if self._at_high else low
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """Return the end."""
+        return high if self._at_high else low
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """Return the word, or the first."""
+        return self._word if name == self._name else choices[0]
+
+
+class Odometer:
+    """Answers with grid points, and moves to the next combination like the wheels of an odometer.
+
+    A parameter that is asked for in some combinations only has a wheel only there: none is run through for
+    nothing.
+    """
+
+    def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None = None) -> None:
+        """Start at the first combination.
+
+        Args:
+            steps: points of each range, its ends included.
+            own_steps: the same for single parameters, by name.
+            turning: the parameters to run through, the others keep their first value; all when None.
+        """
+        self._steps = steps
+        self._own_steps = own_steps
+        self._turning = turning
+        self._wheels: list[int] = []
+        self._sizes: list[int] = []
+
+    def __iter__(self) -> Iterator[Self]:
+        """Stand at each combination in turn; answers are to be asked for at each of them."""
+        yield self
+        while True:
+            while self._sizes and self._wheels[-1] + 1 == self._sizes[-1]:
+                self._sizes.pop()
+                self._wheels.pop()
+            if not self._sizes:
+                return
+            self._wheels[-1] += 1
+            self._sizes.clear()
+            yield self
+
+    def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
+        """Return the grid point at which the parameter's wheel stands."""
+        points = dict.fromkeys(round(point) for point in self._points(name, low, high, log=log))
+        return list(points)[self._turn(name, len(points))]
+
+    def real(self, name: str, low: float, high: float, *, log: bool) -> float:
+        """Return the grid point at which the parameter's wheel stands."""
+        points = self._points(name, low, high, log=log)
+        return points[self._turn(name, len(points))]
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """Return the word at which the parameter's wheel stands."""
+        return choices[self._turn(name, len(choices))]
+
+    def _points(self, name: str, low: float, high: float, *, log: bool) -> list[float]:
+        steps = self._own_steps.get(name, self._steps)
+        if steps == 1:
+            return [math.sqrt(low * high) if log else (low + high) / 2]
+        shares = [step / (steps - 1) for step in range(steps)]
+        inner = [low * (high / low) ** share if log else low + (high - low) * share for share in shares[1:-1]]
+        return [low, *inner, high]
+
+    def _turn(self, name: str, size: int) -> int:
+        if self._turning is not None and name not in self._turning:
+            return 0
+        asked = len(self._sizes)
+        self._sizes.append(size)
+        if asked == len(self._wheels):
+            self._wheels.append(0)
+        return self._wheels[asked]

@@ -18,7 +18,13 @@ from search_spaces.roles import is_secret
 _BLANK: Final = " \t\f"
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_UNESCAPES: Final = {character: f"\\{letter}" for letter, character in _ESCAPES.items()}
+# A backslash that ends the file continues into nothing.
+_ESCAPE: Final = re.compile(r"\\(?:u(?P<digits>.{0,4})|(?P<letter>.?))", re.DOTALL)
+_WRITTEN: Final = {
+    **{code: f"\\u{code:04x}" for code in (*range(ord(" ")), 0x7F)},
+    **{ord(character): f"\\{character}" for character in "\\=:#!"},
+    **{ord(character): f"\\{letter}" for letter, character in _ESCAPES.items()},
+}
 _HEX_DIGITS: Final = re.compile(r"[0-9a-fA-F]{4}")
 _SURROGATE_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -136,46 +142,25 @@ def _split(entry: str) -> tuple[str, str]:
 
 
 def _unescape(raw: str, source: str, line: int, key: str) -> str:
-    parts: list[str] = []
-    position = 0
-    while position < len(raw):
-        backslash = raw.find("\\", position)
-        if backslash < 0 or backslash + 1 == len(raw):
-            # A backslash that ends the file continues into nothing.
-            parts.append(raw[position:].removesuffix("\\") if backslash >= 0 else raw[position:])
-            break
-        parts.append(raw[position:backslash])
-        letter = raw[backslash + 1]
-        position = backslash + 2
-        if letter == "u":
-            digits = raw[position : position + 4]
-            if not _HEX_DIGITS.fullmatch(digits):
-                shown = "" if is_secret(key) else digits
-                raise PropertiesFileError(source, line, key, "four hex digits follow \\u", shown)
-            parts.append(chr(int(digits, 16)))
-            position += 4
-        else:
-            parts.append(_ESCAPES.get(letter, letter))
+    def meant(escape: re.Match[str]) -> str:
+        digits = escape["digits"]
+        if digits is None:
+            return _ESCAPES.get(escape["letter"], escape["letter"])
+        if not _HEX_DIGITS.fullmatch(digits):
+            shown = "" if is_secret(key) else digits
+            raise PropertiesFileError(source, line, key, "four hex digits follow \\u", shown)
+        return chr(int(digits, 16))
+
+    unescaped = _ESCAPE.sub(meant, raw)
     # Java strings are UTF-16: two escapes may stand for one character.
-    text = _SURROGATE_PAIR.sub(
-        lambda pair: pair.group().encode("utf-16", "surrogatepass").decode("utf-16"), "".join(parts)
-    )
+    text = _SURROGATE_PAIR.sub(lambda pair: pair.group().encode("utf-16", "surrogatepass").decode("utf-16"), unescaped)
     if _SURROGATE.search(text):
         raise PropertiesFileError(source, line, key, "half a character (a lone \\uD800 to \\uDFFF) is no text")
     return text
 
 
 def _escape(text: str, *, blanks: bool) -> str:
-    parts: list[str] = []
-    for position, character in enumerate(text):
-        if character in _UNESCAPES:
-            parts.append(_UNESCAPES[character])
-        elif character == " ":
-            parts.append("\\ " if blanks or position == 0 else " ")
-        elif character in "\\=:#!":
-            parts.append("\\" + character)
-        elif character < " " or character == "\x7f":
-            parts.append(f"\\u{ord(character):04x}")
-        else:
-            parts.append(character)
-    return "".join(parts)
+    escaped = text.translate(_WRITTEN)
+    if blanks:
+        return escaped.replace(" ", "\\ ")
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped

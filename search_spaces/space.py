@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-from search_spaces.catalogue import load_catalogue
-from search_spaces.choosers import Ends, Odometer
+from search_spaces.catalogue import Value, load_catalogue
 from search_spaces.dependencies import UNBOUNDED, bounds, check_acks, drawing_order, follow, is_drawn, narrow, ties
-from search_spaces.domains import Chooser, Numbers, ParamValue, Words
+from search_spaces.domains import Chooser, Ends, Numbers, Odometer, ParamValue, Words
 from search_spaces.effective import Effective
-from search_spaces.guarantee import Guarantee
-from search_spaces.knob_change import KnobChange
-from search_spaces.parameters import Parameter, named, resolved
-from search_spaces.producer_config import ProducerConfig, same_effect, spelt_out
+from search_spaces.errors import ConfigError
+from search_spaces.knobs import STARTING_POINTS
+from search_spaces.parameters import KnobChange, Parameter, named, resolved
+from search_spaces.producer_config import Guarantee, ProducerConfig, same_effect, spelt_out
 from search_spaces.record_size import QUEUE_KBYTES, Sizes, check_record
 from search_spaces.rules import RULES
-from search_spaces.values import Value
 
 _GIB = 2**30
 _NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})
@@ -113,7 +111,17 @@ class SearchSpace:
         Raises:
             ValueError: the chooser answered with a value that it was not offered.
         """
-        return ProducerConfig.parse(self._values(lambda parameter: parameter.domain.ask(chooser, parameter.name)))
+        return ProducerConfig.parse(self._drawn(chooser))
+
+    def starting_points(self, baseline: ProducerConfig) -> Iterator[ProducerConfig]:
+        """Yield what to try ahead of any search: the `STARTING_POINTS` that lie here, as changes to `baseline`."""
+        for point in STARTING_POINTS:
+            try:
+                config = baseline.updated(point.changes)
+            except ConfigError:
+                continue  # the baseline sets something that does not go with it
+            if self.params_of(config) is not None:
+                yield config
 
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
         """Return what a chooser has to answer to get `config`, or one that differs in spelt-out defaults only.
@@ -145,15 +153,12 @@ class SearchSpace:
         Args:
             steps: points of each range, its ends included; single knobs may have their own number.
         """
-        odometer = self._odometer(steps)
         seen: set[ProducerConfig] = set()
-        while True:
-            config = self.draw(odometer)
+        for turn in self._odometer(steps):
+            config = self.draw(turn)
             if config not in seen:
                 seen.add(config)
                 yield config
-            if not odometer.advance():
-                return
 
     def grid_size(self, steps: int = 3) -> int:
         """Return how many configs `grid` yields, without building them.
@@ -164,15 +169,10 @@ class SearchSpace:
 
     def raw_grid_size(self, steps: int = 3) -> int:
         """Return how many combinations the grid would have if no knob bore on another."""
-        sizes = []
+        size = 1
         for parameter in self.parameters:
-            odometer = self._odometer(steps)
-            parameter.domain.ask(odometer, parameter.name)
-            sizes.append(1)
-            while odometer.advance():
-                parameter.domain.ask(odometer, parameter.name)
-                sizes[-1] += 1
-        return math.prod(sizes)
+            size *= len([parameter.ask(turn) for turn in self._odometer(steps)])
+        return size
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -186,6 +186,9 @@ class SearchSpace:
         """Return in words how many combinations the rules leave of a grid."""
         raw, left = self.raw_grid_size(steps), self.grid_size(steps)
         return f"{left:,} of {raw:,} combinations; {raw - left:,} would be refused or repeat another"
+
+    def _drawn(self, chooser: Chooser) -> dict[str, str]:
+        return self._values(lambda parameter: parameter.ask(chooser))
 
     def _values(self, ask: Callable[[Parameter], str]) -> dict[str, str]:
         values = self.fixed
@@ -202,8 +205,7 @@ class SearchSpace:
         if (low, high) == UNBOUNDED:
             return parameter
         domain = parameter.domain.narrowed(low, high)
-        if domain is None:
-            raise AssertionError(f"what bounds {parameter.name} begins no lower than it does")
+        assert domain is not None, f"what bounds {parameter.name} begins no lower than it does"
         return replace(parameter, domain=domain)
 
     def _odometer(self, steps: int, turning: frozenset[str] | None = None) -> Odometer:
@@ -226,13 +228,7 @@ class SearchSpace:
         return groups
 
     def _count(self, group: frozenset[str], steps: int) -> int:
-        odometer = self._odometer(steps, group)
-        distinct = set()
-        while True:
-            values = self._values(lambda parameter: parameter.domain.ask(odometer, parameter.name))
-            distinct.add(tuple(sorted(values.items())))
-            if not odometer.advance():
-                return len(distinct)
+        return len({frozenset(self._drawn(turn).items()) for turn in self._odometer(steps, group)})
 
     def _try_ends(self) -> None:
         words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, Words)}

@@ -18,7 +18,7 @@ from benchmarks.problems.truth import Truth
 from objectives.scoring import HELD_RATE_RATIO
 from runners.simulated.inputs import SimulatedCluster
 from runners.workload import RecordSizes
-from search_spaces.knob_change import KnobChange
+from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.course.racing import HOPELESS_RATIO

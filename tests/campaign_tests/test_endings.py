@@ -10,7 +10,7 @@ from runners.measurement import Measurement
 from runners.runner import Watch, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
-from search_spaces.knob_change import KnobChange
+from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.studies import (
     BASELINE,

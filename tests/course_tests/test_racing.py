@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from objectives.forecast import Forecast, Range
-from objectives.racing import MIN_WINDOWS, Race
+from objectives.racing import MIN_WINDOWS, Forecast, Race, Range
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
 from runners.measurement import Phase, Window

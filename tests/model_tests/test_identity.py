@@ -8,9 +8,8 @@ import pytest
 
 from objectives.scoring import Constraint, Objective
 from runners.workload import RecordSizes
-from search_spaces.guarantee import DURABILITY
-from search_spaces.knob_change import KnobChange
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.parameters import KnobChange
+from search_spaces.producer_config import DURABILITY, ProducerConfig
 from tuner.model.errors import StudyChanged
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
 from tuner.model.spec import (

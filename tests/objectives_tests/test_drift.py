@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from objectives.drift import Drift
+from objectives.repeats import Drift
 
 EVERY_TENTH = list(range(0, 100, 10))
 

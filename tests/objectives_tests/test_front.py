@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from objectives.front import Front, dominated_by, dominates, hypervolume
-from objectives.metrics import Direction
+from objectives.outcome import Direction
 from objectives.scoring import Objective
 
 UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE

@@ -6,8 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from objectives import outcome
-from objectives.metrics import SATURATED, Direction, Metric, ShownIn
-from objectives.outcome import COMPARED, OUTCOME_METRICS, metrics_of, shown_in
+from objectives.outcome import COMPARED, OUTCOME_METRICS, SATURATED, Direction, Metric, ShownIn, metrics_of, shown_in
 from runners.histogram import Histogram
 from runners.measurement import Resources
 from tests.runners_tests.builders import activity, counts, measurement

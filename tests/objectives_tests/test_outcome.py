@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from objectives.metrics import SATURATED, ShownIn
-from objectives.outcome import OUTCOME_METRICS, delivered_ratio, metrics_of, shown_in
+from objectives.outcome import OUTCOME_METRICS, SATURATED, ShownIn, delivered_ratio, metrics_of, shown_in
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Resources
 from runners.workload import RecordSizes, Workload

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from objectives.forecast import FOLLOWED, Forecast, Range, window_value
 from objectives.front import dominates
 from objectives.outcome import OUTCOME_METRICS
-from objectives.racing import MIN_WINDOWS, Race, Stop, followed
+from objectives.racing import FOLLOWED, MIN_WINDOWS, Forecast, Race, Range, Stop, followed, window_value
 from objectives.scoring import Constraint, Objective
 from runners.histogram import Histogram
 from tests.runners_tests.builders import counts, measurement, window

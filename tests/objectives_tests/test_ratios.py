@@ -57,7 +57,7 @@ def truth_held(rng: np.random.Generator, truth: float, level: float) -> tuple[bo
     ours, theirs = truth * rng.lognormal(0.0, 0.05, 400), rng.lognormal(0.0, 0.05, 400)
     rounds = min(400, rounds_needed(ours[:6].tolist(), theirs[:6].tolist(), level=level, width_ratio=0.1))
     ratio = ratio_of(ours[:rounds].tolist(), theirs[:rounds].tolist(), level=level, first_rounds=6)
-    return ratio.low <= truth <= ratio.high, ratio.width_ratio
+    return ratio.low <= truth <= ratio.high, (ratio.high - ratio.low) / ratio.value
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says_although_we_stop_when_it_is_narrow() -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import stdtrit
 
 from objectives.front import surely_dominates
-from objectives.metrics import Direction
+from objectives.outcome import Direction
 from objectives.repeats import ASSUMED_NOISE_RATIO, Estimate, Noise, t_quantile
 
 UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.metrics import Direction
-from objectives.outcome import OUTCOME_METRICS
+from objectives.outcome import OUTCOME_METRICS, Direction
 from objectives.scoring import ALWAYS, HELD_RATE_RATIO, Constraint, Objective, Score, score
 
 THROUGHPUT, P99 = Objective("mb_per_s"), Objective("latency_p99_ms")

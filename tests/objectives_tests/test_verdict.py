@@ -13,6 +13,16 @@ from runners.measurement import Resources
 from runners.workload import RecordSizes, Workload
 from tests.runners_tests.builders import activity, measurement
 
+USED = frozenset(each.name for each in fields(Resources))
+
+
+def known(evidence: Evidence, **changes: Any) -> Evidence:
+    """The evidence with other numbers, of whatever was used too."""
+    used = {name: value for name, value in changes.items() if name in USED}
+    others = {name: value for name, value in changes.items() if name not in USED}
+    return replace(evidence, resources=replace(evidence.resources, **used), **others)
+
+
 # A load that nothing holds back, as far as is known.
 SATURATING = Evidence(
     records_per_s=100_000,
@@ -24,21 +34,25 @@ SATURATING = Evidence(
     queued_bytes=1_000_000,
     in_flight_requests=0.2,
     throttle_ms=0.0,
-    sender_demand_ratio=0.2,
-    drain_demand_ratio=0.1,
-    client_thread_demand_ratio=0.3,
-    broker_cpu_cores=0.4,
-    broker_thread_demand_ratio=0.1,
-    host_cpu_ratio=0.4,
-    host_cores=4,
-    network_limited_ratio=0.0,
-    receiver_limited_ratio=0.0,
+    resources=Resources(
+        sender_demand_ratio=0.2,
+        drain_demand_ratio=0.1,
+        client_thread_demand_ratio=0.3,
+        broker_cpu_cores=0.4,
+        broker_thread_demand_ratio=0.1,
+        host_cpu_ratio=0.4,
+        host_cores=4,
+        network_limited_ratio=0.0,
+        receiver_limited_ratio=0.0,
+    ),
 )
-PACED = replace(
+PACED = known(
     SATURATING, offered_records_per_s=200_000, queue_full_ratio=0.0, send_delay_ms=0.2, queue_growth_ratio=0.0
 )
 
-MAYBE_UNKNOWN = [each.name for each in fields(Evidence) if each.name != "records_per_s"]
+MAYBE_UNKNOWN = [each.name for each in fields(Evidence) if each.name not in ("records_per_s", "resources")] + [
+    each for each, value in asdict(SATURATING.resources).items() if value is not None
+]
 
 # In order of precedence: the surest first.
 SIGNS: list[tuple[Bottleneck, dict[str, Any]]] = [
@@ -55,41 +69,41 @@ SIGNS: list[tuple[Bottleneck, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
 def test_each_sign_alone_gives_its_verdict(bound: Bottleneck, sign: dict[str, Any]) -> None:
-    assert judge(replace(SATURATING, **sign)).bound is bound
+    assert judge(known(SATURATING, **sign)).bound is bound
 
 
 @pytest.mark.parametrize("later", range(len(SIGNS)))
 @pytest.mark.parametrize("sooner", range(len(SIGNS)))
 def test_of_two_signs_the_surer_decides(sooner: int, later: int) -> None:
     sooner, later = sorted((sooner, later))
-    seen = replace(SATURATING, **{**SIGNS[later][1], **SIGNS[sooner][1]})
+    seen = known(SATURATING, **{**SIGNS[later][1], **SIGNS[sooner][1]})
     assert judge(seen).bound is SIGNS[sooner][0]
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
 def test_no_sign_counts_against_a_quota_or_the_asked_rate(bound: Bottleneck, sign: dict[str, Any]) -> None:
-    held = replace(PACED, records_per_s=199_990, **sign)
+    held = known(PACED, records_per_s=199_990, **sign)
     assert judge(held).bound is (Bottleneck.QUOTA if bound is Bottleneck.QUOTA else Bottleneck.OFFERED_RATE)
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
 def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bottleneck, sign: dict[str, Any]) -> None:
-    verdict = judge(replace(SATURATING, queue_full_ratio=0.02, **sign))
+    verdict = judge(known(SATURATING, queue_full_ratio=0.02, **sign))
     assert verdict.bound is (Bottleneck.QUOTA if bound is Bottleneck.QUOTA else Bottleneck.GENERATOR)
     assert verdict.says_nothing_of_config == (verdict.bound is Bottleneck.GENERATOR)
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
 def test_a_queue_that_fills_up_is_no_senders_limit_beside_another(bound: Bottleneck, sign: dict[str, Any]) -> None:
-    assert judge(replace(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3, **sign)).bound is bound
+    assert judge(known(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3, **sign)).bound is bound
 
 
 def test_a_queue_that_grows_while_all_that_empties_it_rests_was_only_swinging() -> None:
-    growing = replace(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3)
-    assert judge(replace(growing, drain_demand_ratio=0.89, host_cpu_ratio=1.0)).bound is Bottleneck.GENERATOR
+    growing = known(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3)
+    assert judge(known(growing, drain_demand_ratio=0.89, host_cpu_ratio=1.0)).bound is Bottleneck.GENERATOR
     assert judge(growing).bound is Bottleneck.GENERATOR
-    assert judge(replace(growing, in_flight_requests=None)).bound is Bottleneck.UNKNOWN
-    assert judge(replace(growing, client_thread_demand_ratio=None)).bound is Bottleneck.UNKNOWN
+    assert judge(known(growing, in_flight_requests=None)).bound is Bottleneck.UNKNOWN
+    assert judge(known(growing, client_thread_demand_ratio=None)).bound is Bottleneck.UNKNOWN
 
 
 def test_a_full_queue_before_a_broker_with_time_to_spare_is_too_small() -> None:
@@ -100,7 +114,7 @@ def test_a_full_queue_before_a_broker_with_time_to_spare_is_too_small() -> None:
 
 def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:
     """Others may have the CPU: a broker that waits for requests has time to spare all the same."""
-    assert judge(replace(SATURATING, host_cpu_ratio=1.0)).bound is Bottleneck.CLIENT_BUFFER
+    assert judge(known(SATURATING, host_cpu_ratio=1.0)).bound is Bottleneck.CLIENT_BUFFER
 
 
 @pytest.mark.parametrize(
@@ -121,7 +135,7 @@ def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:
     ],
 )
 def test_a_paced_load(changes: dict[str, Any], bound: Bottleneck) -> None:
-    assert judge(replace(PACED, **changes)).bound is bound
+    assert judge(known(PACED, **changes)).bound is bound
 
 
 def test_nothing_known_is_no_verdict() -> None:
@@ -134,18 +148,18 @@ def test_nothing_known_is_no_verdict() -> None:
 def test_what_is_unknown_never_speaks_for_a_cause(unknown: set[str]) -> None:
     """Nothing is at its limit here, so that only too small a buffer may be found, or that our sender was it."""
     nothing: dict[str, Any] = dict.fromkeys(unknown)
-    seen = replace(SATURATING, **nothing)
+    seen = known(SATURATING, **nothing)
     assert judge(seen).bound in (Bottleneck.CLIENT_BUFFER, Bottleneck.UNKNOWN)
     nothing.pop("offered_records_per_s", None)
-    assert judge(replace(PACED, records_per_s=50_000, **nothing)).bound is Bottleneck.UNKNOWN
+    assert judge(known(PACED, records_per_s=50_000, **nothing)).bound is Bottleneck.UNKNOWN
 
 
 @given(
     st.fixed_dictionaries({name: st.one_of(st.none(), st.floats(0, 1e9)) for name in MAYBE_UNKNOWN}), st.floats(0, 1e9)
 )
-def test_every_evidence_gets_a_verdict_with_a_sentence(known: dict[str, Any], rate: float) -> None:
-    known["offered_records_per_s"] = known["offered_records_per_s"] or None
-    verdict = judge(Evidence(records_per_s=rate, **known))
+def test_every_evidence_gets_a_verdict_with_a_sentence(numbers: dict[str, Any], rate: float) -> None:
+    numbers["offered_records_per_s"] = numbers["offered_records_per_s"] or None
+    verdict = judge(known(Evidence(records_per_s=rate), **numbers))
     assert verdict.because
     assert "None" not in verdict.because
     assert "nan" not in verdict.because
@@ -167,7 +181,7 @@ def test_every_evidence_gets_a_verdict_with_a_sentence(known: dict[str, Any], ra
     ],
 )
 def test_a_latency_is_the_buffer_s_when_it_takes_that_long_to_drain(changes: dict[str, Any], told: bool | None) -> None:
-    assert judge(replace(SATURATING, **changes)).latency_is_buffer is told
+    assert judge(known(SATURATING, **changes)).latency_is_buffer is told
 
 
 def test_the_evidence_of_a_measurement_is_what_it_says() -> None:
@@ -200,15 +214,7 @@ def test_the_evidence_of_a_measurement_is_what_it_says() -> None:
         "queued_bytes": 77.0,
         "in_flight_requests": 1.5,
         "throttle_ms": 4.0,
-        "sender_demand_ratio": 0.2,
-        "drain_demand_ratio": 0.3,
-        "client_thread_demand_ratio": 0.4,
-        "broker_cpu_cores": 0.5,
-        "broker_thread_demand_ratio": 0.6,
-        "host_cpu_ratio": 0.7,
-        "host_cores": 8,
-        "network_limited_ratio": 0.8,
-        "receiver_limited_ratio": 0.9,
+        "resources": asdict(seen.resources),
     }
 
 

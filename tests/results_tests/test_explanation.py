@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runners.workload import RecordSizes
-from search_spaces.knob_change import KnobChange
+from search_spaces.parameters import KnobChange
 from tests.builders.known_runner import LZ4_GAIN, KnownRunner
 from tests.builders.trials import baseline, confirming, plan_of, results, trial
 from tests.confirmation_tests.test_effects import CONFIG, ablation, numbers_of

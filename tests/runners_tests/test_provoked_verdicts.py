@@ -14,8 +14,8 @@ from runners.clusters.topics import Topic
 from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
+from search_spaces.catalogue import Value
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.values import Value
 from tests.builders.kafka_tools import set_producer_quota
 from tests.conftest import TopicMaker
 from tests.runners_tests import slow_network

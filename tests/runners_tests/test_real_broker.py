@@ -19,9 +19,9 @@ from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement, Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
+from search_spaces.catalogue import Value
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
-from search_spaces.values import Value
 from tests.clusters_tests.waiting import eventually
 from tests.conftest import TopicMaker
 from tests.runners_tests.runner_contract import Left

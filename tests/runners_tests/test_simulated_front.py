@@ -11,8 +11,8 @@ from benchmarks.problems.grid import published_grid
 from benchmarks.problems.nearest import Nearest
 from benchmarks.problems.truth import Truth
 from objectives.front import dominates, hypervolume
-from objectives.metrics import Direction
-from search_spaces.knob_change import KnobChange
+from objectives.outcome import Direction
+from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.search_spaces_tests.choosers import Random

@@ -11,9 +11,9 @@ from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS, REMOTE
 from runners.simulated.inputs import CODECS, EMBEDDED, Settings, SimulatedCluster
 from runners.simulated.model import Performance, perform, performance
 from runners.workload import RecordSizes, Workload
+from search_spaces.catalogue import Value
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from search_spaces.values import Value
 from tests.search_spaces_tests.choosers import Random
 
 DEFAULTS = ProducerConfig.parse({})

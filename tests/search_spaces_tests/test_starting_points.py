@@ -5,7 +5,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from search_spaces import Guarantee, KnobChange, ProducerConfig, SearchSpace, Value, check_record
-from search_spaces.starting_points import STARTING_POINTS, StartingPoint, starting_points
+from search_spaces.knobs import STARTING_POINTS, StartingPoint
 from tests.search_spaces_tests.choosers import Replay
 from tests.search_spaces_tests.spaces import BASELINES, spaces
 
@@ -25,7 +25,7 @@ def test_no_starting_point_stands_there_twice() -> None:
 
 @pytest.mark.parametrize("record_bytes", [10, 100, 1_000])
 def test_beside_the_clients_defaults_all_of_them_fit(record_bytes: int) -> None:
-    found = list(starting_points(SearchSpace.of(record_bytes, DEFAULTS), DEFAULTS))
+    found = list(SearchSpace.of(record_bytes, DEFAULTS).starting_points(DEFAULTS))
     assert found == [ProducerConfig.parse(point.changes) for point in STARTING_POINTS]
 
 
@@ -36,7 +36,7 @@ def test_all_that_are_given_lie_in_the_space_and_above_its_floor(
 ) -> None:
     if isinstance(space, Exception):
         return
-    found = list(starting_points(space, ProducerConfig.parse(values)))
+    found = list(space.starting_points(ProducerConfig.parse(values)))
     event("some" if found else "none")
     for config in found:
         params = space.params_of(config)
@@ -51,7 +51,7 @@ def test_all_that_are_given_lie_in_the_space_and_above_its_floor(
 
 def test_they_are_changes_to_the_baseline_and_keep_the_rest_of_it() -> None:
     baseline = ProducerConfig.parse({"acks": "1", "partitioner": "murmur2", "linger.ms": 50})
-    found = list(starting_points(SearchSpace.of(1_000, baseline), baseline))
+    found = list(SearchSpace.of(1_000, baseline).starting_points(baseline))
     assert len(found) == len(STARTING_POINTS)
     for config, point in zip(found, STARTING_POINTS, strict=True):
         assert config == baseline.updated(point.changes)
@@ -61,20 +61,20 @@ def test_they_are_changes_to_the_baseline_and_keep_the_rest_of_it() -> None:
 def test_a_baseline_below_the_floor_gives_none() -> None:
     baseline = ProducerConfig.parse({"acks": "1"})
     space = SearchSpace.of(1_000, DEFAULTS, floor=Guarantee(acks=-1, ordered=False, idempotent=False))
-    assert list(starting_points(space, baseline)) == []
+    assert list(space.starting_points(baseline)) == []
 
 
 def test_a_baseline_that_does_not_go_with_a_point_leaves_that_point_out() -> None:
     """A delivery may not time out before the linger of 20 ms is over."""
     baseline = ProducerConfig.parse({"delivery.timeout.ms": 15, "request.timeout.ms": 10, "linger.ms": 1})
     space = SearchSpace.of(1_000, baseline)
-    found = [config.linger_ms for config in starting_points(space, baseline)]
+    found = [config.linger_ms for config in space.starting_points(baseline)]
     assert 20.0 not in found
     assert 1.0 in found
 
 
 def test_a_knob_held_elsewhere_leaves_out_every_point_that_turns_it() -> None:
     space = SearchSpace.of(1_000, DEFAULTS, changes={"linger.ms": KnobChange(low=30, high=60)})
-    assert list(starting_points(space, DEFAULTS)) == []
+    assert list(space.starting_points(DEFAULTS)) == []
     space = SearchSpace.of(1_000, DEFAULTS, changes={"compression.type": KnobChange(value="none")})
-    assert {config.compression for config in starting_points(space, DEFAULTS)} == {"none"}
+    assert {config.compression for config in space.starting_points(DEFAULTS)} == {"none"}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from objectives.front import hypervolume
 from search_spaces.domains import Range
 from search_spaces.errors import ConfigError
-from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import IN_FLIGHT
+from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.search_spaces_tests.choosers import Replay

@@ -3,8 +3,8 @@
 import pytest
 
 from runners.workload import RecordSizes
-from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import KNOBS
+from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import trial

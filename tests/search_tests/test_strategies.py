@@ -16,8 +16,8 @@ from objectives.outcome import metrics_of
 from objectives.scoring import score
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
-from search_spaces.knob_change import KnobChange
 from search_spaces.knobs import Stage
+from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tests.builders.trials import OBJECTIVES, baseline, results, trial

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.study_file_tests.corpus import EXAMPLES, GOOD, parse
 from tuner.model.spec import StudySpec
-from tuner.study_file import StudyFileError, starter_text
+from tuner.study_file import STARTER_TEXT, StudyFileError
 from tuner.study_file.sections import StudyFile
 
 _SCALARS = st.one_of(
@@ -35,7 +35,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=12,
 )
 _STUDIES = st.dictionaries(st.sampled_from(list(StudyFile.model_fields)), _VALUES, max_size=6)
-_SAMPLES = [path.read_text() for path in (*GOOD, *EXAMPLES)] + [starter_text()]
+_SAMPLES = [path.read_text() for path in (*GOOD, *EXAMPLES)] + [STARTER_TEXT]
 
 
 def _answers(text: str) -> None:

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.workload import RecordSizes
-from search_spaces.guarantee import DURABILITY
-from search_spaces.knob_change import KnobChange
+from search_spaces.parameters import KnobChange
+from search_spaces.producer_config import DURABILITY
 from tests.study_file_tests.corpus import EXAMPLES, GOOD, LEAST, parse
 from tuner.model.spec import Executor, Goal, Method, PhaseSpec, StudySpec
-from tuner.study_file import StudyFileError, json_schema, parse_study, sizes_in, starter_text, study_text
+from tuner.study_file import STARTER_TEXT, StudyFileError, json_schema, parse_study, sizes_in, study_text
 from tuner.study_file.errors import Problems
 from tuner.study_file.strict_yaml import read_yaml
 
@@ -105,23 +105,23 @@ def test_wrong_options_are_told_when_read() -> None:
 
 def test_the_starter_states_the_defaults() -> None:
     sizes = (RecordSizes.fixed(100), RecordSizes.fixed(1000))
-    assert parse(starter_text()) == parse("workload: {record_bytes: [100, 1000]}\n")
-    assert parse(starter_text()).workload.record_sizes == sizes
+    assert parse(STARTER_TEXT) == parse("workload: {record_bytes: [100, 1000]}\n")
+    assert parse(STARTER_TEXT).workload.record_sizes == sizes
 
 
-OPTIONS = [line for line in starter_text().splitlines() if re.match(r"#(  )?\w+: ", line)]
+OPTIONS = [line for line in STARTER_TEXT.splitlines() if re.match(r"#(  )?\w+: ", line)]
 
 
 @pytest.mark.parametrize("line", OPTIONS)
 def test_each_option_of_the_starter_can_be_used(line: str, tmp_path: Path) -> None:
     (tmp_path / "producer.properties").write_text("acks=all\n")
-    text = starter_text().replace(line, line[1:])
+    text = STARTER_TEXT.replace(line, line[1:])
     if line.startswith(("#target", "#  container")):
         text = text.replace("  brokers: 1 ", "  #brokers: 1 ")
     if line.startswith("#target"):
         text = text.replace("\ntarget:\n", "\n")
     spec = parse_study(text, name="x", folder=tmp_path, origin="starter", environ={})
-    assert spec != parse(starter_text())
+    assert spec != parse(STARTER_TEXT)
 
 
 def _schema() -> Any:
@@ -138,7 +138,7 @@ def test_the_schema_takes_what_loads(path: Path) -> None:
 
 
 def test_the_schema_takes_the_starter() -> None:
-    _schema().validate(read_yaml(starter_text(), Problems("a file")))
+    _schema().validate(read_yaml(STARTER_TEXT, Problems("a file")))
 
 
 @pytest.mark.parametrize(

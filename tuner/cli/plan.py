@@ -16,7 +16,7 @@ from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say
 from tuner.search.schedule import searched_from, space_of, trials_in_all
-from tuner.study_file import json_schema, load_study, starter_text
+from tuner.study_file import STARTER_TEXT, json_schema, load_study
 
 _SCHEMA_VERSION = 1
 _OVERHEAD_S = 1.0
@@ -35,7 +35,7 @@ def init(
     if path.exists():
         raise typer.BadParameter(f"a new file is written, but {path} is there already; name another")
     options.check_folder(path)
-    path.write_text(starter_text(), encoding="utf-8")
+    path.write_text(STARTER_TEXT, encoding="utf-8")
     say(f"written to {path}; next: tuner plan {path}")
 
 

@@ -68,7 +68,7 @@ def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing,
     measured = [each for each in found.values() if each.variant is not None]
     if len(measured) <= MOST_VARIANTS:
         return tuple(found.values())
-    alone = sorted(measured, key=lambda each: (_priority(each.knobs[0]), each.knobs))
+    alone = sorted(measured, key=lambda each: ([*_ALONE_FIRST, each.knobs[0]].index(each.knobs[0]), each.knobs))
     rest = dict.fromkeys(knob for each in alone[MOST_VARIANTS - 1 :] for knob in each.knobs)
     many = f"of {len(measured)} changes, {MOST_VARIANTS - 1} are undone alone and the others together"
     kept = [each for each in found.values() if each not in alone[MOST_VARIANTS - 1 :]]
@@ -102,7 +102,3 @@ def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str,
     if variant.fingerprint == baseline.fingerprint or not changed_knobs(variant, baseline):
         return Undoing(knobs, None, "without it the config is the baseline")
     return Undoing(knobs, variant, because)
-
-
-def _priority(knob: str) -> int:
-    return _ALONE_FIRST.index(knob) if knob in _ALONE_FIRST else len(_ALONE_FIRST)

@@ -250,13 +250,13 @@ def _proven(
     plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
 ) -> list[str]:
     """Winners whose claim holds."""
-    found = {}
+    found = []
     for goal, fingerprint in winners.items():
         rounds = rounds_of(plan, trials, fingerprint)
         gain = rounds.gain(goal_metrics(goal, objectives), claim_level(len(winners)))
         if gain and gain.low > 1.0 and not rounds.broken(plan.constraints, objectives):
-            found[fingerprint] = True
-    return list(found)
+            found.append(fingerprint)
+    return list(dict.fromkeys(found))
 
 
 def _looked_at(plan: ConfirmationPlan) -> set[str]:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from objectives.forecast import Range
 from objectives.outcome import OUTCOME_METRICS, metrics_of
-from objectives.racing import Race, Stop
+from objectives.racing import Race, Range, Stop
 from runners.errors import BrokerLost, RunnerError, TargetError, TargetUnreachable
 from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Measurement, Window

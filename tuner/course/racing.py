@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from objectives.forecast import Forecast, Range, window_value
 from objectives.outcome import OUTCOME_METRICS, metrics_of
-from objectives.racing import MIN_WINDOWS, Race, Stop, followed
+from objectives.racing import MIN_WINDOWS, Forecast, Race, Range, Stop, followed, window_value
 from runners.measurement import Measurement, Phase, Window
 from runners.phases import Phases
 from runners.runner import Runner, Watch, WatchDecision, go_on

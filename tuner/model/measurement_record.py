@@ -4,8 +4,7 @@ import math
 from dataclasses import asdict
 from typing import Any, Final
 
-from objectives.metrics import ShownIn
-from objectives.outcome import OUTCOME_METRICS, shown_in
+from objectives.outcome import OUTCOME_METRICS, ShownIn, shown_in
 from objectives.verdict import Evidence, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement

@@ -8,9 +8,8 @@ from typing import Final
 from objectives.scoring import Constraint, Objective
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import RecordSizes, Workload
-from search_spaces.guarantee import Guarantee
-from search_spaces.knob_change import KnobChange
-from search_spaces.producer_config import ProducerConfig
+from search_spaces.parameters import KnobChange
+from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.model.target import Target
 
 

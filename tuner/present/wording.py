@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from objectives.metrics import Direction, ShownIn
-from objectives.outcome import OUTCOME_METRICS, shown_in
+from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
 from objectives.ratios import LEVEL, Ratio, short
 from search_spaces.effective import Effective
 from tuner.results.recommendation import Recommendation

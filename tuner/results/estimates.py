@@ -6,14 +6,13 @@ from math import exp, log, sqrt
 from statistics import fmean
 from typing import Final, Self
 
-from objectives.drift import Drift
 from objectives.outcome import OUTCOME_METRICS
-from objectives.repeats import Estimate, Noise, t_quantile
+from objectives.repeats import Drift, Estimate, Noise, t_quantile
 from tuner.model.trial import Kind, State, Trial
 
 _LEVEL: Final = 0.95
 _POOLED_WEIGHT: Final = 4
-"""In degrees of freedom: what the scatter of all configs is worth for one of them, as in `objectives.forecast`."""
+"""In degrees of freedom: what the scatter of all configs is worth for one of them, as in `objectives.racing`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objectives.front import dominated_by
-from objectives.metrics import Direction
-from objectives.outcome import COMPARED
+from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio
-from tuner.confirmation.effects import Effect, Effects, effects_of
-from tuner.confirmation.gains import Confirmation
+from tuner.confirmation.gains import Confirmation, Effect, Effects, effects_of
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics

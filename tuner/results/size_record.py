@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from objectives.drift import Drift
 from objectives.front import Front
-from objectives.metrics import Direction
+from objectives.outcome import Direction
+from objectives.repeats import Drift
 from objectives.scoring import Objective
 from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, baseline_metrics, on_trial, settled, size_results

@@ -7,7 +7,6 @@ from runners.workload import RecordSizes
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
-from search_spaces.starting_points import starting_points
 from tuner.model.spec import Goal, Method, StudySpec
 from tuner.model.trial import Kind
 from tuner.results.recommendation import pick
@@ -32,7 +31,7 @@ def seeds_of(
     if spec.search.method not in _SEEDED and not spec.search.sampler:
         return []
     known = {trial.fingerprint for trial in records[size].trials}
-    wanted = [*starting_points(space, spec.baseline)]
+    wanted = [*space.starting_points(spec.baseline)]
     if spec.search.transfer:
         wanted += _transferred(size, space, records)
     return list({config.fingerprint: config for config in wanted if config.fingerprint not in known}.values())

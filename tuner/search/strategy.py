@@ -14,7 +14,7 @@ import optuna
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
-from objectives.metrics import Direction
+from objectives.outcome import Direction
 from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.trial import Kind, Proposal, State, Trial

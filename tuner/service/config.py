@@ -12,12 +12,11 @@ from pydantic import Field, ValidationError
 from tuner.model.target import Target
 from tuner.storage.home import studies_root
 from tuner.study_file import fields
-from tuner.study_file.environment import fill_in
+from tuner.study_file.building import target_of
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
-from tuner.study_file.strict_yaml import MAX_BYTES, read_yaml
-from tuner.study_file.targets import target_of
+from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml
 
 EMBEDDED: Final = "embedded"
 SIMULATED: Final = "simulated"

@@ -1,16 +1,16 @@
 """Study files: YAML in, a `StudySpec` out, with every mistake named by file, line and key.
 
-text -> strict_yaml (values, their lines) -> environment (${NAME}) -> sections, fields -> building -> StudySpec
+text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields -> building -> StudySpec
 """
 
-from tuner.study_file.environment import drop_used_secrets
 from tuner.study_file.errors import Problem, StudyFileError
 from tuner.study_file.loading import load_study, parse_study
 from tuner.study_file.sections import json_schema
-from tuner.study_file.starter import starter_text
-from tuner.study_file.writing import same_measurement, sizes_in, study_text
+from tuner.study_file.strict_yaml import drop_used_secrets
+from tuner.study_file.writing import STARTER_TEXT, same_measurement, sizes_in, study_text
 
 __all__ = [
+    "STARTER_TEXT",
     "Problem",
     "StudyFileError",
     "drop_used_secrets",
@@ -19,6 +19,5 @@ __all__ = [
     "parse_study",
     "same_measurement",
     "sizes_in",
-    "starter_text",
     "study_text",
 ]

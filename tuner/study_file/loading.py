@@ -10,11 +10,10 @@ from pydantic_core import ErrorDetails
 
 from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
-from tuner.study_file.environment import fill_in
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refusal, Refused, StudyFileError, did_you_mean, key_path
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, StudyFile
-from tuner.study_file.strict_yaml import MAX_BYTES, Plain, read_yaml
+from tuner.study_file.strict_yaml import MAX_BYTES, Plain, fill_in, read_yaml
 
 _EXAMPLE: Final = "the least study file is `workload: {record_bytes: [100, 1000]}`"
 

@@ -1,18 +1,23 @@
-"""Client properties that a study file holds or names a file of: producer properties, and those of the connection."""
+"""Client properties that a study file holds or names a file of: producer properties, and those of the connection.
+
+And the section `space`: what it says of each knob.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from search_spaces.catalogue import Property, load_catalogue
-from search_spaces.errors import ConfigError, InvalidValue, PropertiesFileError
+from search_spaces.catalogue import Property, Value, canonical_value, load_catalogue
+from search_spaces.errors import ConfigError, InvalidKnob, InvalidValue, PropertiesFileError
+from search_spaces.knobs import KNOBS
+from search_spaces.parameters import KnobChange, check_takes_range, checked, entry_of
 from search_spaces.properties_file import read_properties
 from search_spaces.roles import Role
-from search_spaces.values import Value, canonical_value
-from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, refused
-from tuner.study_file.fields import Reads
+from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you_mean, refused
+from tuner.study_file.fields import Reads, flag, whole
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
 # What makes the client read a file, load a library or run a command on this machine.
@@ -44,7 +49,9 @@ def read_properties_of(value: object, role: Role) -> dict[str, Value]:
     """
     refusals: list[Refusal] = []
     found: dict[str, Value] = {}
-    for name, inner in mapping_of(value, "properties").items():
+    if value is not None and not isinstance(value, Mapping):
+        raise refused("properties are given as `name: value`, one a line", advice="a blank follows the colon")
+    for name, inner in (value or {}).items():
         try:
             entry = property_of(name, role)
             found[name] = property_value(entry, inner)
@@ -93,24 +100,6 @@ def property_value(entry: Property, value: object) -> Value:
         raise refused(f"{entry.name} takes whole characters, no halves (\\uD800 to \\uDFFF)") from None
     except InvalidValue as error:
         raise refused(f"{entry.name} takes {error.rule}", advice=_meant(entry, value)) from None
-    return value
-
-
-def value_text(entry: Property, value: Value) -> str:
-    """A checked value as text, in the user's own words: `all`, `true`, `1000000` for 1e6."""
-    return value if isinstance(value, str) else canonical_value(entry, value)
-
-
-def mapping_of(value: object, what: str) -> Mapping[str, Any]:
-    """The value as keys with values; nothing is no keys.
-
-    Raises:
-        Refused: It is something else.
-    """
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise refused(f"{what} are given as `name: value`, one a line", advice="a blank follows the colon")
     return value
 
 
@@ -174,4 +163,133 @@ def _schema(role: Role) -> dict[str, Any]:
         "type": ["object", "null"],
         "propertyNames": {"enum": [entry.name for entry in load_catalogue() if entry.role is role]},
         "additionalProperties": _SCALAR_SCHEMA,
+    }
+
+
+_KNOB_NAMES: Final = tuple(knob.name for knob in KNOBS)
+_KNOB_RULE: Final = "a knob takes one value, {low: ..., high: ...}, {choices: [...]}, on or off"
+_MAX_STEPS: Final = 1000
+_steps: Final = whole(1, _MAX_STEPS).read
+_flag: Final = flag().read
+
+
+def knob_changes() -> Reads:
+    """Changes of knobs by name."""
+    return Reads(_read_knobs, _knob_schema())
+
+
+def _read_knobs(value: object) -> Mapping[str, KnobChange]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise refused("space names knobs, each with what it may be, one a line")
+    refusals: list[Refusal] = []
+    changes: dict[str, KnobChange] = {}
+    for written, inner in value.items():
+        try:
+            name, entry = _knob(written)
+            if name in changes:
+                raise refused(f"{name} stands once, and it is here under two of its names")
+            changes[name] = checked(name, entry, _change(entry, inner))
+        except Refused as error:
+            refusals += [within(refusal, (written,)) for refusal in error.refusals]
+        except InvalidKnob as error:
+            refusals.append(Refusal(error.rule, within=(written, *error.at)))
+    if refusals:
+        raise Refused(*refusals)
+    return changes
+
+
+def _knob(written: str) -> tuple[str, Property]:
+    if written in _KNOB_NAMES:
+        return written, entry_of(written)
+    entry = property_of(written, Role.PRODUCER)
+    return entry.name, entry
+
+
+def _change(entry: Property, value: object) -> KnobChange:
+    if value in ("on", "off"):
+        return KnobChange(off=value == "off")
+    if isinstance(value, Mapping):
+        return _among(entry, value)
+    if value is None or isinstance(value, list):
+        raise refused(_KNOB_RULE, advice="several values are {choices: [...]}" if value else "")
+    return KnobChange(value=_text(entry, value))
+
+
+def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
+    """A range or a list of choices."""
+    bound = partial(_bound, entry)
+    readers: dict[str, Callable[[Any], object]] = {
+        "low": bound,
+        "high": bound,
+        "log": _flag,
+        "steps": _steps,
+        "choices": partial(_choices, entry),
+    }
+    unknown = [
+        Refusal(f"a knob has no key {key!r}: {_KNOB_RULE}", did_you_mean(key, readers), within=(key,), about_name=True)
+        for key in value
+        if key not in readers
+    ]
+    if unknown:
+        raise Refused(*unknown)
+    if not value:
+        raise refused(_KNOB_RULE)
+    if "choices" not in value:
+        check_takes_range(entry.name, entry)
+    elif len(value) > 1:
+        raise refused("choices stand alone, without low, high, log and steps")
+    said: dict[str, Any] = {key: _at((key,), readers[key], inner) for key, inner in value.items()}
+    return KnobChange(**said)
+
+
+def _choices(entry: Property, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise refused("choices are a list of values, such as [1, 5, 20]")
+    return tuple(_at((position,), partial(_text, entry), choice) for position, choice in enumerate(value))
+
+
+def _text(entry: Property, value: object) -> str:
+    """A value in the user's own words: `all`, `true`, `1000000` for 1e6."""
+    taken = property_value(entry, value)
+    return taken if isinstance(taken, str) else canonical_value(entry, taken)
+
+
+def _bound(entry: Property, value: object) -> float:
+    return float(canonical_value(entry, property_value(entry, value)))
+
+
+def _at(place: tuple[str | int, ...], read: Callable[[Any], Any], value: object) -> Any:
+    try:
+        return read(value)
+    except Refused as error:
+        raise Refused(*(within(refusal, place) for refusal in error.refusals)) from None
+
+
+def _knob_schema() -> dict[str, Any]:
+    names = [*_KNOB_NAMES, *(e.name for e in load_catalogue() if e.role is Role.PRODUCER and e.name not in _KNOB_NAMES)]
+    number = {"type": ["number", "string"]}
+    plain = {"type": ["string", "number", "boolean"]}
+    between = {
+        "type": "object",
+        "properties": {
+            "low": number,
+            "high": number,
+            "log": {"type": "boolean"},
+            "steps": {"type": "integer", "minimum": 1},
+        },
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
+    among = {
+        "type": "object",
+        "properties": {"choices": {"type": "array", "minItems": 1, "items": plain}},
+        "required": ["choices"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": ["object", "null"],
+        "propertyNames": {"enum": names},
+        "additionalProperties": {"anyOf": [plain, between, among], "description": _KNOB_RULE},
     }

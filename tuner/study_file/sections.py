@@ -11,9 +11,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from objectives.scoring import Constraint
 from runners.ray_cluster import DEFAULT_WAIT_S, Code
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
-from search_spaces.guarantee import DURABILITY
-from search_spaces.knob_change import KnobChange
-from search_spaces.values import Value
+from search_spaces.catalogue import Value
+from search_spaces.parameters import KnobChange
+from search_spaces.producer_config import DURABILITY
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -25,9 +25,8 @@ from tuner.model.spec import (
     TrackingSpec,
     WorkloadSpec,
 )
-from tuner.study_file import fields, judging
-from tuner.study_file.knob_changes import knob_changes
-from tuner.study_file.properties import connection_properties, producer_properties
+from tuner.study_file import fields
+from tuner.study_file.properties import connection_properties, knob_changes, producer_properties
 
 _WORKLOAD: Final = WorkloadSpec(())
 _SEARCH: Final = SearchSpec()
@@ -43,8 +42,6 @@ _NAME_RULE: Final = (
 )
 _ADDRESS_RULE: Final = "an address reads host:port, or several as host:port,host:port"
 
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
 NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 Name = Annotated[str, NAME]
@@ -56,7 +53,6 @@ Measured = Annotated[float, fields.seconds(0, _DAY_S, above=True)]
 Bytes = Annotated[int, fields.size(1, _MOST_BYTES)]
 Seed = Annotated[int, fields.whole(0, _LARGEST_SEED)]
 Flag = Annotated[bool, fields.flag()]
-OneGoal = Annotated[Goal, fields.one_of(Goal)]
 
 
 def _as_list(value: object) -> object:
@@ -212,7 +208,9 @@ class ConfirmSection(Section):
     """Second looks at each."""
     ablation_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.ablation_rounds
     """Rounds in which proven winners are measured with one knob at a time back at the baseline's value."""
-    goals: Annotated[list[OneGoal], Field(min_length=1, max_length=len(Goal))] = list(_CONFIRM.goals)
+    goals: Annotated[list[Annotated[Goal, fields.one_of(Goal)]], Field(min_length=1, max_length=len(Goal))] = list(
+        _CONFIRM.goals
+    )
     """Whose winners."""
 
 
@@ -273,9 +271,9 @@ class StudyFile(Section):
     """Knobs to treat otherwise than by default: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The least guarantee that a config may give."""
-    objectives: Annotated[judging.Asked, judging.objectives()] = judging.preset(Goal.BALANCED)
+    objectives: Annotated[fields.Asked, fields.objectives()] = fields.preset(Goal.BALANCED)
     """balanced, throughput, latency, or a list of metrics; its latency is what the goal latency is about."""
-    constraints: Annotated[list[Annotated[Constraint, judging.constraint()]], Field(max_length=100)] = Field(
+    constraints: Annotated[list[Annotated[Constraint, fields.constraint()]], Field(max_length=100)] = Field(
         default_factory=list
     )
     """Bounds that a recommended config keeps, such as "latency_p99_ms <= 10" or "mb_per_s >= 0.9 x baseline"."""
@@ -293,4 +291,4 @@ def json_schema() -> dict[str, Any]:
     file tells. It offers properties under the client's own names; the other names it takes are read all the same.
     """
     schema = StudyFile.model_json_schema()
-    return {"$schema": _DIALECT, **schema, "title": "Study file of kafka-tuner"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Study file of kafka-tuner"}

@@ -1,19 +1,24 @@
-"""YAML text as plain values that know their lines; strict where YAML surprises.
+"""YAML text as plain values that know their lines, with variables filled in; strict where YAML surprises.
 
 Works on YAML's events, so nothing is ever constructed. Plain words follow YAML 1.2's core schema: `no`, `on`, `07:00`,
 `100:30` and `010` are text, `1e6` is a number. Refused are repeated keys, anchors and aliases, tags, a second document,
 depth and size beyond any study.
+
+`${NAME}` and `${NAME:-default}` in texts are filled in after YAML was read, so a variable's value can't become keys or
+lists. `$${` stands for `${`. Variables that stand for secrets are not handed on to the processes that a study starts.
 
 Source: the core schema in section 10.3 of YAML 1.2.2.
 """
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, MutableMapping
+from itertools import takewhile
 from typing import Any, Final
 
 import yaml
 
+from search_spaces.roles import is_secret
 from tuner.study_file.errors import KeyPath, Problems
 
 MAX_BYTES: Final = 1_000_000
@@ -29,10 +34,6 @@ _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
 _FLOAT: Final = re.compile(r"[-+]?((0|[1-9][0-9]{0,29})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 
 
-class _Unreadable(Exception):  # noqa: N818 - ends the reading of one text; never leaves this module
-    """What follows can't be read either."""
-
-
 def read_yaml(text: str, problems: Problems) -> Plain:
     """Read the one document of a text, and note the line of each value in `problems`.
 
@@ -45,8 +46,6 @@ def read_yaml(text: str, problems: Problems) -> Plain:
         problems.stop_if_any()
     try:
         value = _document(_events(text, problems), problems)
-    except _Unreadable:
-        pass
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         problems.add((), f"a study file holds printable text, but character {error.position + 1} is none", line=line)
@@ -77,7 +76,7 @@ def _events(text: str, problems: Problems) -> Iterator[yaml.Event]:
             yield loader.get_event()  # type: ignore[no-untyped-call]
     except (ValueError, OverflowError):  # the library does not check the numbers of escapes such as "\\UFFFFFFFF"
         problems.add((), "this is not YAML: an escape in quotes stands for no character", line=loader.line + 1)
-        raise _Unreadable from None
+        raise problems.error() from None
 
 
 def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
@@ -88,7 +87,7 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
             documents += 1
             if documents > 1:
                 problems.add((), "a study file is one document", line=_line(event))
-                raise _Unreadable
+                raise problems.error()
             value = _value(next(events), events, (), problems)
     return value
 
@@ -97,10 +96,10 @@ def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: P
     problems.lines.setdefault(place, _line(event))
     if len(place) > _MAX_DEPTH:
         problems.add(place[:1], f"values are nested at most {_MAX_DEPTH} deep", line=_line(event))
-        raise _Unreadable
+        raise problems.error()
     if len(problems.lines) > _MAX_VALUES:
         problems.add(place[:1], f"a study file has at most {_MAX_VALUES} values", line=_line(event))
-        raise _Unreadable
+        raise problems.error()
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
         problems.add(place, "anchors (&) and aliases (*) are not taken: write the value out, in quotes if it begins so")
     if isinstance(event, yaml.AliasEvent):
@@ -115,12 +114,8 @@ def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: P
 
 
 def _list(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> list[Plain]:
-    items: list[Plain] = []
-    for event in events:
-        if isinstance(event, yaml.SequenceEndEvent):
-            break
-        items.append(_value(event, events, (*place, len(items)), problems))
-    return items
+    inner = takewhile(lambda event: not isinstance(event, yaml.SequenceEndEvent), events)
+    return [_value(event, events, (*place, number), problems) for number, event in enumerate(inner)]
 
 
 def _mapping(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> dict[str, Plain]:
@@ -130,7 +125,7 @@ def _mapping(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -
             break
         if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
             problems.add(place, "a key is a plain word", line=_line(event))
-            raise _Unreadable
+            raise problems.error()
         inner = (*place, event.value)
         if event.value in entries:
             again = f"a key stands once, and line {problems.lines[inner]} has this one too; leave one of them out"
@@ -158,3 +153,91 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
     if "mapping values are not allowed" in said:
         return number, f"a value that holds `: ` stands in quotes, and the keys of a section align ({said})"
     return number, f"this is not YAML: {said}"
+
+
+_REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
+_INSIDE: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", re.DOTALL)
+
+
+def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:
+    """The value with every reference in its texts replaced; keys stay as they are.
+
+    What the file has at such a place is noted in `problems.written`, to be shown in place of the value. Variables that
+    are missing are noted as problems, and an empty text stands for them.
+
+    Args:
+        value: As read from the file.
+        environ: Variables.
+        problems: Of the file.
+        place: Of the value.
+    """
+    match value:
+        case dict():
+            return {key: fill_in(inner, environ, problems, (*place, key)) for key, inner in value.items()}
+        case list():
+            return [fill_in(inner, environ, problems, (*place, number)) for number, inner in enumerate(value)]
+        case str():
+            return _filled(value, environ, problems, place)
+        case _:
+            return value
+
+
+def names_in(text: str) -> list[str]:
+    """The variables that a text refers to."""
+    inside = (_INSIDE.fullmatch(reference["inside"] or "") for reference in _REFERENCE.finditer(text))
+    return [found["name"] for found in inside if found is not None]
+
+
+def escaped(text: str) -> str:
+    """The text as a study file has it when nothing in it is a reference."""
+    return text.replace("${", "$${")
+
+
+def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: KeyPath) -> str:
+    def replacement(reference: re.Match[str]) -> str:
+        if reference[0] == "$${":
+            return "${"
+        inside = _INSIDE.fullmatch(reference["inside"])
+        if inside is None or not reference["end"]:
+            problems.add(place, "a variable reads ${NAME} or ${NAME:-default}; write $${ for the characters ${")
+            return ""
+        found = environ.get(inside["name"])
+        if inside["default"] is not None and not found:
+            return inside["default"]
+        if found is None:
+            name = inside["name"]
+            problems.add(place, f"the environment variable {name} is not set; export it, or write ${{{name}:-default}}")
+            return ""
+        problems.written[place] = text
+        return found
+
+    return _REFERENCE.sub(replacement, text)
+
+
+def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:
+    """Remove the variables that stand for secrets of the targets; the study has their values.
+
+    Every process of the same user can read a process's environment, and Ray and MLflow start many. What the shell gave
+    to this process itself stays readable there.
+
+    Args:
+        text: A study file that was read.
+        environ: This process's variables, changed in place.
+    """
+    for value in _secrets(read_yaml(text, Problems(""))):
+        for name in names_in(value):
+            environ.pop(name, None)
+
+
+def _secrets(value: Plain, key: str = "") -> Iterator[str]:
+    match value:
+        case dict():
+            for name, inner in value.items():
+                # The tracking server's own password is MLflow's, which reads it from there again and again.
+                if name != "tracking":
+                    yield from _secrets(inner, name)
+        case list():
+            for inner in value:
+                yield from _secrets(inner, key)
+        case str() if is_secret(key):
+            yield value

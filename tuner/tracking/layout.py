@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from objectives.metrics import ShownIn
-from objectives.outcome import shown_in
+from objectives.outcome import ShownIn, shown_in
 from search_spaces.errors import ConfigError
 from search_spaces.knobs import KNOBS
 from tuner.model.spec import Goal

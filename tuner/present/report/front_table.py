@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Final
 
-from objectives.metrics import Direction
-from objectives.outcome import COMPARED
+from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio
 from objectives.repeats import Estimate
 from tuner.model.trial import Trial

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, Final
 
 from search_spaces.properties_file import format_properties
-from tuner.confirmation.effects import Effect
+from tuner.confirmation.gains import Effect
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.report.front_table import front_section

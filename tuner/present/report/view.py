@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from objectives.metrics import Direction
-from objectives.outcome import OUTCOME_METRICS
+from objectives.outcome import OUTCOME_METRICS, Direction
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.wording import title
 from tuner.results.comparison import Comparison

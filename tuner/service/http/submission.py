@@ -17,11 +17,10 @@ from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
 from tuner.service.queue.job import Submission
 from tuner.study_file.building import Builder
-from tuner.study_file.environment import fill_in
 from tuner.study_file.errors import KeyPath, Problem, Problems, StudyFileError, did_you_mean
 from tuner.study_file.loading import check
 from tuner.study_file.properties import Files
-from tuner.study_file.strict_yaml import Plain, read_yaml
+from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml
 
 ORIGIN: Final = "the study file"
 _RESERVED: Final = frozenset({"mlartifacts"})
