@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any, Final
 
 from objectives.metrics import Direction
@@ -13,8 +12,7 @@ from objectives.ratios import Ratio
 from objectives.repeats import Estimate
 from tuner.model.trial import Trial
 from tuner.present.export.record import gains_record
-from tuner.present.report.page_style import table
-from tuner.present.wording import Cell, Change, changes, gain, number, shown_metrics, title
+from tuner.present.wording import Change, changes, gain, number, shown_metrics, title
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
@@ -140,26 +138,6 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     missed = [f"- {line}" for line in missed_lines(size)]
     why = [f"{NONE_KEEPS_ALL.capitalize()}:", "", *missed, ""] if missed else []
     return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])
-
-
-def front_section(size: SizeResults) -> str:
-    """The front as an HTML table, and how to read it."""
-    rows = front_rows(size)
-    if not rows:
-        return ""
-    metrics = front_metrics(size, rows)
-    cells: list[list[Cell]] = []
-    for row in rows:
-        numbers: list[Cell] = []
-        for metric in metrics:
-            value = row.metrics.get(metric)
-            numbers += [(row.measured(metric), value), (row.versus(metric), row.times.get(metric, 1.0))]
-        bound = row.trial.verdict + "".join(f"; {flag}" for flag in row.flags)
-        name = "baseline" if row.is_baseline else f"trial {row.trial.number}"
-        cells.append([name, *numbers, row.trial.guarantee, bound, row.changed])
-    shown = table(_headings(metrics), cells, sortable=True)
-    notes = " ".join(front_notes(size))
-    return f'<div class="scroll">{shown}</div><p class="dim">{escape(notes)}</p>'
 
 
 def front_notes(size: SizeResults) -> list[str]:
