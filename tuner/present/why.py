@@ -63,7 +63,7 @@ def why_markdown(explanations: Iterable[Explanation]) -> str:
         what = "the baseline" if same[0].found.is_baseline else f"trial {same[0].found.trial.number}"
         parts.append(f"## {', '.join(str(each.found.goal) for each in same)}: why {what}")
         for section in why_sections(same[0]):
-            parts.append(f"**{_capital(section.heading)}**")
+            parts.append(f"**{section.heading[:1].upper()}{section.heading[1:]}**")
             parts.append("\n".join(f"- {line}" for line in section.lines))
     return "\n\n".join(parts) + "\n" if parts else ""
 
@@ -83,7 +83,8 @@ def rounds_of(why: Explanation) -> str:
 
 def effect_name(why: Explanation, effect: Effect) -> str:
     """`linger.ms=0.5 instead of 5`, with what went back together with it."""
-    known = _changes(why.found)
+    found = why.found
+    known = {change.name: change for change in changes(found.trial.values, found.baseline.values)}
     leader, *others = (_change(known[knob]) for knob in effect.knobs)
     return f"{leader}, together with {', '.join(others)}" if others else leader
 
@@ -223,10 +224,6 @@ def _told(why: Explanation, effect: Effect) -> Sequence[str]:
     return sorted(known, key=lambda metric: not is_clear(effect.gains[metric]))
 
 
-def _changes(found: Recommendation) -> Mapping[str, Change]:
-    return {change.name: change for change in changes(found.trial.values, found.baseline.values)}
-
-
 def _change(change: Change) -> str:
     return f"{change} instead of {change.baseline or 'nothing'}"
 
@@ -243,7 +240,3 @@ def _reach(ratio: Ratio) -> float:
 
 def _percent(ratio: Ratio) -> int:
     return max(1, ceil(100 * _reach(ratio) - 1e-6))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

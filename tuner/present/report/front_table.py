@@ -112,13 +112,22 @@ def front_csv(size: SizeResults) -> str:
     metrics = sorted({name for row in rows for name in row.metrics})
     properties = sorted({name for row in rows for name in row.trial.values})
     text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(["trial", "is_baseline", "fingerprint", *metrics, "guarantee", "verdict", "flags", *properties])
+    columns = ["trial", "is_baseline", "fingerprint", *metrics, "guarantee", "verdict", "flags", *properties]
+    out = csv.DictWriter(text, columns, lineterminator="\n")
+    out.writeheader()
     for row in rows:
-        numbers = [row.metrics.get(name, "") for name in metrics]
-        given = [row.trial.values.get(name, "") for name in properties]
-        told = [row.trial.guarantee, row.trial.verdict, "; ".join(row.flags)]
-        out.writerow([row.trial.number, row.is_baseline, row.trial.fingerprint, *numbers, *told, *given])
+        out.writerow(
+            {
+                "trial": row.trial.number,
+                "is_baseline": row.is_baseline,
+                "fingerprint": row.trial.fingerprint,
+                "guarantee": row.trial.guarantee,
+                "verdict": row.trial.verdict,
+                "flags": "; ".join(row.flags),
+                **row.metrics,
+                **row.trial.values,
+            }
+        )
     return text.getvalue()
 
 
@@ -126,7 +135,8 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     """The front as a Markdown table."""
     rows = front_rows(size)
     metrics = front_metrics(size, rows)
-    headings = _headings(metrics)
+    compared = [text for metric in metrics for text in (title(metric), "x baseline")]
+    headings = ["trial", *compared, "guarantee", "bound by", "changed properties"]
     lines = [_markdown(headings), "|" + " --- |" * len(headings)]
     for row in rows:
         cells = ["baseline" if row.is_baseline else str(row.trial.number)]
@@ -148,11 +158,6 @@ def front_notes(size: SizeResults) -> list[str]:
     if size.near_front:
         notes.append(_near_front(size))
     return notes
-
-
-def _headings(metrics: Sequence[str]) -> list[str]:
-    numbers = [text for metric in metrics for text in (title(metric), "x baseline")]
-    return ["trial", *numbers, "guarantee", "bound by", "changed properties"]
 
 
 def _near_front(size: SizeResults) -> str:
