@@ -119,7 +119,8 @@ def closest_lines(why: Explanation) -> tuple[str, ...]:
         return ()
     if closest is None:
         return ("nothing else was measured that keeps every constraint",)
-    return (f"trial {closest.trial.number} ({_differs(why, closest)}): {_falls_short(closest)}",)
+    differs = " ".join(map(str, changes(closest.trial.values, why.found.baseline.values))) or "nothing changed"
+    return (f"trial {closest.trial.number} ({differs}): {_falls_short(closest)}",)
 
 
 def bound_lines(found: Recommendation) -> tuple[str, ...]:
@@ -211,11 +212,6 @@ def _falls_short(closest: Closest) -> str:
     told = "; ".join(f"{metric_name(metric)} {gain(ratio)}" for metric, ratio in closest.gains.items())
     but = f"; but {closest.but}" if closest.but else ""
     return f"times better than the baseline in {closest.gain.rounds} rounds in turn: {told}{but}"
-
-
-def _differs(why: Explanation, closest: Closest) -> str:
-    differences = changes(closest.trial.values, why.found.baseline.values)
-    return " ".join(map(str, differences)) or "nothing changed"
 
 
 def _told(why: Explanation, effect: Effect) -> Sequence[str]:
