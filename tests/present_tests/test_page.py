@@ -10,8 +10,8 @@ import pytest
 
 from tests.present_tests.studies import failed, study
 from tuner.model.trial import Trial
-from tuner.present.report.interactive import front_html, inlined_plotly
-from tuner.present.report.page import report_page
+from tuner.present.report.interactive import inlined_plotly
+from tuner.present.report.page import front_html, report_page
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 VOID = {"meta", "img", "br", "link", "input", "hr"}

@@ -103,7 +103,7 @@ def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: P
         warn("with different objectives the fronts have no axes in common: nothing is drawn")
         return
     # Deferred: they import matplotlib and plotly.
-    from tuner.present.report.interactive import fronts_html
+    from tuner.present.report.page import fronts_html
     from tuner.present.report.pictures import draw_fronts
     from tuner.present.report.view import views_of
 

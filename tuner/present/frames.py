@@ -1,6 +1,6 @@
 """Trials as a pandas DataFrame: a row each, numbers as numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuner.model.trial import Trial
@@ -31,7 +31,6 @@ def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
 
 def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str, Any]:
     in_force = trial.config().in_force
-    config: Mapping[str, Any] = {name: _number(in_force.text(name)) for name in properties}
     return {
         "record_bytes": _number(trial.record_bytes),
         "number": trial.number,
@@ -39,7 +38,7 @@ def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str
         "state": str(trial.state),
         "feasible": trial.feasible,
         "on_front": trial.number in size.front,
-        **config,
+        **{name: _number(in_force.text(name)) for name in properties},
         **trial.metrics,
         "verdict": trial.verdict,
         "guarantee": trial.guarantee,

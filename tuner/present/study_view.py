@@ -23,19 +23,15 @@ class StudyView:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._live = Live(console=ERR, auto_refresh=False, transient=True) if self._on_terminal() else None
-
-    def _on_terminal(self) -> bool:
-        return not self._quiet and ERR.is_terminal and sys.stderr.isatty()
+        self._live = Live(console=ERR, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:
-        if self._live is not None:
+        if not self._quiet and ERR.is_terminal and sys.stderr.isatty():
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._live.stop()
 
     def say(self, sentence: str) -> None:
         """See `Reporter.say`."""
@@ -44,7 +40,7 @@ class StudyView:
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
         """See `Reporter.window`."""
-        if self._live is None:
+        if not self._live.is_started:
             return
         p99_ms = window.latency.percentile_us(0.99) / 1e3
         line = (

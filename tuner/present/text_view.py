@@ -57,7 +57,8 @@ def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
 
 def status_text(found: Status) -> RenderableType:
     """A status as people read it."""
-    parts: list[RenderableType] = [Text(_headline(found), style="bold")]
+    left = "" if found.left_s is None else f", about {_duration(found.left_s)} left"
+    parts: list[RenderableType] = [Text(f"{found.study}: {found.state}{left}", style="bold")]
     if found.doing:
         parts.append(Text(f"now: {found.doing}"))
     if found.state is StudyState.INTERRUPTED:
@@ -79,11 +80,6 @@ def status_text(found: Status) -> RenderableType:
         parts.append(Text(f"MLflow is {found.behind_mlflow} trials behind", style="dim"))
     parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in found.failures]
     return Group(*parts)
-
-
-def _headline(found: Status) -> str:
-    left = "" if found.left_s is None else f", about {_duration(found.left_s)} left"
-    return f"{found.study}: {found.state}{left}"
 
 
 def _best(size: SizeStatus) -> str:

@@ -63,7 +63,7 @@ def why_markdown(explanations: Iterable[Explanation]) -> str:
         what = "the baseline" if same[0].found.is_baseline else f"trial {same[0].found.trial.number}"
         parts.append(f"## {', '.join(str(each.found.goal) for each in same)}: why {what}")
         for section in why_sections(same[0]):
-            parts.append(f"**{_capital(section.heading)}**")
+            parts.append(f"**{section.heading[:1].upper()}{section.heading[1:]}**")
             parts.append("\n".join(f"- {line}" for line in section.lines))
     return "\n\n".join(parts) + "\n" if parts else ""
 
@@ -83,7 +83,8 @@ def rounds_of(why: Explanation) -> str:
 
 def effect_name(why: Explanation, effect: Effect) -> str:
     """`linger.ms=0.5 instead of 5`, with what went back together with it."""
-    known = _changes(why.found)
+    found = why.found
+    known = {change.name: change for change in changes(found.trial.values, found.baseline.values)}
     leader, *others = (_change(known[knob]) for knob in effect.knobs)
     return f"{leader}, together with {', '.join(others)}" if others else leader
 
@@ -118,7 +119,8 @@ def closest_lines(why: Explanation) -> tuple[str, ...]:
         return ()
     if closest is None:
         return ("nothing else was measured that keeps every constraint",)
-    return (f"trial {closest.trial.number} ({_differs(why, closest)}): {_falls_short(closest)}",)
+    differs = " ".join(map(str, changes(closest.trial.values, why.found.baseline.values))) or "nothing changed"
+    return (f"trial {closest.trial.number} ({differs}): {_falls_short(closest)}",)
 
 
 def bound_lines(found: Recommendation) -> tuple[str, ...]:
@@ -212,19 +214,10 @@ def _falls_short(closest: Closest) -> str:
     return f"times better than the baseline in {closest.gain.rounds} rounds in turn: {told}{but}"
 
 
-def _differs(why: Explanation, closest: Closest) -> str:
-    differences = changes(closest.trial.values, why.found.baseline.values)
-    return " ".join(map(str, differences)) or "nothing changed"
-
-
 def _told(why: Explanation, effect: Effect) -> Sequence[str]:
     """Metrics to tell of, those that show a difference first."""
     known = [metric for metric in why.metrics if metric in effect.gains]
     return sorted(known, key=lambda metric: not is_clear(effect.gains[metric]))
-
-
-def _changes(found: Recommendation) -> Mapping[str, Change]:
-    return {change.name: change for change in changes(found.trial.values, found.baseline.values)}
 
 
 def _change(change: Change) -> str:
@@ -243,7 +236,3 @@ def _reach(ratio: Ratio) -> float:
 
 def _percent(ratio: Ratio) -> int:
     return max(1, ceil(100 * _reach(ratio) - 1e-6))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,6 +1,6 @@
 """The recommendations of a study, one per goal that it can answer for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
@@ -8,10 +8,10 @@ from tuner.results.recommendation import Recommendation, recommend
 from tuner.results.study_results import SizeResults, StudyResults
 
 
-def recommendations(study: StudyResults, size: SizeResults) -> dict[Goal, Recommendation]:
+def recommendations(study: StudyResults, size: SizeResults, goals: Iterable[Goal] = Goal) -> dict[Goal, Recommendation]:
     """What is recommended for a record size; empty before there is anything to recommend."""
     found = {}
-    for goal in Goal:
+    for goal in goals:
         try:
             found[goal] = recommend(study, size.record_bytes, goal)
         except NoFeasibleConfig:

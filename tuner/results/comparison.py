@@ -1,6 +1,6 @@
 """Two studies side by side: what differs between their set-ups, and which found the better configs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import Any, Final
@@ -36,14 +36,29 @@ class GoalComparison:
         metrics: The numbers that the goal is about in the first study.
         ours: The first study's.
         theirs: The second's.
-        times: How many times better the second is than the first, in the goal's numbers; None where it can't be told.
     """
 
     goal: Goal
     metrics: tuple[str, ...]
     ours: Recommendation | None
     theirs: Recommendation | None
-    times: float | None
+
+    @property
+    def times(self) -> float | None:
+        """How many times better the second is than the first; None where that can't be told.
+
+        By the geometric mean over the goal's numbers.
+        """
+        if self.ours is None or self.theirs is None:
+            return None
+        gains = [
+            Objective(name).gain(self.theirs.metrics[name], self.ours.metrics[name])
+            for name in self.metrics
+            if name in self.ours.metrics and name in self.theirs.metrics
+        ]
+        if not gains or min(gains) <= 0:
+            return None
+        return exp(sum(map(log, gains)) / len(gains))
 
     @property
     def winner(self) -> int | None:
@@ -111,22 +126,16 @@ def compare(ours: StudyResults, theirs: StudyResults) -> Comparison:
     """Compare two studies by their numbers, which were not measured in turn: small differences mean nothing."""
     pairs = [(one, other) for one in ours.sizes if (other := theirs.size(one.record_bytes)) is not None]
     return Comparison(
-        names=_names(ours, theirs),
+        names=(ours.name, theirs.name) if ours.name != theirs.name else (str(ours.folder), str(theirs.folder)),
         sizes=tuple(_compare_size(ours, one, theirs, other) for one, other in pairs),
         differences=tuple(_differences(ours, theirs)),
     )
 
 
-def _names(ours: StudyResults, theirs: StudyResults) -> tuple[str, str]:
-    if ours.name != theirs.name:
-        return ours.name, theirs.name
-    return str(ours.folder), str(theirs.folder)
-
-
 def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, other: SizeResults) -> SizeComparison:
     mine, their = recommendations(ours, one), recommendations(theirs, other)
     goals = tuple(
-        _compare_goal(goal, goal_metrics(goal, one.objectives), mine.get(goal), their.get(goal))
+        GoalComparison(goal, goal_metrics(goal, one.objectives), mine.get(goal), their.get(goal))
         for goal in Goal
         if goal in mine or goal in their
     )
@@ -136,26 +145,6 @@ def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, ot
     ]
     same = one.objectives == other.objectives
     return SizeComparison(one.record_bytes, (volumes[0], volumes[1] if same else None), goals)
-
-
-def _compare_goal(
-    goal: Goal, metrics: tuple[str, ...], ours: Recommendation | None, theirs: Recommendation | None
-) -> GoalComparison:
-    return GoalComparison(goal, metrics, ours, theirs, _times(metrics, ours, theirs))
-
-
-def _times(asked: Sequence[str], ours: Recommendation | None, theirs: Recommendation | None) -> float | None:
-    """By the geometric mean over the numbers that were asked for."""
-    if ours is None or theirs is None:
-        return None
-    gains = [
-        Objective(name).gain(theirs.metrics[name], ours.metrics[name])
-        for name in asked
-        if name in ours.metrics and name in theirs.metrics
-    ]
-    if not gains or min(gains) <= 0:
-        return None
-    return exp(sum(map(log, gains)) / len(gains))
 
 
 def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:

@@ -173,7 +173,7 @@ def recommend(
         if _wins(results, found, goal, conditions) and not results.lost_records(found.fingerprint)
     ]
     if confirmed:
-        found = max(confirmed, key=lambda found: _rank(found, asked))
+        found = max(confirmed, key=lambda found: found.balance.value if asked is None else found.gains[asked].value)
         chosen = results.trial_of(found.fingerprint)
         rounds = next(iter(found.gains.values())).rounds
         how = (
@@ -297,10 +297,6 @@ def _wins(results: SizeResults, found: Confirmation, goal: Goal, conditions: Con
     return found.balance.low > 1.0 and all(found.gains[metric].value >= TOLERATED_LOSS for metric in together)
 
 
-def _rank(found: Confirmation, asked: str | None) -> float:
-    return found.balance.value if asked is None else found.gains[asked].value
-
-
 def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
     """The results for a size, or for the nearest one by ratio."""
     if not study.sizes:
@@ -309,16 +305,14 @@ def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[
     if exact is not None:
         return exact, []
     wanted = RecordSizes.parse(record_bytes).mean_bytes
-    by_distance = sorted(study.sizes, key=lambda size: abs(log(_mean_bytes(size) / wanted)))
+    by_distance = sorted(
+        study.sizes, key=lambda size: abs(log(RecordSizes.parse(size.record_bytes).mean_bytes / wanted))
+    )
     names = " and ".join(size.record_bytes for size in by_distance[:2])
     return by_distance[0], [
         f"records of {record_bytes} B were not measured; the nearest that were are {names} B, and this is for "
         f"{by_distance[0].record_bytes} B"
     ]
-
-
-def _mean_bytes(results: SizeResults) -> float:
-    return RecordSizes.parse(results.record_bytes).mean_bytes
 
 
 def _nothing_fits(study: StudyResults, results: SizeResults, conditions: Conditions) -> str:

@@ -167,11 +167,9 @@ def _await_database(uri: str) -> None:
     """Ask the database once: MLflow itself would ask for an hour where nobody answers, and can't be told not to."""
     import sqlalchemy
 
+    # Without a pool nothing stays open.
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool, connect_args={"connect_timeout": _DATABASE_S})
-    try:
-        engine.connect().close()
-    finally:
-        engine.dispose()
+    engine.connect().close()
 
 
 def runs_of(

@@ -207,8 +207,7 @@ class SizeView:
             seen = [trial.objectives[position] for trial in self.size.front_trials]
             known = [value for value in seen if value is not None]
             if known:
-                best = max(known, key=lambda value: objective.gain(value, 1.0))
-                values[f"best_{objective.metric}"] = best
+                values[f"best_{objective.metric}"] = max(known, key=lambda value: objective.gain(value, 1.0))
         for goal, found in self.by_goal.items():
             for metric, gain in found.gains.items():
                 values[f"{goal}/{metric}_gain"] = gain.value

@@ -159,7 +159,10 @@ class Mirror:
             retry_s = min(max(_FIRST_RETRY_S, 2 * retry_s), _LAST_RETRY_S)
             if not warned and not isinstance(error, TrackingBusy):
                 warned = True
-                self._warn()
+                self._on_warning(
+                    f"MLflow at {self._place.shown} can't be written ({self._error}): nothing is lost, the study goes "
+                    f"on, and `tuner sync {self._folder.name}` brings it up to date"
+                )
 
     def _wait(self, retry_s: float) -> None:
         """For news; or after an error until it is time to try again, which at the end is soon."""
@@ -170,12 +173,6 @@ class Mirror:
         else:
             self._ending.wait(retry_s)
         self._news.clear()
-
-    def _warn(self) -> None:
-        self._on_warning(
-            f"MLflow at {self._place.shown} can't be written ({self._error}): nothing is lost, the study goes on, "
-            f"and `tuner sync {self._folder.name}` brings it up to date"
-        )
 
     def _goes_on(self) -> bool:
         return not self._given_up.is_set()

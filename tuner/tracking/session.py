@@ -32,6 +32,7 @@ class MirrorSession:
         store: The study's record.
         folder: Where it lies.
         tracking: Where the mirror is.
+        written: Keys of the runs made or changed are added to it.
         goes_on: Asked before each run whether to go on.
 
     Raises:
@@ -44,6 +45,7 @@ class MirrorSession:
         store: ResultsStore,
         folder: Path,
         tracking: TrackingSpec,
+        written: set[str],
         goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store, self._folder, self._goes_on = store, folder, goes_on
@@ -60,15 +62,11 @@ class MirrorSession:
             facts = store.facts()
             self._client = connect(self._place)
             name = tracking.experiment or f"kafka-tuner/{facts['target']}"
-            self._writer = Writer(self._client, experiment_id(self._client, self._place, name), str(facts["study_id"]))
+            experiment = experiment_id(self._client, self._place, name)
+            self._writer = Writer(self._client, experiment, str(facts["study_id"]), written)
         except BaseException:
             self._lock.close()
             raise
-
-    @property
-    def written(self) -> set[str]:
-        """Keys of the runs made or changed."""
-        return self._writer.written
 
     def close(self) -> None:
         """Let others write the mirror."""
@@ -185,7 +183,7 @@ class CatchingUp:
         """
         try:
             if self._session is None:
-                self._session = MirrorSession(self._store, self._folder, self._tracking, self._goes_on)
+                self._session = MirrorSession(self._store, self._folder, self._tracking, self.written, self._goes_on)
             self._session.catch_up(settle=settle, on_progress=self._progress)
             if settle and self._report is not None:
                 self._session.add_report(self._report)
@@ -194,15 +192,11 @@ class CatchingUp:
         except Exception as error:  # noqa: BLE001 - whatever MLflow, its database or the network do, a study goes on
             self.close()
             return error
-        finally:
-            if self._session is not None:
-                self.written |= self._session.written
         return None
 
     def close(self) -> None:
         """Let go of MLflow; another attempt reads anew what it holds."""
         if self._session is not None:
-            self.written |= self._session.written
             self._session.close()
             self._session = None
 

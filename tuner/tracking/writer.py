@@ -7,7 +7,6 @@ without our record.
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,13 +54,15 @@ class ExistingRun:
 class Writer:
     """Writes the runs of one study.
 
-    Attributes:
-        written: Keys of the runs that were made or changed.
+    Args:
+        client: MLflow's.
+        experiment_id: Of the experiment that the runs belong to.
+        study_id: Of the study.
+        written: Keys of the runs that are made or changed are added to it.
     """
 
-    def __init__(self, client: "MlflowClient", experiment_id: str, study_id: str) -> None:
-        self._client, self._experiment_id = client, experiment_id
-        self.written: set[str] = set()
+    def __init__(self, client: "MlflowClient", experiment_id: str, study_id: str, written: set[str]) -> None:
+        self._client, self._experiment_id, self._written = client, experiment_id, written
         self._known: dict[str, ExistingRun] = {}
         # Those written to their end first: where a crash or a slow answer has doubled a run, the other one goes.
         runs = runs_of(client, [experiment_id], f"tags.`{STUDY_ID_TAG}` = '{study_id}'")
@@ -99,7 +100,7 @@ class Writer:
         else:
             self._client.set_terminated(known.run_id, status=shown.status, end_time=shown.end_ms)
         known.status = shown.status
-        self.written.add(shown.key)
+        self._written.add(shown.key)
 
     def _read(self, run: "Run") -> ExistingRun:
         data = run.data
@@ -114,7 +115,7 @@ class Writer:
         tags = dict(shown.tags)
         run = self._client.create_run(self._experiment_id, shown.start_ms, tags, shown.name)
         self._known[shown.key] = known = ExistingRun(run.info.run_id, RUNNING, tags)
-        self.written.add(shown.key)
+        self._written.add(shown.key)
         return known
 
     def _log(
@@ -141,7 +142,7 @@ class Writer:
         known.params.update(params)
         known.metrics.update((point.name, point.value) for point in points)
         known.volume.update((point.step, point.value) for point in points if point.name == VOLUME)
-        self.written.add(key)
+        self._written.add(key)
 
 
 def _is_new(point: Point, last: int, known: ExistingRun) -> bool:
@@ -190,12 +191,8 @@ def digest(files: Mapping[str, str]) -> str:
 
 def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> None:
     """Put texts beside a run, instead of what stood under their paths."""
-    with tempfile.TemporaryDirectory(prefix="tuner-mlflow-") as folder:
-        for path, text in files.items():
-            target = Path(folder, path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-        client.log_artifacts(run_id, folder)
+    for path, text in files.items():
+        client.log_text(run_id, text, path)
 
 
 def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:

@@ -28,7 +28,6 @@ EXPLANATION_SCHEMA_VERSION: Final = 1
 
 def recommendation_record(found: Recommendation) -> dict[str, Any]:
     """Everything about a recommendation, of JSON types only."""
-    translation = translate_to_java(found.config)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": RECORD_KIND,
@@ -52,7 +51,7 @@ def recommendation_record(found: Recommendation) -> dict[str, Any]:
             "trial": _trial(found.baseline),
         },
         "changes": [asdict(change) for change in changes(found.trial.values, found.baseline.values)],
-        "java": asdict(translation),
+        "java": asdict(translate_to_java(found.config)),
     }
 
 
@@ -138,12 +137,11 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
 
 def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict[str, Any]:
     """Several explanations of one study, of JSON types only."""
-    records = [explanation_record(each) for each in explanations]
     return {
         "schema_version": EXPLANATION_SCHEMA_VERSION,
         "kind": "explanations",
         "study": study,
-        "explanations": records,
+        "explanations": [explanation_record(each) for each in explanations],
     }
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, Format, export
 from tuner.present.report.front_table import front_csv, front_markdown, front_record
-from tuner.present.report.interactive import front_html
-from tuner.present.report.page import report_page
+from tuner.present.report.page import front_html, report_page
 from tuner.present.report.pictures import draw_front, draw_hypervolume, draw_importance
 from tuner.present.why import why_markdown
 from tuner.results.by_goal import labels, recommendations

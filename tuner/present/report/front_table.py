@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any, Final
 
 from objectives.outcome import COMPARED, Direction
@@ -12,8 +11,7 @@ from objectives.ratios import Ratio
 from objectives.repeats import Estimate
 from tuner.model.trial import Trial
 from tuner.present.export.record import gains_record
-from tuner.present.report.page_style import table
-from tuner.present.wording import Cell, Change, changes, gain, number, shown_metrics, title
+from tuner.present.wording import Change, changes, gain, number, shown_metrics, title
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
@@ -113,13 +111,22 @@ def front_csv(size: SizeResults) -> str:
     metrics = sorted({name for row in rows for name in row.metrics})
     properties = sorted({name for row in rows for name in row.trial.values})
     text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(["trial", "is_baseline", "fingerprint", *metrics, "guarantee", "verdict", "flags", *properties])
+    columns = ["trial", "is_baseline", "fingerprint", *metrics, "guarantee", "verdict", "flags", *properties]
+    out = csv.DictWriter(text, columns, lineterminator="\n")
+    out.writeheader()
     for row in rows:
-        numbers = [row.metrics.get(name, "") for name in metrics]
-        given = [row.trial.values.get(name, "") for name in properties]
-        told = [row.trial.guarantee, row.trial.verdict, "; ".join(row.flags)]
-        out.writerow([row.trial.number, row.is_baseline, row.trial.fingerprint, *numbers, *told, *given])
+        out.writerow(
+            {
+                "trial": row.trial.number,
+                "is_baseline": row.is_baseline,
+                "fingerprint": row.trial.fingerprint,
+                "guarantee": row.trial.guarantee,
+                "verdict": row.trial.verdict,
+                "flags": "; ".join(row.flags),
+                **row.metrics,
+                **row.trial.values,
+            }
+        )
     return text.getvalue()
 
 
@@ -127,7 +134,8 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     """The front as a Markdown table."""
     rows = front_rows(size)
     metrics = front_metrics(size, rows)
-    headings = _headings(metrics)
+    compared = [text for metric in metrics for text in (title(metric), "x baseline")]
+    headings = ["trial", *compared, "guarantee", "bound by", "changed properties"]
     lines = [_markdown(headings), "|" + " --- |" * len(headings)]
     for row in rows:
         cells = ["baseline" if row.is_baseline else str(row.trial.number)]
@@ -141,26 +149,6 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
     return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])
 
 
-def front_section(size: SizeResults) -> str:
-    """The front as an HTML table, and how to read it."""
-    rows = front_rows(size)
-    if not rows:
-        return ""
-    metrics = front_metrics(size, rows)
-    cells: list[list[Cell]] = []
-    for row in rows:
-        numbers: list[Cell] = []
-        for metric in metrics:
-            value = row.metrics.get(metric)
-            numbers += [(row.measured(metric), value), (row.versus(metric), row.times.get(metric, 1.0))]
-        bound = row.trial.verdict + "".join(f"; {flag}" for flag in row.flags)
-        name = "baseline" if row.is_baseline else f"trial {row.trial.number}"
-        cells.append([name, *numbers, row.trial.guarantee, bound, row.changed])
-    shown = table(_headings(metrics), cells, sortable=True)
-    notes = " ".join(front_notes(size))
-    return f'<div class="scroll">{shown}</div><p class="dim">{escape(notes)}</p>'
-
-
 def front_notes(size: SizeResults) -> list[str]:
     """What to know when reading the table, in sentences."""
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
@@ -169,11 +157,6 @@ def front_notes(size: SizeResults) -> list[str]:
     if size.near_front:
         notes.append(_near_front(size))
     return notes
-
-
-def _headings(metrics: Sequence[str]) -> list[str]:
-    numbers = [text for metric in metrics for text in (title(metric), "x baseline")]
-    return ["trial", *numbers, "guarantee", "bound by", "changed properties"]
 
 
 def _near_front(size: SizeResults) -> str:

@@ -26,55 +26,14 @@ from tuner.present.report.view import (
 )
 from tuner.present.why import metric_name
 from tuner.present.wording import changes, number, shown_metrics, title
-from tuner.results.by_goal import labels, recommendations
-from tuner.results.comparison import Comparison
 from tuner.results.explanation import FRONT, Explanation
-from tuner.results.study_results import SizeResults, StudyResults
+from tuner.results.study_results import SizeResults
 
 _MANY: Final = 6
 _GRID: Final = "#E3E7EC"
 # Two and five between the powers of ten, as numbers.
 _LOG: Final = {"type": "log", "dtick": "D2", "tickformat": ",.10~g"}
 _CONFIG: Final = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
-
-
-def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: bool = True) -> str:
-    """A page with the front of each record size.
-
-    Args:
-        study: What the sizes belong to.
-        sizes: Which to show.
-        inline_js: Off leaves out plotly.js (5 MB): a file `plotly.min.js` is then expected beside the page.
-    """
-    script = inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>'
-    pictures = "".join(
-        figure_html(front_figure(size, labels(recommendations(study, size))), f"front-{place}")
-        for place, size in enumerate(sizes)
-    )
-    return _page(f"{study.name}: front", script, pictures)
-
-
-def fronts_html(found: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
-    """A page that needs no network, with the fronts of two studies on the same axes.
-
-    Args:
-        found: The two studies side by side.
-        views: From `views_of`.
-    """
-    heading = " and ".join(found.names)
-    pictures = "".join(
-        figure_html(fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{place}")
-        for place, (record_bytes, by_name) in enumerate(views.items())
-    )
-    warnings = "".join(f"<li>{escape(difference)}</li>" for difference in found.differences)
-    return _page(heading, inlined_plotly(), f"<h1>{escape(heading)}</h1>{pictures}<ul>{warnings}</ul>")
-
-
-def _page(name: str, script: str, body: str) -> str:
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(name)}</title>{script}</head>'
-        f'<body style="font-family: sans-serif; max-width: 70rem; margin: auto">{body}</body></html>\n'
-    )
 
 
 def inlined_plotly() -> str:

@@ -92,7 +92,8 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
         path: Where to write.
         heading: Above the picture.
     """
-    knobs = sorted({knob for shares in importance.values() for knob in shares}, key=lambda k: -_total(importance, k))
+    all_knobs = {knob for shares in importance.values() for knob in shares}
+    knobs = sorted(all_knobs, key=lambda knob: -sum(shares.get(knob, 0.0) for shares in importance.values()))
     knobs.reverse()  # the first bar is drawn at the bottom
     figure, axes = _figure(heading or "how much each knob matters", height=1.9 + 0.28 * len(knobs) * len(importance))
     thickness = 0.8 / len(importance)
@@ -225,7 +226,3 @@ def _step(view: View, axes: Axes, colour: str, label: str) -> None:
         lw=1.2,
         zorder=4,
     )
-
-
-def _total(importance: Mapping[str, Mapping[str, float]], knob: str) -> float:
-    return sum(shares.get(knob, 0.0) for shares in importance.values())

@@ -9,14 +9,13 @@ from typing import Any, Final
 import psutil
 
 from objectives.ratios import Ratio
-from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, title
+from tuner.results.by_goal import recommendations
 from tuner.results.racing_savings import RacingSavings
-from tuner.results.recommendation import recommend
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults
 
 SCHEMA_VERSION: Final = 1
@@ -145,15 +144,15 @@ def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> 
     doing = progress if progress is not None and state is progress.state and progress.running else None
     asked, totals = study.facts.get("trials_per_size"), study.facts.get(TOTALS, {})
     sizes = tuple(_size(study, size, totals.get(size.record_bytes, asked)) for size in study.sizes)
-    failed = [trial for size in study.sizes for trial in size.trials if trial.state is State.FAILED]
-    failed.sort(key=lambda trial: trial.started_at)
+    trials = sorted((trial for size in study.sizes for trial in size.trials), key=lambda trial: trial.started_at)
+    failed = [trial for trial in trials if trial.state is State.FAILED]
     return Status(
         study=study.name,
         state=state,
         doing=doing.message if doing else "",
         sizes=sizes,
-        left_s=_left_s(study, sizes, doing, now) if doing else None,
-        failures=tuple((f"{trial.key}", trial.error) for trial in failed[-_SHOWN_FAILURES:]),
+        left_s=_left_s(trials, sizes, doing, now) if doing else None,
+        failures=tuple((trial.key, trial.error) for trial in failed[-_SHOWN_FAILURES:]),
         behind_mlflow=doing.behind_mlflow if doing else 0,
         updated_at=progress.updated_at if progress else "",
     )
@@ -183,7 +182,7 @@ def _is_alive(progress: Progress) -> bool:
 def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:
     return SizeStatus(
         record_bytes=size.record_bytes,
-        done=_done(size),
+        done=sum(trial.kind in _COUNTED for trial in size.trials),
         total=total,
         confirming=sum(trial.kind in CONFIRMING_KINDS for trial in size.trials),
         failed=sum(trial.state is State.FAILED for trial in size.trials),
@@ -192,10 +191,6 @@ def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStat
         raced=RacingSavings.of(size.trials),
         recommended=tuple(_recommended(study, size)) if _is_confirmed(study, size) else (),
     )
-
-
-def _done(size: SizeResults) -> int:
-    return sum(trial.kind in _COUNTED for trial in size.trials)
 
 
 def _best(size: SizeResults) -> Sequence[BestSoFar]:
@@ -225,25 +220,17 @@ def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
 
 
 def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:
-    for goal in goals_of(study.objectives):
-        try:
-            found = recommend(study, size.record_bytes, goal)
-        except NoFeasibleConfig:
-            continue
+    for goal, found in recommendations(study, size, goals_of(study.objectives)).items():
         gains = {name: found.gains[name] for name in goal_metrics(goal, study.objectives) if name in found.gains}
         yield Recommended(goal, found.trial.number, found.is_baseline, gains)
 
 
-def _left_s(study: StudyResults, sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:
+def _left_s(trials: Sequence[Trial], sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:
     """What the driver told, else what the trials that are still to come take; the confirming rounds come on top."""
     if progress.ends_at:
         return max(0.0, (datetime.fromisoformat(progress.ends_at) - now).total_seconds())
-    durations = [trial.duration_s for trial in _by_time(study)[-_RECENT:] if trial.duration_s > 0]
+    durations = [trial.duration_s for trial in trials[-_RECENT:] if trial.duration_s > 0]
     if not durations or any(size.total is None for size in sizes):
         return None
     missing = sum(max(0, (size.total or 0) - size.done) for size in sizes)
     return missing * median(durations)
-
-
-def _by_time(study: StudyResults) -> list[Trial]:
-    return sorted((trial for size in study.sizes for trial in size.trials), key=lambda trial: trial.started_at)

@@ -80,18 +80,15 @@ class View:
         """Corners of the front's line; with one objective it goes on to the last trial, with three there is none."""
         if not self.is_curve or not self.front:
             return ()
+        step_after = self.x_metric == TRIAL_AXIS or OUTCOME_METRICS[self.x_metric].direction is Direction.MINIMIZE
         corners = [(self.front[0].x, self.front[0].y)]
         for before, point in pairwise(self.front):
             # What is not worse at a place is what the better neighbour reached.
-            corner = (point.x, before.y) if self._step_after else (before.x, point.y)
+            corner = (point.x, before.y) if step_after else (before.x, point.y)
             corners += [corner, (point.x, point.y)]
         if self.x_metric == TRIAL_AXIS:
             corners.append((max(point.x for point in self.points), corners[-1][1]))
         return tuple(corners)
-
-    @property
-    def _step_after(self) -> bool:
-        return self.x_metric == TRIAL_AXIS or OUTCOME_METRICS[self.x_metric].direction is Direction.MINIMIZE
 
     @property
     def x_log(self) -> bool:
