@@ -41,10 +41,6 @@ _KINDS: Final[Mapping[str, ExitCode]] = {
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study.")]
 
 
-class _Failed(StudyError):  # noqa: N818 - says what happened
-    """The study on the service came to no good end."""
-
-
 @contextlib.contextmanager
 def service() -> Iterator[Client]:
     """The service that the command line or the environment names; its refusals end the command."""
@@ -90,7 +86,7 @@ def run(
         ended = _followed(client, name, silent=silent)
         if ended != "complete":
             note = client.study(name)["note"]
-            raise _Failed(f"the study {name} is {ended}{f': {note}' if note else ''}")
+            raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
         found = _found_for_each_size(client, name)
         if as_json:
             options.print_json(study_record(name, None, found))

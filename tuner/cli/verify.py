@@ -24,12 +24,7 @@ from tuner.results.verification import Promises, Verification, promises_of, veri
 from tuner.storage.home import find_study, studies_root, study_folder
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
 
-_SCHEMA_VERSION = 1
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
-
-
-class NotMeasured(StudyError):  # noqa: N818 - names say what happened
-    """There is nothing to judge."""
 
 
 def verify(
@@ -154,7 +149,7 @@ def verify(
     unmeasured = [each for each in found if not each.measured]
     if unmeasured:
         why = "; ".join(unmeasured[0].warnings) or "no round has both sides"
-        raise NotMeasured(
+        raise StudyError(
             f"both sides must be measured in two rounds or more, but {unmeasured[0].record_bytes} B: {why}"
         )
     missed = [*given_up, *(f"{size} B: {sentence}" for size, sentences in misses.items() for sentence in sentences)]
@@ -220,7 +215,7 @@ def _record(
     misses: dict[str, list[str]],
 ) -> dict[str, Any]:
     return {
-        "schema_version": _SCHEMA_VERSION,
+        "schema_version": 1,
         "kind": "verification",
         "study": name,
         "file": str(file),

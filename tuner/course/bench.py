@@ -21,8 +21,8 @@ from runners.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
+from tuner.course.open_target import TrialLease, TrialTarget
 from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
-from tuner.course.targets import TrialLease, TrialTarget
 from tuner.model.trial import Kind, Proposal
 
 PACED: Final = "paced"
@@ -41,7 +41,6 @@ class StartedTrial:
         started_at: UTC.
         started_s: On the driver's clock.
         round: Of the confirmation; None elsewhere.
-        from_strategy: Whether the strategy of this process proposed it.
     """
 
     record_bytes: str
@@ -51,7 +50,6 @@ class StartedTrial:
     started_at: datetime.datetime
     started_s: float
     round: int | None = None
-    from_strategy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class TrialLoop:
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
     on_record: int
-    totals: dict[RecordSizes, int | None] = field(default_factory=dict)
+    totals: dict[RecordSizes, int | None]
     _recent: deque[Trial] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _failures: int = 0
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
@@ -144,7 +144,6 @@ class TrialLoop:
         proposal: Proposal,
         *,
         under_way: Sequence[StartedTrial] = (),
-        from_strategy: bool = False,
         confirm_round: int | None = None,
         since_s: float | None = None,
     ) -> StartedTrial:
@@ -155,14 +154,13 @@ class TrialLoop:
             kind: Why it is run.
             proposal: What is measured.
             under_way: Trials of this size that are not on record yet.
-            from_strategy: Whether the strategy proposed it.
             confirm_round: Of the confirmation.
             since_s: When work on it began, on `time.monotonic`; now by default.
         """
         # Trials end in any order: one under way may have a higher number than all on record.
         number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
-        return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round, from_strategy)
+        return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round)
 
     def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
         """Whether another trial fits before `ends_s` and into the bytes that are left.
@@ -204,7 +202,7 @@ class TrialLoop:
     def standing(self, started: StartedTrial) -> Standing:
         """How far the record size of a trial is."""
         size = RecordSizes.parse(started.record_bytes)
-        return Standing(started.kind, started.number, self._total(size), self._left_s(size), self.records[size])
+        return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.records[size])
 
     def tell_progress(self, progress: Progress) -> None:
         """Tell whoever looks on; who tells it, when, and how far the mirror is, is filled in here."""
@@ -252,17 +250,14 @@ class TrialLoop:
         left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
         return cap if left is None else max(1, min(cap, int(left)))
 
-    def _total(self, size: RecordSizes) -> int | None:
-        return self.totals.get(size, self.spec.search.trials)
-
     def _left_s(self, size: RecordSizes) -> float | None:
         sizes = self.spec.workload.record_sizes
         later = sizes[sizes.index(size) + 1 :]
-        total, by_time = self._total(size), self.budget.left_s()
+        total, by_time = self.totals[size], self.budget.left_s()
         if total is None:
             return by_time
         record = self.records[size]
-        to_come = max(0, total - record.counted) + sum(self._total(other) or 0 for other in later)
+        to_come = max(0, total - record.counted) + sum(self.totals[other] or 0 for other in later)
         steps = to_come - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
         left_s = max(0.0, steps * self.mean_s() + (len(later) + 1) * self.confirm_s())
         return left_s if by_time is None else min(left_s, by_time)
