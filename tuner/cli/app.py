@@ -43,7 +43,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Say why a config is recommended: what each of its changes brings, and what mattered over the whole search.",
     ),
     "compare": (
-        "compare:compare",
+        "show:compare",
         "Compare two studies: their fronts, and the best config of each for each record size and goal.",
     ),
     "report": (

@@ -1,6 +1,7 @@
 """`tuner broker`: a real Kafka broker on this machine; `tuner cleanup`: what killed runs left on a cluster."""
 
 import datetime
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,7 +13,6 @@ from runners.clusters.persistent import PersistentBroker, persistent_status, sta
 from tuner.cli import options
 from tuner.model.exit_codes import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
-from tuner.model.target import Target
 from tuner.present.console import OUT, say
 
 app = typer.Typer(help="A real Kafka broker on this machine that stays until it is stopped.", no_args_is_help=True)
@@ -131,8 +131,7 @@ def cleanup(
     """
     if bootstrap is None:
         raise typer.BadParameter("cleanup is about a cluster of yours: give its address with --bootstrap")
-    target: Target = options.target_of(bootstrap, command_config)
-    cluster = target.cluster()
+    cluster = options.target_of(bootstrap, command_config).cluster()
     running = cluster.start()
     try:
         found = find_leftovers(running)
@@ -145,7 +144,9 @@ def cleanup(
     finally:
         cluster.stop()
     if as_json:
-        options.print_json(_leftovers_record(found, removed))
+        leftovers = [asdict(left) for left in found]
+        record = {"schema_version": SCHEMA_VERSION, "kind": "cleanup", "leftovers": leftovers, "removed": removed}
+        options.print_json(record)
     elif removed:
         OUT.print(f"deleted {len(removed)} topics")
     elif doomed and not remove:
@@ -160,12 +161,3 @@ def _print_leftovers(found: list[Leftover]) -> None:
     for left in found:
         table.add_row(left.topic, left.run_id, left.state)
     OUT.print(table)
-
-
-def _leftovers_record(found: list[Leftover], removed: list[str]) -> dict[str, object]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "cleanup",
-        "leftovers": [{"topic": left.topic, "run_id": left.run_id, "state": left.state} for left in found],
-        "removed": removed,
-    }

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from contextlib import closing
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -17,7 +18,7 @@ from tuner.model.spec import TrackingSpec
 from tuner.present.console import ERR, OUT, say
 from tuner.present.report import write_all_artifacts
 from tuner.storage.home import find_study, storage_at, studies_root
-from tuner.tracking import SyncOutcome, TrackingLocation, sync, tracking_of
+from tuner.tracking import TrackingLocation, sync, tracking_of
 from tuner.tracking.connection import QUIET
 
 TrackingUri = Annotated[
@@ -55,7 +56,7 @@ def sync_study(
             extra_artifacts=write_all_artifacts,
         )
     if as_json:
-        options.print_json(_record(folder.name, outcome))
+        options.print_json({"schema_version": SCHEMA_VERSION, "kind": "sync", "study": folder.name, **asdict(outcome)})
     elif outcome.error is None and not quiet:
         OUT.print(f"MLflow at {outcome.uri} shows {folder.name}: {outcome.runs_written} runs written", markup=False)
     if outcome.error is not None:
@@ -67,18 +68,6 @@ def sync_study(
             soft_wrap=True,
         )
         raise typer.Exit(ExitCode.FAILED)
-
-
-def _record(study: str, outcome: SyncOutcome) -> dict[str, object]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "sync",
-        "study": study,
-        "uri": outcome.uri,
-        "runs_written": outcome.runs_written,
-        "trials_behind": outcome.trials_behind,
-        "error": outcome.error,
-    }
 
 
 def ui(

@@ -1,6 +1,7 @@
 """`tuner init`, `tuner plan` and `tuner schema`: everything about a study file that needs no cluster."""
 
 import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -160,10 +161,8 @@ def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
 
 def _waiting(begin: dict[str, int]) -> str:
     """Which knobs wait, and until when; empty where none does."""
-    names: dict[int, list[str]] = {}
-    for name, known in begin.items():
-        names.setdefault(known, []).append(name)
-    return "; ".join(f"from {known} configs on also {', '.join(names[known])}" for known in sorted(names) if known)
+    together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
+    return "; ".join(f"from {known} configs on also {', '.join(names)}" for known, names in together if known)
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:

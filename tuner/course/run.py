@@ -19,6 +19,7 @@ from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes
 from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
@@ -208,7 +209,7 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
     if trials:
         reporter.say(f"{len(trials)} trials are on record; going on from there")
     budget = Budget(spec.search, trials, datetime.datetime.now())
-    totals = dict.fromkeys(records, spec.search.trials)
+    totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, len(trials), totals)
 
 
