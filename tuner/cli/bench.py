@@ -122,8 +122,9 @@ def bench(
     check_record(measured, workload.record_sizes.largest_bytes, key_bytes or None)
     limits = Limits(max_bytes=options.parse_size(max_bytes))
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
-    if png is not None:
-        _check_picture(png)
+    if png is not None and png.suffix.lower() not in {".png", ".svg", ".pdf"}:
+        raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
+    options.check_folder(png, "picture")
     silent = quiet or as_json
     with open_target(target, (lambda _: None) if silent else say) as session:
         runner = session.runner(str(generator), limits)
@@ -156,12 +157,6 @@ def _rate(load: Load | None, rate: float | None) -> float | None:
     if load is Load.SATURATE and rate is not None:
         raise typer.BadParameter("--load saturate sends as fast as it can, so --rate can't be given with it")
     return rate
-
-
-def _check_picture(png: Path) -> None:
-    if png.suffix.lower() not in {".png", ".svg", ".pdf"}:
-        raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
-    options.check_folder(png, "picture")
 
 
 def compare_tools(

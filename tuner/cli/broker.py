@@ -86,7 +86,15 @@ def stop(as_json: options.Json = False) -> None:
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:
     if as_json:
-        options.print_json(_record(broker))
+        record: dict[str, object] = {"schema_version": SCHEMA_VERSION, "kind": "broker", "running": broker is not None}
+        if broker is not None:
+            record |= {
+                "bootstrap": broker.bootstrap,
+                "pids": list(broker.pids),
+                "started_s": broker.started_s,
+                "logs": [str(log) for log in broker.logs],
+            }
+        options.print_json(record)
     elif broker is None:
         OUT.print("no broker runs; start one with: tuner broker start")
     else:
@@ -94,18 +102,6 @@ def _show(broker: PersistentBroker | None, as_json: bool) -> None:
         OUT.print(f"running at {broker.bootstrap} since {since}", markup=False, soft_wrap=True)
         for log in broker.logs:
             OUT.print(f"log: {log}", markup=False, soft_wrap=True)
-
-
-def _record(broker: PersistentBroker | None) -> dict[str, object]:
-    record: dict[str, object] = {"schema_version": SCHEMA_VERSION, "kind": "broker", "running": broker is not None}
-    if broker is not None:
-        record |= {
-            "bootstrap": broker.bootstrap,
-            "pids": list(broker.pids),
-            "started_s": broker.started_s,
-            "logs": [str(log) for log in broker.logs],
-        }
-    return record
 
 
 def cleanup(

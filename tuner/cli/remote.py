@@ -198,11 +198,9 @@ def cancel(study: Study) -> None:
 def _token() -> str | None:
     """From the environment or a file; never from the command line, which others on the host can read."""
     token = os.environ.get(TOKEN_VARIABLE)
-    if token:
-        return token
     path = os.environ.get(TOKEN_FILE_VARIABLE)
-    if not path:
-        return None
+    if token or not path:
+        return token or None
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,7 @@
 """`tuner serve`: the service, its tokens, and the processes of its studies."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -42,9 +43,7 @@ def serve(
     # Deferred: whoever only makes a token needs no web framework.
     from tuner.service.http.server import serve as serve_forever
 
-    def tell(sentence: str) -> None:
-        ERR.print(sentence, markup=False, soft_wrap=True)
-
+    tell = partial(ERR.print, markup=False, soft_wrap=True)
     found = load_config(config)
     found = replace(found, host=host or found.host, port=found.port if port is None else port)
     serve_forever(found, config.absolute() if config is not None else None, tell, access_log=access_log)

@@ -150,8 +150,7 @@ def report(
         tuner report overnight
         tuner report overnight --output overnight.html
     """
-    if output is not None:
-        options.check_folder(output)
+    options.check_folder(output)
     results = load_study(study).results
     # Deferred: it imports matplotlib, plotly and Optuna.
     from tuner.present.report.bundle import REPORT_FILE, write_report
@@ -176,8 +175,7 @@ def compare(
         tuner compare studies/overnight /mnt/other/overnight --html fronts.html
     """
     for file in (html, png):
-        if file is not None:
-            options.check_folder(file)
+        options.check_folder(file)
     studies = (load_study(first).results, load_study(second).results)
     found = comparison(*studies)
     if as_json:

@@ -246,17 +246,6 @@ class _Drawn:
         return self.runner.run(config, replace(workload, seed=workload.seed + self.trial), watch)
 
 
-def host_facts() -> dict[str, str]:
-    """This host: processor, cores, memory, kernel. Not its name, which tells nothing of its speed."""
-    return {
-        "processor": _processor(),
-        "cores": str(psutil.cpu_count() or 1),
-        "memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-    }
-
-
 def cluster_facts(opened: OpenTarget) -> dict[str, str]:
     """The target: kind, id, brokers; where its log lies, if that is this host."""
     facts = {"kind": opened.cluster.kind}
@@ -284,7 +273,14 @@ def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
     return {
         "client_version": f"librdkafka {capi.version()}",
         "broker_version": ours.get(opened.cluster.kind) or "unknown",
-        "host": host_facts(),
+        # Not its name, which tells nothing of its speed.
+        "host": {
+            "processor": _processor(),
+            "cores": str(psutil.cpu_count() or 1),
+            "memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
+            "system": f"{platform.system()} {platform.release()}",
+            "python": platform.python_version(),
+        },
         "cluster": cluster_facts(opened),
     }
 

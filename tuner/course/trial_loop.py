@@ -85,7 +85,9 @@ class TrialLoop:
             self.reporter.window(standing, phase, window)
             self._tell_trial(standing, phase, f"{what}: {phase} phase")
 
-        limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
+        left_bytes, most_bytes = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
+        bytes_now = most_bytes if left_bytes is None else max(1, min(most_bytes, int(left_bytes)))
+        limits = Limits(bytes_now, self.spec.safety.min_free_disk_bytes)
         metrics, race = tuple[str, ...](), None
         if self.spec.search.racing:
             metrics = followed(self.spec.objectives, self.spec.constraints)
@@ -245,10 +247,6 @@ class TrialLoop:
 
     def _most_bytes(self) -> float:
         return max((trial.value_bytes for trial in self._recent), default=0.0)
-
-    def _trial_bytes(self) -> int:
-        left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
-        return cap if left is None else max(1, min(cap, int(left)))
 
     def _left_s(self, size: RecordSizes) -> float | None:
         sizes = self.spec.workload.record_sizes

@@ -123,9 +123,8 @@ class Trial:
         return _parsed(tuple(self.values.items()))
 
     def as_json(self) -> dict[str, Any]:
-        """Of JSON types only; `from_json` reads it."""
-        plain = {name: _plain(getattr(self, name)) for name in self.__slots__}
-        return {**plain, "kind": str(self.kind), "state": str(self.state)}
+        """Fit to become JSON text; `from_json` reads what that text says."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -153,13 +152,3 @@ class Proposal:
     config: ProducerConfig
     params: Mapping[str, int | float | str]
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case Mapping():
-            return {name: _plain(each) for name, each in value.items()}
-        case tuple():
-            return list(value)
-        case _:
-            return value
