@@ -183,7 +183,7 @@ def start() -> None:
         app()
     except (Exception, _Interrupted) as error:
         # Deferred: whoever asks for help should not wait for these.
-        from tuner.model.exit_codes import EXPECTED, ExitCode, exit_code_of
+        from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
         # Libraries written in C wrap what a signal's handler raised while they were running.
         raised = error.__cause__ if isinstance(error, SystemError) else error

@@ -11,7 +11,7 @@ from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftover
 from runners.clusters.open_broker import Address, open_broker, wait_while_running
 from runners.clusters.persistent import PersistentBroker, persistent_status, start_persistent, stop_persistent
 from tuner.cli import options
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.present.console import OUT, say
 

@@ -11,8 +11,7 @@ import typer
 from rich.progress import Progress
 
 from tuner.cli import options
-from tuner.model.errors import StudyNotFound
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode, StudyNotFound
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.spec import TrackingSpec
 from tuner.present.console import ERR, OUT, say

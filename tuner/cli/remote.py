@@ -16,8 +16,7 @@ import typer
 from tuner.cli import options
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.model.errors import NoFeasibleConfig, StudyError
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.export import Format, export_all, recommendation_of

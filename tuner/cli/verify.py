@@ -13,8 +13,7 @@ from search_spaces.properties_file import read_properties
 from tuner.cli import options
 from tuner.cli.run import kept_study
 from tuner.course.run import run_study
-from tuner.model.errors import StudyError
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode, StudyError
 from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.study_view import StudyView

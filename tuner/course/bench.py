@@ -116,7 +116,6 @@ class _UnderWay:
     stack: ExitStack
     lease: TrialLease
     stored_before: int | None = None
-    rules: dict[str, PhaseRule] = field(default_factory=dict)
 
 
 class Bench:
@@ -177,7 +176,7 @@ class Bench:
         phase = trial.done.next_phase()
         assert phase is not None
         name, workload = phase
-        rule = trial.rules[name] = _rule(trial, name, workload)
+        rule = _rule(trial.done, name, workload)
         runners: tuple[Runner, ...] = trial.lease.runners
         if len(runners) == 1:
             runners = (Stopping(runners[0], rule),)
@@ -261,14 +260,14 @@ def _was_too_short(done: TrialDone) -> bool:
     return race.may_lead(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
 
 
-def _rule(trial: _UnderWay, phase: str, workload: Workload) -> PhaseRule:
-    done, job, before = trial.done, trial.done.job, dict[str, Range]()
+def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
+    job, before = done.job, dict[str, Range]()
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
-    if done.replaced:
+    if done.replaced or job.race is None:
         return PhaseRule(workload, metrics, run_to_end=job.run_to_end)
     for name, seen in done.measurements.items():
         cut_short = done.progress[name] if name in done.stops else None
-        before |= ranges_of(trial.rules[name], seen, cut_short, paced=name == PACED)
+        before |= ranges_of(job.race, seen, cut_short, paced=name == PACED)
     last = phase == job.phases[-1][0]
     return PhaseRule(workload, metrics, job.race, before, last=last, run_to_end=job.run_to_end)
 

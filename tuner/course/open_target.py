@@ -95,15 +95,11 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
         running = cluster.start(progress)
         topics = stack.enter_context(OwnedTopics(running))
         if target.bootstrap is not None:
-            _sweep(running, progress)
+            # Topics that earlier, dead runs of this host left behind.
+            with suppress(TargetRefused):  # we may not delete there, so nothing of ours is there either
+                if swept := list(sweep_dead_runs(running)):
+                    progress(f"deleted {len(swept)} topics that an earlier run left behind")
         yield OpenTarget(target, running, topics, progress)
-
-
-def _sweep(running: RunningCluster, progress: Say) -> None:
-    """Delete topics that earlier, dead runs of this host left behind."""
-    with suppress(TargetRefused):  # we may not delete there, so nothing of ours is there either
-        if swept := list(sweep_dead_runs(running)):
-            progress(f"deleted {len(swept)} topics that an earlier run left behind")
 
 
 @dataclass(frozen=True, slots=True)

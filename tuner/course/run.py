@@ -3,6 +3,7 @@
 import datetime
 import time
 import uuid
+from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -42,6 +43,8 @@ from tuner.storage.url import secrets_in
 _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
+_RECENT: Final = 20
+"""Trials by which those to come are judged: how long they take, how much they write."""
 
 
 def run_study(
@@ -210,7 +213,7 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
         reporter.say(f"{len(trials)} trials are on record; going on from there")
     budget = Budget(spec.search, trials, datetime.datetime.now())
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
-    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, len(trials), totals)
+    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 
 
 def _targets(

@@ -28,7 +28,6 @@ from tuner.results.size_record import SizeRecord
 from tuner.storage.protocols import ResultsStore
 
 _OVERHEAD_S: Final = 1.0
-_RECENT: Final = 20
 _COMPARED: Final = {
     Kind.STABILISE: "a config to be compared with it",
     Kind.SECOND_LOOK: "one of the best configs",
@@ -50,6 +49,7 @@ class TrialLoop:
         mirror: Shows the record elsewhere; None where nobody wants that.
         records: By record size.
         budget: What is left.
+        recent: The last trials of all record sizes.
         on_record: How many trials there are, of all record sizes.
         totals: By record size, how many trials there are to be; None where only time or bytes end the search.
     """
@@ -61,16 +61,11 @@ class TrialLoop:
     mirror: Mirror | None
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
+    recent: deque[Trial]
     on_record: int
     totals: dict[RecordSizes, int | None]
-    _recent: deque[Trial] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _failures: int = 0
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
-
-    def __post_init__(self) -> None:
-        """What trials of earlier runs took is known."""
-        for record in self.records.values():
-            self._recent.extend(record.trials)
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
         """Start measuring at a free target; without a rate there is no paced phase."""
@@ -111,7 +106,7 @@ class TrialLoop:
         self.on_record += 1
         record.add(trial)
         self.budget.spend(trial)
-        self._recent.append(trial)
+        self.recent.append(trial)
         if self.mirror is not None:
             self.mirror.poke()
         self.reporter.trial(self.standing(started), trial)
@@ -179,13 +174,13 @@ class TrialLoop:
 
     def mean_s(self) -> float:
         """Seconds that a trial takes, overhead included."""
-        recent_s = [trial.duration_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
         """Seconds that are kept for confirming one record size: for what there is in any case."""
         # What racing spares a trial of the search it does not spare one that confirms.
-        spared_s = [trial.saved_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return self._least_confirming * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
@@ -246,7 +241,7 @@ class TrialLoop:
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        return max((trial.value_bytes for trial in self._recent), default=0.0)
+        return max((trial.value_bytes for trial in self.recent), default=0.0)
 
     def _left_s(self, size: RecordSizes) -> float | None:
         sizes = self.spec.workload.record_sizes
