@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
 from tuner.present.wording import SIMULATED
-from tuner.results.recommendation import Recommendation, recommendations
+from tuner.results.recommendation import recommendations
 from tuner.storage.files import STUDY_FILE
 from tuner.storage.home import find_study, storage_at, study_folder
 from tuner.study_file import load_study, parse_study, sizes_in, study_text
@@ -125,7 +124,11 @@ def run(
     else:
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
-            _next_steps(spec, folder, found)
+            say(f"report: {folder / 'report.html'}")
+            if found:
+                size = found[0].record_bytes
+                say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
+            say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")
     if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
 
@@ -159,14 +162,6 @@ def _adjusted(
         changes = {"trials": trials}
     search: SearchSpec = replace(spec.search, **changes)
     return replace(spec, search=search, executor=executor or spec.executor, ray_address=ray_address or spec.ray_address)
-
-
-def _next_steps(spec: StudySpec, folder: Path, found: Sequence[Recommendation]) -> None:
-    say(f"report: {folder / 'report.html'}")
-    if found:
-        size = found[0].record_bytes
-        say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
-    say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")
 
 
 def confirm(

@@ -22,7 +22,7 @@ from tuner.present.wording import SIMULATED, number
 from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, SizeComparison
 from tuner.results.comparison import compare as comparison
 from tuner.results.recommendation import Recommendation
-from tuner.results.study_results import SizeResults, StudyResults, results_of
+from tuner.results.study_results import StudyResults, results_of
 from tuner.storage.files import write_atomically
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
@@ -103,8 +103,12 @@ def front(
         tuner front overnight
         tuner front overnight --record-bytes 1000 --json
     """
-    results = load_study(study).results
-    sizes = chosen_sizes(results, record_bytes)
+    loaded = load_study(study)
+    results = loaded.results
+    try:
+        sizes = results.sizes if record_bytes is None else (loaded.size(record_bytes),)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     if as_json:
         records = [front_record(results, size) for size in sizes]
         whole = {"schema_version": SCHEMA_VERSION, "kind": "fronts", "study": results.name, "fronts": records}
@@ -120,21 +124,6 @@ def front(
         warn(SIMULATED)
     if not results.finished:
         warn("the study is not finished: its front may still change")
-
-
-def chosen_sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults, ...]:
-    """The record sizes that an option asks for.
-
-    Raises:
-        typer.BadParameter: The study has none like that.
-    """
-    if record_bytes is None:
-        return results.sizes
-    size = results.size(record_bytes)
-    if size is None:
-        there = ", ".join(each.record_bytes for each in results.sizes) or "none yet"
-        raise typer.BadParameter(f"a record size must be one of the study's ({there}), but got {record_bytes}")
-    return (size,)
 
 
 def report(

@@ -115,8 +115,15 @@ def verify(
         spec = _parsed(text, name, Path.cwd(), "the command line")
         rates: dict[str, float] = {}
     else:
-        fixed: dict[str, object] = {"--against": against, "--bootstrap": bootstrap, "--command-config": command_config}
-        fixed |= {"--container": container, "--seconds": seconds, "--warmup": warmup, "--executor": executor}
+        fixed: dict[str, object] = {
+            "--against": against,
+            "--bootstrap": bootstrap,
+            "--command-config": command_config,
+            "--container": container,
+            "--seconds": seconds,
+            "--warmup": warmup,
+            "--executor": executor,
+        }
         if given := [option for option, value in fixed.items() if value is not None]:
             raise typer.BadParameter(f"--study says how to measure, so that {', '.join(given)} can't be given with it")
         spec, text, rates = _like(study, name, record_bytes)

@@ -112,9 +112,8 @@ def _next(
     if kind is None:
         return None
     index = _next_index(record, under_way)
-    proposal: Proposal | None
     if kind is Kind.BASELINE:
-        proposal = Proposal(index, loop.spec.baseline, {})
+        proposal: Proposal | None = Proposal(index, loop.spec.baseline, {})
     else:
         proposal = strategy.ask(index, seeds.pop(0) if seeds else None)
     if proposal is None:
