@@ -25,9 +25,8 @@ from tests.builders.studies import (
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
-from tuner.model.progress import StudyState
 from tuner.model.spec import SafetySpec
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import Kind, State, StudyState, Trial
 from tuner.results.study_results import load_results
 
 

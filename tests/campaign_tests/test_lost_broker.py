@@ -16,8 +16,7 @@ from tests.clusters_tests.waiting import PATIENCE_S, eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
 from tuner.model.errors import ExitCode, exit_code_of
-from tuner.model.progress import StudyState
-from tuner.model.trial import Kind, State
+from tuner.model.trial import Kind, State, StudyState
 
 pytestmark = pytest.mark.broker
 

@@ -19,7 +19,7 @@ from tests.present_tests.studies import WINNER, write_study
 from tuner.cli.recommend import recommend
 from tuner.cli.show import compare, front, report, status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Progress, StudyState
 from tuner.storage.home import ROOT_VARIABLE
 
 Run = Callable[..., Result]

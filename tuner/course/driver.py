@@ -13,8 +13,7 @@ from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
 from tuner.course.confirm import Stabiliser, confirm
 from tuner.course.trial_loop import TrialLoop, utc_now
-from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import Kind, Proposal, Trial
+from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import TOTALS
 from tuner.search.schedule import next_kind, space_of, trials_in_all

@@ -30,8 +30,8 @@ from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
-from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.trial import Progress, StudyState
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of

@@ -21,9 +21,8 @@ from tuner.course.racing import race_of
 from tuner.course.reporter import Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
-from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Proposal, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.storage.protocols import ResultsStore
 
