@@ -10,6 +10,7 @@ import typer
 
 from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.properties_file import read_properties
+from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.run import kept_study
 from tuner.course.run import run_study
@@ -18,9 +19,8 @@ from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.study_view import StudyView
 from tuner.present.wording import number, one_more_round, title
-from tuner.results.study_results import load_results
 from tuner.results.verification import Promises, Verification, promises_of, verification_of
-from tuner.storage.home import find_study, studies_root, study_folder
+from tuner.storage.home import studies_root, study_folder
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
 
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
@@ -167,9 +167,8 @@ def verify(
 
 def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
     """A study that measures as another one did, its text, and that one's fixed rates."""
-    folder = find_study(study)
-    _, text = kept_study(study, folder, searched=False)
-    results = load_results(folder)
+    results = load_study(study).results
+    _, text = kept_study(study, results, searched=False)
     wanted = [size.record_bytes for size in results.sizes]
     if record_bytes is not None:
         asked = [str(size) for size in sizes_in(record_bytes)]

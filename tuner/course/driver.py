@@ -45,7 +45,8 @@ def drive(
         RunnerError: The target can't be used, or we stopped to protect it.
         TooManyFailures: Trial after trial gave no measurement.
     """
-    spec, store, stabiliser = loop.spec, loop.store, Stabiliser(loop)
+    spec, store = loop.spec, loop.store
+    stabiliser = Stabiliser(loop)
     space_at = partial(space_of, spec, topic_max_message_bytes=topic_max_message_bytes)
     sizes = spec.workload.record_sizes
     if searching:
