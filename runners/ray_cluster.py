@@ -87,7 +87,7 @@ def facts_here() -> dict[str, str]:
     try:
         facts["kafka-tuner"] = _our_version()
         # What unpickling a job imports.
-        importlib.import_module("tuner.course.targets")
+        importlib.import_module("tuner.course.open_target")
         importlib.import_module("tuner.course.racing")
         client = importlib.import_module("confluent_kafka")
         facts["confluent-kafka"] = importlib.metadata.version("confluent-kafka")

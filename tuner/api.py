@@ -80,7 +80,7 @@ class Study:
             return self.results.sizes[0]
         found = None if record_bytes is None else self.results.size(_size_text(record_bytes))
         if found is None:
-            raise ValueError(f"record_bytes is one of those that {self.name} measured: {there}; got {record_bytes!r}")
+            raise ValueError(f"a record size must be one of the study's ({there}), but got {record_bytes}")
         return found
 
 

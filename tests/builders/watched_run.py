@@ -7,8 +7,7 @@ from runners.measurement import Window
 from tests.builders.studies import simulated_study
 from tuner.course.reporter import SilentReporter, Standing, SyncOutcome
 from tuner.course.run import run_study
-from tuner.model.progress import Progress
-from tuner.model.trial import Trial
+from tuner.model.trial import Progress, Trial
 from tuner.storage.files import read_progress
 
 SHOWN = 2

@@ -24,11 +24,9 @@ from tests.builders.studies import (
 )
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.model.errors import StudyChanged, TooManyFailures
-from tuner.model.exit_codes import ExitCode, exit_code_of
-from tuner.model.progress import StudyState
+from tuner.model.errors import ExitCode, StudyChanged, TooManyFailures, exit_code_of
 from tuner.model.spec import SafetySpec
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import Kind, State, StudyState, Trial
 from tuner.results.study_results import load_results
 
 

@@ -15,8 +15,7 @@ from tests.campaign_tests.brokers import our_topics
 from tests.campaign_tests.child import running_study, told
 from tests.cli_tests.command import arguments, tuner
 from tests.clusters_tests.waiting import eventually
-from tuner.model.progress import StudyState
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Kind, StudyState, Trial
 from tuner.results.study_results import load_results
 
 STUDY = """\

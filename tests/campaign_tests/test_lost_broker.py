@@ -15,9 +15,8 @@ from tests.campaign_tests.brokers import MortalBroker
 from tests.clusters_tests.waiting import PATIENCE_S, eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.model.exit_codes import ExitCode, exit_code_of
-from tuner.model.progress import StudyState
-from tuner.model.trial import Kind, State
+from tuner.model.errors import ExitCode, exit_code_of
+from tuner.model.trial import Kind, State, StudyState
 
 pytestmark = pytest.mark.broker
 

@@ -19,9 +19,8 @@ from tests.postgres_server import PASSWORD, PostgresServer, served
 from tests.storage_tests.shared import storage_of
 from tuner.course.bench import PACED, SATURATED
 from tuner.course.run import run_study
-from tuner.model.progress import StudyState
 from tuner.model.spec import StudySpec
-from tuner.model.trial import Trial
+from tuner.model.trial import StudyState, Trial
 from tuner.results.study_results import load_results
 
 KILLS = 25 if LONG_CAMPAIGN else 6

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders.watched_run import SHOWN, watched_run
-from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import CONFIRMING_KINDS, Kind
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.files import read_progress
 

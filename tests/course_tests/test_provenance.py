@@ -7,8 +7,7 @@ from typing import cast
 import pytest
 
 from runners.clusters.cluster import RunningCluster
-from tuner.course.open_target import OpenTarget
-from tuner.course.provenance import cluster_facts
+from tuner.course.open_target import OpenTarget, cluster_facts
 
 
 class _TargetOf:

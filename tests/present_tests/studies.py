@@ -10,9 +10,8 @@ import numpy as np
 from objectives.scoring import Objective, score
 from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
-from tuner.model.progress import Progress
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, State, Trial
+from tuner.model.trial import Kind, Progress, State, Trial
 from tuner.results.study_results import StudyResults, load_results
 from tuner.storage.files import STUDY_FILE, write_progress
 from tuner.storage.sqlite import SqliteStore

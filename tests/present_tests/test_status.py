@@ -12,9 +12,8 @@ import pytest
 
 from tests.builders.watched_run import watched_run
 from tests.present_tests.studies import failed, study
-from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Kind, Progress, StudyState, Trial
 from tuner.present.report.status import Recommended, Status, status_of
 
 UNFINISHED = {"finished_at": None}

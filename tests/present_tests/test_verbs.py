@@ -16,11 +16,10 @@ from typer.testing import CliRunner, Result
 from search_spaces.properties_file import parse_properties, read_properties
 from tests.cli_tests.command import tuner
 from tests.present_tests.studies import WINNER, write_study
-from tuner.cli.compare import compare
 from tuner.cli.recommend import recommend
-from tuner.cli.show import front, report, status
+from tuner.cli.show import compare, front, report, status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Progress, StudyState
 from tuner.storage.home import ROOT_VARIABLE
 
 Run = Callable[..., Result]

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.builders.trials import failed, trial
-from tuner.model.progress import Progress, StudyState
-from tuner.model.trial import Kind
+from tuner.model.trial import Kind, Progress, StudyState
 from tuner.storage.protocols import ResultsStore
 
 Open = Callable[[], ResultsStore]

@@ -19,7 +19,7 @@ from tests.builders.trials import trial
 from tests.postgres_server import USER, PostgresServer
 from tests.storage_tests.shared import opened, storage_of
 from tuner.model.errors import RecordDamaged, StorageUnreachable
-from tuner.model.progress import StudyState
+from tuner.model.trial import StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
 from tuner.storage.postgres_schema import migrate as postgres_migrate

@@ -16,7 +16,7 @@ from tests.storage_tests.cutting_proxy import CuttingProxy
 from tests.storage_tests.shared import SHORT_LEASE_S, Opened, opened, storage_of
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound, StudyTakenOver
-from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Progress, StudyState
 from tuner.storage.postgres import PostgresStore
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.sqlite import SqliteStore

@@ -15,7 +15,7 @@ import pytest
 from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
 from tuner.model.errors import RecordDamaged, StudyNotFound
-from tuner.model.progress import Progress, StudyState
+from tuner.model.trial import Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore

@@ -6,8 +6,7 @@ import pytest
 
 from tests.postgres_server import PASSWORD
 from tests.storage_tests.shared import storage_of
-from tuner.model.errors import StorageMisnamed
-from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.errors import ExitCode, StorageMisnamed, exit_code_of
 from tuner.storage.home import STORAGE_VARIABLE, storage_at
 from tuner.storage.postgres import PostgresStorage
 from tuner.storage.sqlite import FolderStorage

@@ -9,7 +9,7 @@ from runners.ray_cluster import Code
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import DURABILITY
 from tests.study_file_tests.corpus import ENVIRON, EXAMPLES, GOOD, load
-from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.errors import ExitCode, exit_code_of
 from tuner.model.spec import Executor, Method, PhaseSpec
 from tuner.study_file import StudyFileError, load_study
 

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from types import FrameType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -43,7 +43,7 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
         "Say why a config is recommended: what each of its changes brings, and what mattered over the whole search.",
     ),
     "compare": (
-        "compare:compare",
+        "show:compare",
         "Compare two studies: their fronts, and the best config of each for each record size and goal.",
     ),
     "report": (
@@ -124,12 +124,6 @@ app = typer.Typer(
 )
 
 
-def _register() -> None:
-    """Register each verb's name and what it does."""
-    for verb, (_, sentence) in _verbs().items():
-        app.command(verb, help=sentence)(_not_imported)
-
-
 def _not_imported() -> None:
     """Stands for a verb until it is called."""
 
@@ -188,31 +182,22 @@ def start() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
     try:
-        _register()
+        for verb, (_, sentence) in _verbs().items():
+            app.command(verb, help=sentence)(_not_imported)
         app()
-    except _Interrupted:
-        _end_interrupted()
-    except Exception as error:
-        # Libraries written in C wrap what a signal's handler raised while they were running.
-        if isinstance(error, SystemError) and isinstance(error.__cause__, _Interrupted):
-            _end_interrupted()
+    except (Exception, _Interrupted) as error:
         # Deferred: whoever asks for help should not wait for these.
-        from runners.errors import RunnerError
-        from search_spaces.errors import ConfigError
-        from tuner.model.errors import StudyError
-        from tuner.model.exit_codes import exit_code_of
+        from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
-        if not isinstance(error, RunnerError | ConfigError | StudyError):
+        # Libraries written in C wrap what a signal's handler raised while they were running.
+        raised = error.__cause__ if isinstance(error, SystemError) else error
+        if isinstance(raised, _Interrupted):
+            _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")
+        if not isinstance(error, EXPECTED):
             raise
         _end(f"error: {error}", exit_code_of(error), "red")
 
 
-def _end_interrupted() -> None:
-    from tuner.model.exit_codes import ExitCode
-
-    _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")
-
-
-def _end(message: str, code: int, style: str) -> None:
+def _end(message: str, code: int, style: str) -> NoReturn:
     ERR.print(message, style=style, markup=False, soft_wrap=True)
     sys.exit(code)

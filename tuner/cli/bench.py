@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
 from tuner.cli.measurement_view import live_view, print_measurement, print_spread
-from tuner.course.open_target import OpenTarget, open_target
+from tuner.course.open_target import open_target
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 from tuner.present.console import OUT, say
 
@@ -121,18 +122,16 @@ def bench(
     check_record(measured, workload.record_sizes.largest_bytes, key_bytes or None)
     limits = Limits(max_bytes=options.parse_size(max_bytes))
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
-    if png is not None:
-        _check_picture(png)
+    if png is not None and png.suffix.lower() not in {".png", ".svg", ".pdf"}:
+        raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
+    options.check_folder(png, "picture")
     silent = quiet or as_json
     with open_target(target, (lambda _: None) if silent else say) as session:
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
         for number in range(repeat):
-            if silent:
-                runs.append(runner.run(measured, workload, go_on))
-                continue
             title = f"run {number + 1} of {repeat}" if repeat > 1 else "measuring"
-            with live_view(title) as watch:
+            with nullcontext(go_on) if silent else live_view(title) as watch:
                 runs.append(runner.run(measured, workload, watch))
     if as_json:
         records = [measurement_record(run) for run in runs]
@@ -145,7 +144,11 @@ def bench(
         if repeat > 1:
             print_spread(runs)
     if png is not None:
-        _draw(runs, png)
+        # Deferred: matplotlib takes half a second to import.
+        from tuner.present.report.pictures import draw_latency
+
+        draw_latency(runs, png)
+        say(f"picture written to {png}")
 
 
 def _rate(load: Load | None, rate: float | None) -> float | None:
@@ -154,20 +157,6 @@ def _rate(load: Load | None, rate: float | None) -> float | None:
     if load is Load.SATURATE and rate is not None:
         raise typer.BadParameter("--load saturate sends as fast as it can, so --rate can't be given with it")
     return rate
-
-
-def _check_picture(png: Path) -> None:
-    if png.suffix.lower() not in {".png", ".svg", ".pdf"}:
-        raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
-    options.check_folder(png, "picture")
-
-
-def _draw(runs: list[Measurement], png: Path) -> None:
-    # Deferred: matplotlib takes half a second to import.
-    from tuner.present.report.pictures import draw_latency
-
-    draw_latency(runs, png)
-    say(f"picture written to {png}")
 
 
 def compare_tools(
@@ -207,22 +196,26 @@ def compare_tools(
         for number in range(rounds + 1):
             # The first round settles how many records the Java tool must send, and warms the broker.
             native = runner.run(config, workload).records_per_s
-            java = _java_rate(session, config, workload, expected)
-            expected = java
+            with owned_topic(session.topics)(workload) as topic:
+                expected = java_throughput(session.cluster, topic, config, workload, expected).records_per_s
             if number:
                 ours.append(native)
-                theirs.append(java)
-                tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {java:,.0f} records/s")
+                theirs.append(expected)
+                tell(f"round {number} of {rounds}: tuner {native:,.0f}, Kafka's tool {expected:,.0f} records/s")
     ratio = ratio_of(ours, theirs)
     if as_json:
-        options.print_json(_ratio_record(ours, theirs, ratio))
+        interval = {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds}
+        options.print_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "kind": "tool_comparison",
+                "tuner_records_per_s": ours,
+                "kafka_tool_records_per_s": theirs,
+                "ratio": interval,
+            }
+        )
     else:
         _print_ratio(ours, theirs, ratio)
-
-
-def _java_rate(session: OpenTarget, config: ProducerConfig, workload: Workload, expected: float) -> float:
-    with owned_topic(session.topics)(workload) as topic:
-        return java_throughput(session.cluster, topic, config, workload, expected).records_per_s
 
 
 def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
@@ -232,13 +225,3 @@ def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
         table.add_row(name, *(f"{rate:,.0f}" for rate in (statistics.median(rates), min(rates), max(rates))))
     OUT.print(table)
     OUT.print(f"tuner is {ratio} times as fast: 95 % interval over {ratio.rounds} rounds in turn", markup=False)
-
-
-def _ratio_record(ours: list[float], theirs: list[float], ratio: Ratio) -> dict[str, object]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "tool_comparison",
-        "tuner_records_per_s": ours,
-        "kafka_tool_records_per_s": theirs,
-        "ratio": {"value": ratio.value, "low": ratio.low, "high": ratio.high, "level": 0.95, "rounds": ratio.rounds},
-    }

@@ -1,6 +1,7 @@
 """`tuner broker`: a real Kafka broker on this machine; `tuner cleanup`: what killed runs left on a cluster."""
 
 import datetime
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -10,9 +11,8 @@ from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftover
 from runners.clusters.open_broker import Address, open_broker, wait_while_running
 from runners.clusters.persistent import PersistentBroker, persistent_status, start_persistent, stop_persistent
 from tuner.cli import options
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
-from tuner.model.target import Target
 from tuner.present.console import OUT, say
 
 app = typer.Typer(help="A real Kafka broker on this machine that stays until it is stopped.", no_args_is_help=True)
@@ -86,7 +86,15 @@ def stop(as_json: options.Json = False) -> None:
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:
     if as_json:
-        options.print_json(_record(broker))
+        record: dict[str, object] = {"schema_version": SCHEMA_VERSION, "kind": "broker", "running": broker is not None}
+        if broker is not None:
+            record |= {
+                "bootstrap": broker.bootstrap,
+                "pids": list(broker.pids),
+                "started_s": broker.started_s,
+                "logs": [str(log) for log in broker.logs],
+            }
+        options.print_json(record)
     elif broker is None:
         OUT.print("no broker runs; start one with: tuner broker start")
     else:
@@ -94,18 +102,6 @@ def _show(broker: PersistentBroker | None, as_json: bool) -> None:
         OUT.print(f"running at {broker.bootstrap} since {since}", markup=False, soft_wrap=True)
         for log in broker.logs:
             OUT.print(f"log: {log}", markup=False, soft_wrap=True)
-
-
-def _record(broker: PersistentBroker | None) -> dict[str, object]:
-    record: dict[str, object] = {"schema_version": SCHEMA_VERSION, "kind": "broker", "running": broker is not None}
-    if broker is not None:
-        record |= {
-            "bootstrap": broker.bootstrap,
-            "pids": list(broker.pids),
-            "started_s": broker.started_s,
-            "logs": [str(log) for log in broker.logs],
-        }
-    return record
 
 
 def cleanup(
@@ -131,8 +127,7 @@ def cleanup(
     """
     if bootstrap is None:
         raise typer.BadParameter("cleanup is about a cluster of yours: give its address with --bootstrap")
-    target: Target = options.target_of(bootstrap, command_config)
-    cluster = target.cluster()
+    cluster = options.target_of(bootstrap, command_config).cluster()
     running = cluster.start()
     try:
         found = find_leftovers(running)
@@ -145,7 +140,9 @@ def cleanup(
     finally:
         cluster.stop()
     if as_json:
-        options.print_json(_leftovers_record(found, removed))
+        leftovers = [asdict(left) for left in found]
+        record = {"schema_version": SCHEMA_VERSION, "kind": "cleanup", "leftovers": leftovers, "removed": removed}
+        options.print_json(record)
     elif removed:
         OUT.print(f"deleted {len(removed)} topics")
     elif doomed and not remove:
@@ -160,12 +157,3 @@ def _print_leftovers(found: list[Leftover]) -> None:
     for left in found:
         table.add_row(left.topic, left.run_id, left.state)
     OUT.print(table)
-
-
-def _leftovers_record(found: list[Leftover], removed: list[str]) -> dict[str, object]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "cleanup",
-        "leftovers": [{"topic": left.topic, "run_id": left.run_id, "state": left.state} for left in found],
-        "removed": removed,
-    }

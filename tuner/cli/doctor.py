@@ -28,7 +28,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
 from tuner.course.open_target import OpenTarget, open_target
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.target import Target
 from tuner.present.console import OUT, say

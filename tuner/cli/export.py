@@ -6,7 +6,6 @@ import typer
 
 from tuner.api import load_study, optuna_study
 from tuner.cli import options
-from tuner.cli.show import chosen_sizes
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.present.console import OUT
 from tuner.storage.url import masked_url
@@ -33,7 +32,10 @@ def export(
         optuna-dashboard sqlite:///optuna.db
     """
     loaded = load_study(study)
-    sizes = chosen_sizes(loaded.results, record_bytes)
+    try:
+        sizes = loaded.results.sizes if record_bytes is None else (loaded.size(record_bytes),)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     written = [optuna_study(loaded, size.record_bytes, storage=to) for size in sizes]
     if as_json:
         studies = [{"name": each.study_name, "trials": len(each.get_trials(deepcopy=False))} for each in written]

@@ -3,21 +3,21 @@
 import os
 import socket
 import sys
-from contextlib import closing
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 from rich.progress import Progress
 
+from tuner.api import load_study
 from tuner.cli import options
-from tuner.model.errors import StudyNotFound
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode, StudyNotFound
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.model.spec import TrackingSpec
 from tuner.present.console import ERR, OUT, say
 from tuner.present.report import write_all_artifacts
-from tuner.storage.home import find_study, storage_at, studies_root
-from tuner.tracking import SyncOutcome, TrackingLocation, sync, tracking_of
+from tuner.storage.home import studies_root
+from tuner.tracking import TrackingLocation, sync, tracking_of
 from tuner.tracking.connection import QUIET
 
 TrackingUri = Annotated[
@@ -43,19 +43,18 @@ def sync_study(
         tuner sync overnight
         tuner sync overnight --tracking-uri http://mlflow.example:5000
     """
-    folder = find_study(study)
-    with closing(storage_at().read(folder)) as store:
-        tracking = tracking_of(store.facts(), tracking_uri)
+    results = load_study(study).results
+    folder = results.folder
     with Progress(console=ERR, transient=True, disable=quiet or as_json) as bar:
         task = bar.add_task("trials in MLflow", total=None)
         outcome = sync(
             folder,
-            tracking,
+            tracking_of(results.facts, tracking_uri),
             lambda shown, total: bar.update(task, completed=shown, total=total),
             extra_artifacts=write_all_artifacts,
         )
     if as_json:
-        options.print_json(_record(folder.name, outcome))
+        options.print_json({"schema_version": SCHEMA_VERSION, "kind": "sync", "study": folder.name, **asdict(outcome)})
     elif outcome.error is None and not quiet:
         OUT.print(f"MLflow at {outcome.uri} shows {folder.name}: {outcome.runs_written} runs written", markup=False)
     if outcome.error is not None:
@@ -67,18 +66,6 @@ def sync_study(
             soft_wrap=True,
         )
         raise typer.Exit(ExitCode.FAILED)
-
-
-def _record(study: str, outcome: SyncOutcome) -> dict[str, object]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "sync",
-        "study": study,
-        "uri": outcome.uri,
-        "runs_written": outcome.runs_written,
-        "trials_behind": outcome.trials_behind,
-        "error": outcome.error,
-    }
 
 
 def ui(
@@ -116,9 +103,8 @@ def ui(
 def _place(study: str | None, uri: str | None) -> TrackingLocation:
     if study is None:
         return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
-    folder = find_study(study)
-    with closing(storage_at().read(folder)) as store:
-        return TrackingLocation.of(tracking_of(store.facts(), uri), folder.parent)
+    results = load_study(study).results
+    return TrackingLocation.of(tracking_of(results.facts, uri), results.folder.parent)
 
 
 def _free(host: str, port: int) -> int:
@@ -144,7 +130,9 @@ def _serve(place: TrackingLocation, host: str, port: int) -> None:
         # Runs of language models and the like, which are not what this shows: processes that nobody needs.
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
-    words = ["server", "--host", host, "--port", str(port), "--workers", "1"]
-    words += ["--artifacts-destination", str(place.artifacts), "--uvicorn-opts", "--log-level warning"]
+    words = [
+        *("server", "--host", host, "--port", str(port), "--workers", "1"),
+        *("--artifacts-destination", str(place.artifacts), "--uvicorn-opts", "--log-level warning"),
+    ]
     OUT.file.flush()
     os.execve(sys.executable, [sys.executable, "-m", "mlflow", *words], {**os.environ, **settings})

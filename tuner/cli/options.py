@@ -20,15 +20,14 @@ def parse_size(text: str) -> int:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
-def check_folder(file: Path, what: str = "file") -> None:
-    """Refuse a file that could not be written for want of its folder.
+def check_folder(file: Path | None, what: str = "file") -> None:
+    """Refuse a file that could not be written for want of its folder; None is no file to be written.
 
     Raises:
         typer.BadParameter: There is no such folder.
     """
-    folder = file.absolute().parent
-    if not folder.is_dir():
-        raise typer.BadParameter(f"the {what}'s folder must exist, but {folder} does not")
+    if file is not None and not file.absolute().parent.is_dir():
+        raise typer.BadParameter(f"the {what}'s folder must exist, but {file.absolute().parent} does not")
 
 
 def print_json(record: object, indent: int | None = 2) -> None:

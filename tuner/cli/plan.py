@@ -1,6 +1,7 @@
 """`tuner init`, `tuner plan` and `tuner schema`: everything about a study file that needs no cluster."""
 
 import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +19,6 @@ from tuner.present.console import OUT, say
 from tuner.search.schedule import searched_from, space_of, trials_in_all
 from tuner.study_file import STARTER_TEXT, json_schema, load_study
 
-_SCHEMA_VERSION = 1
 _OVERHEAD_S = 1.0
 
 
@@ -77,7 +77,7 @@ def _record(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], mb_per_s: f
     trials = {size: trials_in_all(spec.search, space, spec.baseline) for size, space in spaces.items()}
     seconds = _seconds(spec, trials)
     return {
-        "schema_version": _SCHEMA_VERSION,
+        "schema_version": 1,
         "kind": "plan",
         "study": spec.name,
         "targets": [target_label(target) for target in spec.targets],
@@ -161,21 +161,17 @@ def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
 
 def _waiting(begin: dict[str, int]) -> str:
     """Which knobs wait, and until when; empty where none does."""
-    names: dict[int, list[str]] = {}
-    for name, known in begin.items():
-        names.setdefault(known, []).append(name)
-    return "; ".join(f"from {known} configs on also {', '.join(names[known])}" for known in sorted(names) if known)
+    together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
+    return "; ".join(f"from {known} configs on also {', '.join(names)}" for known, names in together if known)
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     each_s = spec.trial_s + _OVERHEAD_S
     others = _confirming(spec) + spec.stabilising_trials
-    by_trials = None
+    known = [] if spec.search.hours is None else [spec.search.hours * 3600]
     if all(count is not None for count in trials.values()):
-        by_trials = sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets)
-    by_hours = None if spec.search.hours is None else spec.search.hours * 3600
-    known = [seconds for seconds in (by_trials, by_hours) if seconds is not None]
-    return min(known) if known else None
+        known.append(sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets))
+    return min(known, default=None)
 
 
 def _confirming(spec: StudySpec) -> int:
@@ -188,7 +184,7 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
     known = [] if seconds is None else [round(seconds * mb_per_s * 1e6 * share / (spec.trial_s + _OVERHEAD_S))]
     if spec.search.max_bytes is not None:
         known.append(spec.search.max_bytes)
-    return min(known) if known else None
+    return min(known, default=None)
 
 
 def _time_text(spec: StudySpec, seconds: float | None) -> str:

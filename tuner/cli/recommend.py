@@ -3,11 +3,12 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from search_spaces.java import LABEL, translate_to_java
+from tuner.api import load_study
 from tuner.cli import options
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
@@ -16,14 +17,12 @@ from tuner.present.export import TRANSLATED, Format, export, export_all, recomme
 from tuner.present.export.record import explanations_record, recommendation_record
 from tuner.present.why import why_heading, why_sections
 from tuner.present.wording import KEEP, NO_GAIN
-from tuner.results.explanation import Explanation
 from tuner.results.explanation import explain as explanation
+from tuner.results.explanation import knob_importance
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
-from tuner.results.study_results import StudyResults, load_results
+from tuner.results.study_results import StudyResults
 from tuner.storage.files import size_name
-from tuner.storage.home import find_study
 
-_STUDY_SCHEMA_VERSION: Final = 1
 RecordBytes = Annotated[
     str | None,
     typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
@@ -73,7 +72,7 @@ def recommend(
     if tracking_uri is not None:
         found, missing = [_tracked(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _recorded(study, load_results(find_study(study)), record_bytes, goal, conditions)
+        found, missing = _recorded(study, load_study(study).results, record_bytes, goal, conditions)
     show_found(found, form, output)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_why(study, record_bytes, goal, conditions)}")
@@ -96,7 +95,7 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None) -
 def study_record(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
     """What a study came to, of JSON types only; `folder` is None where it lies on another host."""
     return {
-        "schema_version": _STUDY_SCHEMA_VERSION,
+        "schema_version": 1,
         "kind": "study",
         "name": name,
         "folder": folder,
@@ -212,35 +211,22 @@ def explain(
         tuner explain overnight
         tuner explain overnight --record-bytes 1000 --goal latency --json
     """
-    results = load_results(find_study(study))
+    loaded = load_study(study)
+    results = loaded.results
     recommended, missing = _recorded(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
-    found = [_explained(results, each) for each in recommended]
+    found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         options.print_json(explanations_record(results.name, found))
     else:
         for each in found:
-            _print_explanation(each)
+            OUT.print(why_heading(each), style="bold", markup=False, soft_wrap=True)
+            for section in why_sections(each):
+                lines = [f"  {line}" for line in section.lines]
+                OUT.print("", f"{section.heading}:", *lines, sep="\n", markup=False, soft_wrap=True)
+            OUT.print()
     for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):
         warn(warning)
     if not results.finished:
         warn("the study is not finished: what is recommended may still change")
     if missing:
         raise NoFeasibleConfig(missing)
-
-
-def _explained(results: StudyResults, found: Recommendation) -> Explanation:
-    # Deferred: it imports Optuna.
-    from tuner.results.explanation import knob_importance
-
-    size = results.size(found.record_bytes)
-    return explanation(results, found, knob_importance(size) if size else {})
-
-
-def _print_explanation(why: Explanation) -> None:
-    OUT.print(why_heading(why), style="bold", markup=False, soft_wrap=True)
-    for section in why_sections(why):
-        OUT.print()
-        OUT.print(f"{section.heading}:", markup=False, soft_wrap=True)
-        for line in section.lines:
-            OUT.print(f"  {line}", markup=False, soft_wrap=True)
-    OUT.print()

@@ -16,8 +16,7 @@ import typer
 from tuner.cli import options
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
-from tuner.model.errors import NoFeasibleConfig, StudyError
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.export import Format, export_all, recommendation_of
@@ -39,10 +38,6 @@ _KINDS: Final[Mapping[str, ExitCode]] = {
 }
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study.")]
-
-
-class _Failed(StudyError):  # noqa: N818 - says what happened
-    """The study on the service came to no good end."""
 
 
 @contextlib.contextmanager
@@ -90,7 +85,7 @@ def run(
         ended = _followed(client, name, silent=silent)
         if ended != "complete":
             note = client.study(name)["note"]
-            raise _Failed(f"the study {name} is {ended}{f': {note}' if note else ''}")
+            raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
         found = _found_for_each_size(client, name)
         if as_json:
             options.print_json(study_record(name, None, found))
@@ -202,11 +197,9 @@ def cancel(study: Study) -> None:
 def _token() -> str | None:
     """From the environment or a file; never from the command line, which others on the host can read."""
     token = os.environ.get(TOKEN_VARIABLE)
-    if token:
-        return token
     path = os.environ.get(TOKEN_FILE_VARIABLE)
-    if not path:
-        return None
+    if token or not path:
+        return token or None
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -2,15 +2,13 @@
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tuner.api import Study, run_study
+from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
 from tuner.model.errors import NoFeasibleConfig
@@ -20,9 +18,10 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
 from tuner.present.wording import SIMULATED
-from tuner.results.recommendation import Recommendation, recommendations
+from tuner.results.recommendation import recommendations
+from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
-from tuner.storage.home import find_study, storage_at, study_folder
+from tuner.storage.home import study_folder
 from tuner.study_file import load_study, parse_study, sizes_in, study_text
 
 
@@ -125,16 +124,24 @@ def run(
     else:
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
-            _next_steps(spec, folder, found)
+            say(f"report: {folder / 'report.html'}")
+            if found:
+                size = found[0].record_bytes
+                say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
+            say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")
     if not found:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
 
 
-def _shown(spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True) -> Study:
+def _shown(
+    spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True
+) -> api.Study:
     """Run a study before the user's eyes."""
     with StudyView(quiet=silent) as view:
         view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
-        return run_study(spec, text=text, folder=folder, reporter=view, warn=warn, mlflow=mlflow, searching=searching)
+        return api.run_study(
+            spec, text=text, folder=folder, reporter=view, warn=warn, mlflow=mlflow, searching=searching
+        )
 
 
 def _adjusted(
@@ -159,14 +166,6 @@ def _adjusted(
         changes = {"trials": trials}
     search: SearchSpec = replace(spec.search, **changes)
     return replace(spec, search=search, executor=executor or spec.executor, ray_address=ray_address or spec.ray_address)
-
-
-def _next_steps(spec: StudySpec, folder: Path, found: Sequence[Recommendation]) -> None:
-    say(f"report: {folder / 'report.html'}")
-    if found:
-        size = found[0].record_bytes
-        say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
-    say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")
 
 
 def confirm(
@@ -196,8 +195,9 @@ def confirm(
         tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
         tuner confirm overnight.yaml                      where the study file names files beside it
     """
-    folder = find_study(study)
-    spec, text = kept_study(study, folder)
+    results = api.load_study(study).results
+    folder = results.folder
+    spec, text = kept_study(study, results)
     asked: dict[str, Any] = {
         "rounds": rounds,
         "max_rounds": max_rounds,
@@ -217,23 +217,26 @@ def confirm(
         say(f"report: {folder / 'report.html'}")
 
 
-def kept_study(study: str, folder: Path, *, searched: bool = True) -> tuple[StudySpec, str]:
+def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> tuple[StudySpec, str]:
     """A study and its text: of the study file given, or else as it was kept.
 
     Args:
         study: As the user named it; a study file's paths are relative to it, a kept text's to the working folder.
-        folder: The study's.
+        results: The study's.
         searched: Whether its configs are asked for; else only how it measured.
 
     Raises:
         StudyFileError: The text says what can't be done.
-        StorageUnreachable: The shared storage does not answer.
     """
     given = Path(study)
     if given.is_file():
         return load_study(given, searched=searched)
-    with closing(storage_at().read(folder)) as store:
-        text = store.study_file()
-    origin = str(folder / STUDY_FILE)
-    spec = parse_study(text, name=folder.name, folder=Path.cwd(), origin=origin, environ=os.environ, searched=searched)
-    return spec, text
+    spec = parse_study(
+        results.study_file,
+        name=results.folder.name,
+        folder=Path.cwd(),
+        origin=str(results.folder / STUDY_FILE),
+        environ=os.environ,
+        searched=searched,
+    )
+    return spec, results.study_file

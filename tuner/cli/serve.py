@@ -1,15 +1,16 @@
 """`tuner serve`: the service, its tokens, and the processes of its studies."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from tuner.cli import options
 from tuner.present.console import ERR, OUT, say
-
-if TYPE_CHECKING:
-    from tuner.service.http.tokens import TokenFile
+from tuner.service.config import load_config
+from tuner.service.http.tokens import Role, TokenFile
 
 app: Final = typer.Typer(help="Run the service: studies submitted over HTTP, recommendations fetched by URL.")
 _tokens: Final = typer.Typer(help="Make and remove the tokens that clients of the service need.", no_args_is_help=True)
@@ -39,15 +40,10 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    # Deferred, all of it: whoever only makes a token needs no web framework.
-    from dataclasses import replace
-
-    from tuner.service.config import load_config
+    # Deferred: whoever only makes a token needs no web framework.
     from tuner.service.http.server import serve as serve_forever
 
-    def tell(sentence: str) -> None:
-        ERR.print(sentence, markup=False, soft_wrap=True)
-
+    tell = partial(ERR.print, markup=False, soft_wrap=True)
     found = load_config(config)
     found = replace(found, host=host or found.host, port=found.port if port is None else port)
     serve_forever(found, config.absolute() if config is not None else None, tell, access_log=access_log)
@@ -60,7 +56,7 @@ def study(
     attempt: Annotated[str, typer.Option()] = "",
 ) -> None:
     """Run one submitted study; the service starts this."""
-    from tuner.service.config import load_config
+    # Deferred, as above.
     from tuner.service.worker.study_process import run_child
 
     run_child(name, load_config(config), attempt)
@@ -69,7 +65,7 @@ def study(
 @_tokens.command()
 def add(
     name: Annotated[str, typer.Argument(help="Whose it is; stands in the access log and with each study.")],
-    role: Annotated[str, typer.Option(metavar="read|submit", help="What it is good for.")] = "read",
+    role: Annotated[Role, typer.Option(metavar="read|submit", help="What it is good for.")] = Role.READ,
     config: Config = None,
 ) -> None:
     """Make a token, and print it once: only its hash is kept.
@@ -79,11 +75,7 @@ def add(
         tuner serve token add ci --role submit > ci.token
         tuner serve token add pipelines
     """
-    from tuner.service.http.tokens import Role
-
-    if role not in list(Role):
-        raise typer.BadParameter(f"--role is {' or '.join(Role)}, but got {role!r}")
-    typer.echo(_file(config).add(name, Role(role)))
+    typer.echo(_file(config).add(name, role))
     say(f"this is the only time that it is shown; {name} may {role}")
 
 
@@ -106,8 +98,5 @@ def remove(name: Annotated[str, typer.Argument(help="Whose.")], config: Config =
     say(f"the token of {name} is good for nothing now")
 
 
-def _file(config: Path | None) -> "TokenFile":
-    from tuner.service.config import load_config
-    from tuner.service.http.tokens import TokenFile
-
+def _file(config: Path | None) -> TokenFile:
     return TokenFile(load_config(config).tokens)

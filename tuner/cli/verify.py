@@ -10,26 +10,20 @@ import typer
 
 from search_spaces.producer_config import ProducerConfig, same_effect
 from search_spaces.properties_file import read_properties
+from tuner.api import load_study
 from tuner.cli import options
 from tuner.cli.run import kept_study
 from tuner.course.run import run_study
-from tuner.model.errors import StudyError
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode, StudyError
 from tuner.model.spec import ConfirmSpec, Executor, Goal, StudySpec
 from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.study_view import StudyView
 from tuner.present.wording import number, one_more_round, title
-from tuner.results.study_results import load_results
 from tuner.results.verification import Promises, Verification, promises_of, verification_of
-from tuner.storage.home import find_study, studies_root, study_folder
+from tuner.storage.home import studies_root, study_folder
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
 
-_SCHEMA_VERSION = 1
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
-
-
-class NotMeasured(StudyError):  # noqa: N818 - names say what happened
-    """There is nothing to judge."""
 
 
 def verify(
@@ -121,8 +115,15 @@ def verify(
         spec = _parsed(text, name, Path.cwd(), "the command line")
         rates: dict[str, float] = {}
     else:
-        fixed: dict[str, object] = {"--against": against, "--bootstrap": bootstrap, "--command-config": command_config}
-        fixed |= {"--container": container, "--seconds": seconds, "--warmup": warmup, "--executor": executor}
+        fixed: dict[str, object] = {
+            "--against": against,
+            "--bootstrap": bootstrap,
+            "--command-config": command_config,
+            "--container": container,
+            "--seconds": seconds,
+            "--warmup": warmup,
+            "--executor": executor,
+        }
         if given := [option for option, value in fixed.items() if value is not None]:
             raise typer.BadParameter(f"--study says how to measure, so that {', '.join(given)} can't be given with it")
         spec, text, rates = _like(study, name, record_bytes)
@@ -154,7 +155,7 @@ def verify(
     unmeasured = [each for each in found if not each.measured]
     if unmeasured:
         why = "; ".join(unmeasured[0].warnings) or "no round has both sides"
-        raise NotMeasured(
+        raise StudyError(
             f"both sides must be measured in two rounds or more, but {unmeasured[0].record_bytes} B: {why}"
         )
     missed = [*given_up, *(f"{size} B: {sentence}" for size, sentences in misses.items() for sentence in sentences)]
@@ -166,9 +167,8 @@ def verify(
 
 def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
     """A study that measures as another one did, its text, and that one's fixed rates."""
-    folder = find_study(study)
-    _, text = kept_study(study, folder, searched=False)
-    results = load_results(folder)
+    results = load_study(study).results
+    _, text = kept_study(study, results, searched=False)
     wanted = [size.record_bytes for size in results.sizes]
     if record_bytes is not None:
         asked = [str(size) for size in sizes_in(record_bytes)]
@@ -220,7 +220,7 @@ def _record(
     misses: dict[str, list[str]],
 ) -> dict[str, Any]:
     return {
-        "schema_version": _SCHEMA_VERSION,
+        "schema_version": 1,
         "kind": "verification",
         "study": name,
         "file": str(file),

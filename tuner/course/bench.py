@@ -20,8 +20,8 @@ from runners.pool import Done, Job, Pool
 from runners.runner import Runner, Watch, WatchDecision
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
+from tuner.course.open_target import TrialLease, TrialTarget
 from tuner.course.racing import HOPELESS_RATIO, PhaseProgress, PhaseRule, Stopping, ranges_of
-from tuner.course.targets import TrialLease, TrialTarget
 from tuner.model.trial import Kind, Proposal
 
 PACED: Final = "paced"
@@ -40,7 +40,6 @@ class StartedTrial:
         started_at: UTC.
         started_s: On the driver's clock.
         round: Of the confirmation; None elsewhere.
-        from_strategy: Whether the strategy of this process proposed it.
     """
 
     record_bytes: str
@@ -50,7 +49,6 @@ class StartedTrial:
     started_at: datetime.datetime
     started_s: float
     round: int | None = None
-    from_strategy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,6 @@ class _UnderWay:
     stack: ExitStack
     lease: TrialLease
     stored_before: int | None = None
-    rules: dict[str, PhaseRule] = field(default_factory=dict)
 
 
 class Bench:
@@ -178,7 +175,7 @@ class Bench:
         phase = trial.done.next_phase()
         assert phase is not None
         name, workload = phase
-        rule = trial.rules[name] = _rule(trial, name, workload)
+        rule = _rule(trial.done, name, workload)
         runners: tuple[Runner, ...] = trial.lease.runners
         if len(runners) == 1:
             runners = (Stopping(runners[0], rule),)
@@ -262,14 +259,14 @@ def _was_too_short(done: TrialDone) -> bool:
     return race.may_lead(metrics_of(done.measurements.get(SATURATED), done.measurements.get(PACED)))
 
 
-def _rule(trial: _UnderWay, phase: str, workload: Workload) -> PhaseRule:
-    done, job, before = trial.done, trial.done.job, dict[str, Range]()
+def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
+    job, before = done.job, dict[str, Range]()
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
-    if done.replaced:
+    if done.replaced or job.race is None:
         return PhaseRule(workload, metrics, run_to_end=job.run_to_end)
     for name, seen in done.measurements.items():
         cut_short = done.progress[name] if name in done.stops else None
-        before |= ranges_of(trial.rules[name], seen, cut_short, paced=name == PACED)
+        before |= ranges_of(job.race, seen, cut_short, paced=name == PACED)
     last = phase == job.phases[-1][0]
     return PhaseRule(workload, metrics, job.race, before, last=last, run_to_end=job.run_to_end)
 

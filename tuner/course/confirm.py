@@ -124,8 +124,7 @@ class Stabiliser:
         return self.loop.run_one(size, Kind.STABILISE, Proposal(0, config, {}), rate_records_per_s)
 
     def _rates(self) -> dict[str, float]:
-        rates: dict[str, float] = self.loop.store.facts().get(RATES, {})
-        return rates
+        return dict(self.loop.store.facts().get(RATES, {}))
 
 
 def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser) -> None:

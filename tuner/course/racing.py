@@ -92,20 +92,8 @@ class PhaseRule:
         after = f"after {seen.seconds:.3g} of {self.workload.measured_s:g} s"
         if seen.failed:
             return Stop(f"{after} {seen.failed:,} records were given up", ends_trial=True)
-        stop = self.race.judge({**self.before, **self.ranges(seen)}, last=self.last)
+        stop = self.race.judge({**self.before, **_expected(self.race, seen)}, last=self.last)
         return None if stop is None else Stop(f"{after} {stop.because}", stop.ends_trial)
-
-    def ranges(self, seen: PhaseProgress) -> dict[str, Range]:
-        """Where the phase's values will lie, as far as its windows tell."""
-        if self.race is None:
-            return {}
-        found = {}
-        for name, values in seen.values.items():
-            forecast = self.race.forecasts.get(name)
-            expected = forecast.range(values) if forecast and len(values) == seen.windows else None
-            if expected is not None:
-                found[name] = expected
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +165,28 @@ def measured_windows(workload: Workload) -> int:
     return len(phases.ends_ns) - phases.warm_windows
 
 
-def ranges_of(
-    rule: PhaseRule, measured: Measurement, cut_short: PhaseProgress | None, *, paced: bool
-) -> dict[str, Range]:
+def _expected(race: Race, seen: PhaseProgress) -> dict[str, Range]:
+    """Where a phase's values will lie, as far as its windows tell."""
+    found = {}
+    for name, values in seen.values.items():
+        forecast = race.forecasts.get(name)
+        expected = forecast.range(values) if forecast and len(values) == seen.windows else None
+        if expected is not None:
+            found[name] = expected
+    return found
+
+
+def ranges_of(race: Race, measured: Measurement, cut_short: PhaseProgress | None, *, paced: bool) -> dict[str, Range]:
     """What a phase that has ended says of the trial's values.
 
     Args:
-        rule: The phase's.
+        race: What the trial has to beat.
         measured: What it gave.
         cut_short: Its windows, if it was ended before its time.
         paced: Whether it is the paced one.
     """
-    if rule.race is None:
-        return {}
     if cut_short is not None:
-        return rule.ranges(cut_short)
+        return _expected(race, cut_short)
     found = metrics_of(None, measured) if paced else metrics_of(measured, None)
     return {
         name: Range(value, value) for name, value in found.items() if OUTCOME_METRICS[name].paced is paced and value > 0

@@ -3,7 +3,8 @@
 import datetime
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -19,19 +20,18 @@ from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
+from runners.workload import RecordSizes
 from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.confirm import RATES
-from tuner.course.driver import Driver
-from tuner.course.open_target import open_target
-from tuner.course.provenance import all_facts
+from tuner.course.driver import drive
+from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget, all_facts, open_target
 from tuner.course.reporter import Mirror, Reporter
-from tuner.course.targets import ClusterTarget, SimulatedTarget, TrialTarget
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
-from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Executor, StudySpec
+from tuner.model.trial import Progress, StudyState
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
@@ -40,11 +40,11 @@ from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 from tuner.storage.url import secrets_in
 
-SIMULATED_NOISE_RATIO: Final = 0.03
-
-
-MIRROR_PATIENCE_S: Final = 60.0
+_SIMULATED_NOISE_RATIO: Final = 0.03
+_MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
+_RECENT: Final = 20
+"""Trials by which those to come are judged: how long they take, how much they write."""
 
 
 def run_study(
@@ -101,7 +101,7 @@ def run_study(
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         if mirror is not None:
             mirror.start()
-            stack.push(_finishing(mirror, spec.name, reporter))
+            stack.push(partial(_finish, mirror, spec.name, reporter))
         # A cluster first, which may not have what is asked for; a Ray of our own last, as it takes seconds to start.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
         there = stack.enter_context(_pool(spec, folder, reporter)) if elsewhere else None
@@ -115,7 +115,8 @@ def run_study(
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:
-            Driver(loop, partial(strategy_of, spec, sampler=sampler), topic_max, confirmation_id, searching).run()
+            make_strategy = partial(strategy_of, spec, sampler=sampler)
+            drive(loop, make_strategy, topic_max, confirmation_id, searching=searching)
             if not searching:
                 ended(store)
         except BaseException as error:
@@ -125,18 +126,14 @@ def run_study(
         return results_of(store, folder)
 
 
-def _finishing(mirror: Mirror, name: str, reporter: Reporter) -> Callable[..., None]:
-    """What ends the mirror when the study's context is left: patiently at the study's own end, at once otherwise."""
-
-    def leave(kind: type[BaseException] | None, *_: object) -> None:
-        outcome = mirror.finish(MIRROR_PATIENCE_S if kind is None else _HASTE_S)
-        if outcome.trials_behind or (outcome.error and kind is None):
-            reporter.say(
-                f"MLflow ({outcome.uri}) does not show everything yet: {outcome.error or 'no time was left'}; "
-                f"later: tuner sync {name}"
-            )
-
-    return leave
+def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseException] | None, *_: object) -> None:
+    """End the mirror when the study's context is left: patiently at the study's own end, at once otherwise."""
+    outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
+    if outcome.trials_behind or (outcome.error and kind is None):
+        reporter.say(
+            f"MLflow ({outcome.uri}) does not show everything yet: {outcome.error or 'no time was left'}; "
+            f"later: tuner sync {name}"
+        )
 
 
 def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: bool) -> None:
@@ -156,7 +153,8 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         "seed": spec.search.seed,
         "trials_per_size": spec.search.trials,
         "tracking": {
-            "uri": _without_secret(spec.tracking.uri),
+            # One with a password in it is not kept: `tuner sync --tracking-uri` names it again.
+            "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
             "experiment": spec.tracking.experiment,
             "enabled": spec.tracking.enabled,
         },
@@ -205,11 +203,6 @@ def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
 
 
-def _without_secret(uri: str | None) -> str | None:
-    """The URI as it may be kept: one with a password in it is not; `tuner sync --tracking-uri` names it again."""
-    return None if uri is not None and secrets_in(uri) else uri
-
-
 def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
@@ -219,7 +212,8 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
     if trials:
         reporter.say(f"{len(trials)} trials are on record; going on from there")
     budget = Budget(spec.search, trials, datetime.datetime.now())
-    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, len(trials))
+    totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
+    return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 
 
 def _targets(
@@ -227,12 +221,12 @@ def _targets(
 ) -> tuple[list[TrialTarget], int, dict[str, Any]]:
     """The targets, opened; what their topics take; and what is to be known of them."""
     if spec.executor is Executor.SIMULATED or simulated is not None:
-        runner = simulated or SimulatedRunner(SIMULATED_NOISE_RATIO)
+        runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
         nowhere = SimulatedTarget((runner,) * spec.workload.producers)
         return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(None)
     targets: list[ClusterTarget] = []
     for key in sorted({lock_key(target) for target in spec.targets}):
-        stack.enter_context(target_lock(key, spec.name, on_wait=_wait_for(reporter)))
+        stack.enter_context(target_lock(key, spec.name, on_wait=partial(_say_waiting, reporter)))
     load = spec.workload
     overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:
@@ -261,7 +255,7 @@ def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:
         producers=spec.workload.producers,
         cluster=_ray_cluster(spec, reporter),
         target=",".join(sorted(lock_key(target) for target in spec.targets)),
-        on_wait=_wait_for(reporter),
+        on_wait=partial(_say_waiting, reporter),
         tell=reporter.say,
     )
 
@@ -284,8 +278,5 @@ def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
     )
 
 
-def _wait_for(reporter: Reporter) -> Callable[[str], None]:
-    def on_wait(holder: str) -> None:
-        reporter.say(f"the target is in use by {holder}; waiting until it is free, so that neither disturbs the other")
-
-    return on_wait
+def _say_waiting(reporter: Reporter, holder: str) -> None:
+    reporter.say(f"the target is in use by {holder}; waiting until it is free, so that neither disturbs the other")

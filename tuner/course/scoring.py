@@ -66,7 +66,10 @@ def trial_of(
         started_at=started.started_at.isoformat(timespec="milliseconds"),
         duration_s=ended_s - started.started_s,
         load_s=sum(_load_s(measured) for measured in (*seen, *done.replaced)),
-        value_bytes=sum(_all_bytes(measured) for measured in (*seen, *done.replaced)),
+        value_bytes=sum(
+            measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes
+            for measured in (*seen, *done.replaced)
+        ),
         round=started.round,
         proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),
@@ -135,8 +138,3 @@ def _doubts(measured: Measurement) -> tuple[str, ...]:
 
 def _load_s(measured: Measurement) -> float:
     return measured.series[-1].at_s + measured.flush_s if measured.series else 0.0
-
-
-def _all_bytes(measured: Measurement) -> float:
-    """Bytes of values acknowledged over the whole phase, warm-up and flush included."""
-    return measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes

@@ -21,14 +21,12 @@ from tuner.course.racing import race_of
 from tuner.course.reporter import Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
-from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import StudySpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Proposal, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial
 from tuner.results.size_record import SizeRecord
 from tuner.storage.protocols import ResultsStore
 
 _OVERHEAD_S: Final = 1.0
-_RECENT: Final = 20
 _COMPARED: Final = {
     Kind.STABILISE: "a config to be compared with it",
     Kind.SECOND_LOOK: "one of the best configs",
@@ -50,6 +48,7 @@ class TrialLoop:
         mirror: Shows the record elsewhere; None where nobody wants that.
         records: By record size.
         budget: What is left.
+        recent: The last trials of all record sizes.
         on_record: How many trials there are, of all record sizes.
         totals: By record size, how many trials there are to be; None where only time or bytes end the search.
     """
@@ -61,16 +60,11 @@ class TrialLoop:
     mirror: Mirror | None
     records: Mapping[RecordSizes, SizeRecord]
     budget: Budget
+    recent: deque[Trial]
     on_record: int
-    totals: dict[RecordSizes, int | None] = field(default_factory=dict)
-    _recent: deque[Trial] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    totals: dict[RecordSizes, int | None]
     _failures: int = 0
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
-
-    def __post_init__(self) -> None:
-        """What trials of earlier runs took is known."""
-        for record in self.records.values():
-            self._recent.extend(record.trials)
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
         """Start measuring at a free target; without a rate there is no paced phase."""
@@ -85,7 +79,9 @@ class TrialLoop:
             self.reporter.window(standing, phase, window)
             self._tell_trial(standing, phase, f"{what}: {phase} phase")
 
-        limits = Limits(self._trial_bytes(), self.spec.safety.min_free_disk_bytes)
+        left_bytes, most_bytes = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
+        bytes_now = most_bytes if left_bytes is None else max(1, min(most_bytes, int(left_bytes)))
+        limits = Limits(bytes_now, self.spec.safety.min_free_disk_bytes)
         metrics, race = tuple[str, ...](), None
         if self.spec.search.racing:
             metrics = followed(self.spec.objectives, self.spec.constraints)
@@ -109,7 +105,7 @@ class TrialLoop:
         self.on_record += 1
         record.add(trial)
         self.budget.spend(trial)
-        self._recent.append(trial)
+        self.recent.append(trial)
         if self.mirror is not None:
             self.mirror.poke()
         self.reporter.trial(self.standing(started), trial)
@@ -144,7 +140,6 @@ class TrialLoop:
         proposal: Proposal,
         *,
         under_way: Sequence[StartedTrial] = (),
-        from_strategy: bool = False,
         confirm_round: int | None = None,
         since_s: float | None = None,
     ) -> StartedTrial:
@@ -155,14 +150,13 @@ class TrialLoop:
             kind: Why it is run.
             proposal: What is measured.
             under_way: Trials of this size that are not on record yet.
-            from_strategy: Whether the strategy proposed it.
             confirm_round: Of the confirmation.
             since_s: When work on it began, on `time.monotonic`; now by default.
         """
         # Trials end in any order: one under way may have a higher number than all on record.
         number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
-        return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round, from_strategy)
+        return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round)
 
     def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
         """Whether another trial fits before `ends_s` and into the bytes that are left.
@@ -179,13 +173,13 @@ class TrialLoop:
 
     def mean_s(self) -> float:
         """Seconds that a trial takes, overhead included."""
-        recent_s = [trial.duration_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
         """Seconds that are kept for confirming one record size: for what there is in any case."""
         # What racing spares a trial of the search it does not spare one that confirms.
-        spared_s = [trial.saved_s for trial in self._recent if trial.kind is not Kind.STABILISE]
+        spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return self._least_confirming * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
@@ -204,7 +198,7 @@ class TrialLoop:
     def standing(self, started: StartedTrial) -> Standing:
         """How far the record size of a trial is."""
         size = RecordSizes.parse(started.record_bytes)
-        return Standing(started.kind, started.number, self._total(size), self._left_s(size), self.records[size])
+        return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.records[size])
 
     def tell_progress(self, progress: Progress) -> None:
         """Tell whoever looks on; who tells it, when, and how far the mirror is, is filled in here."""
@@ -246,23 +240,16 @@ class TrialLoop:
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        return max((trial.value_bytes for trial in self._recent), default=0.0)
-
-    def _trial_bytes(self) -> int:
-        left, cap = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
-        return cap if left is None else max(1, min(cap, int(left)))
-
-    def _total(self, size: RecordSizes) -> int | None:
-        return self.totals.get(size, self.spec.search.trials)
+        return max((trial.value_bytes for trial in self.recent), default=0.0)
 
     def _left_s(self, size: RecordSizes) -> float | None:
         sizes = self.spec.workload.record_sizes
         later = sizes[sizes.index(size) + 1 :]
-        total, by_time = self._total(size), self.budget.left_s()
+        total, by_time = self.totals[size], self.budget.left_s()
         if total is None:
             return by_time
         record = self.records[size]
-        to_come = max(0, total - record.counted) + sum(self._total(other) or 0 for other in later)
+        to_come = max(0, total - record.counted) + sum(self.totals[other] or 0 for other in later)
         steps = to_come - sum(record.kinds[kind] for kind in CONFIRMING_KINDS)
         left_s = max(0.0, steps * self.mean_s() + (len(later) + 1) * self.confirm_s())
         return left_s if by_time is None else min(left_s, by_time)

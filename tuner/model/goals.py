@@ -7,7 +7,6 @@ from typing import Final
 from objectives.scoring import Objective
 from tuner.model.spec import Goal
 
-_THROUGHPUT: Final = "mb_per_s"
 _LATENCY: Final = "latency_p99_ms"
 
 TOLERATED_LOSS: Final = 0.9
@@ -31,7 +30,7 @@ def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
     """
     match goal:
         case Goal.THROUGHPUT:
-            return _THROUGHPUT
+            return "mb_per_s"
         case Goal.LATENCY:
             optimised = [each.metric for each in objectives if each.metric.startswith("latency")]
             return _LATENCY if _LATENCY in optimised else next(iter(optimised), _LATENCY)

@@ -1,12 +1,10 @@
 """What a study asks, so that its trials are never taken as answers to another question."""
 
-from typing import Any, Final
+from typing import Any
 
 from tuner.model.errors import StudyChanged
 from tuner.model.spec import StudySpec
 from tuner.model.target import Target
-
-_ANEW: Final = "give the study another name to ask anew, or put it back as it was to go on"
 
 
 def study_identity(spec: StudySpec) -> dict[str, Any]:
@@ -62,7 +60,8 @@ def check_unchanged(name: str, asked: dict[str, Any], on_record: dict[str, Any])
     ]
     if changed:
         raise StudyChanged(
-            f"the study {name} can only go on with the question it began with, but {'; '.join(changed)}; {_ANEW}"
+            f"the study {name} can only go on with the question it began with, but {'; '.join(changed)}; "
+            "give the study another name to ask anew, or put it back as it was to go on"
         )
 
 

@@ -7,7 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from tuner.model.progress import StudyState
+from tuner.model.trial import StudyState
 from tuner.present.report.front_table import FrontRow, front_metrics, front_notes
 from tuner.present.report.status import SizeStatus, Status
 from tuner.present.wording import aligned, number, title

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from runners import places
-from tuner.model.progress import Progress
+from tuner.model.trial import Progress
 
 RESULTS_FILE: Final = "results.db"
 STUDY_FILE: Final = "study.yaml"

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.errors import StudyBusy, StudyNotFound
-from tuner.model.progress import Progress
-from tuner.model.trial import Trial
+from tuner.model.trial import Progress, Trial
 from tuner.storage.connection import Connection, Db
 from tuner.storage.postgres_lease import LEASE_S, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of

@@ -13,7 +13,7 @@ import uuid
 from typing import Any, Final
 
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
-from tuner.model.progress import Progress
+from tuner.model.trial import Progress
 from tuner.storage.connection import Connection, Db
 from tuner.storage.protocols import Tell
 

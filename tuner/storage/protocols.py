@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from tuner.model.progress import Progress
-from tuner.model.trial import Trial
+from tuner.model.trial import Progress, Trial
 
 Tell = Callable[[str], None]
 """Takes a sentence for the user."""

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from runners.locks import target_lock
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
-from tuner.model.progress import Progress
-from tuner.model.trial import Trial
+from tuner.model.trial import Progress, Trial
 from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore, Tell
 

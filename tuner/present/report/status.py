@@ -10,9 +10,8 @@ import psutil
 
 from objectives.ratios import Ratio
 from tuner.model.goals import goal_metrics, goals_of
-from tuner.model.progress import Progress, StudyState
 from tuner.model.spec import Goal
-from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, State, StudyState, Trial
 from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, title
 from tuner.results.by_goal import recommendations
 from tuner.results.racing_savings import RacingSavings

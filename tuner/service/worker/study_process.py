@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from runners.clusters.processes import ProcessIdentity
-from tuner.model.errors import NoFeasibleConfig, StudyError
-from tuner.model.exit_codes import ExitCode, exit_code_of
+from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError, exit_code_of
 from tuner.service.config import ServiceConfig
 from tuner.service.http.submission import spec_of
 from tuner.storage.files import write_atomically

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from runners.clusters.processes import this_host
-from tuner.model.exit_codes import ExitCode
+from tuner.model.errors import ExitCode
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import ServiceError
 from tuner.service.queue.job import Job, JobState
