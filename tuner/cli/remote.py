@@ -49,7 +49,7 @@ class _Failed(StudyError):  # noqa: N818 - says what happened
 def service() -> Iterator[Client]:
     """The service that the command line or the environment names; its refusals end the command."""
     try:
-        yield Client.at(os.environ[SERVER_VARIABLE], _token())
+        yield Client(os.environ[SERVER_VARIABLE], _token())
     except ValueError as error:
         raise typer.BadParameter(f"{SERVER_VARIABLE} or {TOKEN_VARIABLE}: {error}") from None
     except ServiceFault as error:
@@ -203,12 +203,12 @@ def _token() -> str | None:
     """From the environment or a file; never from the command line, which others on the host can read."""
     token = os.environ.get(TOKEN_VARIABLE)
     if token:
-        return token
+        return token.strip()
     path = os.environ.get(TOKEN_FILE_VARIABLE)
     if not path:
         return None
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
+        return Path(path).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"the token's file must be readable text, but {path}: {error}") from None
 

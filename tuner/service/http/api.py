@@ -13,9 +13,8 @@ from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.events import EventStreams
 from tuner.service.http.problems import Problem
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import EventStreams, Studies
 from tuner.service.http.submission import submission_of, text_of_json
 from tuner.service.http.tokens import Token
 
