@@ -19,7 +19,6 @@ from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, read_yaml
 from tuner.study_file.targets import target_of
 
-EMBEDDED: Final = "embedded"
 SIMULATED: Final = "simulated"
 """The target of studies that measure nothing; always there."""
 _ENVIRONMENT_NAME: Final = "the name of an environment variable has letters, digits and _, and begins with no digit"
@@ -153,8 +152,7 @@ def _checked(value: object, problems: Problems) -> ServiceFile:
     except ValidationError as error:
         for misfit in error.errors(include_url=False):
             _note(dict(misfit), problems)
-        problems.stop_if_any()
-        raise AssertionError("a file that does not fit the sections has problems") from None
+        raise problems.error() from None
 
 
 def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
@@ -214,7 +212,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
 def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, Target]:
     """By name; what is simulated needs no cluster and is always there."""
     if file.targets is None:
-        return {EMBEDDED: Target(), SIMULATED: Target()}
+        return {"embedded": Target(), SIMULATED: Target()}
     found: dict[str, Target] = {}
     for name, section in file.targets.items():
         try:

@@ -44,10 +44,6 @@ _DURABLE: Final = """
 """Stronger settings, such as those that wait for replicas, stay as they are."""
 
 
-def _unheard(_: str) -> None:
-    pass
-
-
 class Connection:
     """One connection at a time, for any number of threads, one after the other.
 
@@ -58,7 +54,7 @@ class Connection:
         tell: Told when the server is away for long.
     """
 
-    def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Tell = _unheard) -> None:
+    def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Tell | None = None) -> None:
         try:
             import psycopg
         except ImportError:
@@ -101,7 +97,7 @@ class Connection:
                     away_s = time.monotonic() - began_s
                     if hopeless or away_s + pause_s > self.patience_s or self._closed.wait(pause_s):
                         raise StorageUnreachable(self._broken("answer", error)) from None
-                    if away_s > _NEWS_S and not told:
+                    if self.tell is not None and away_s > _NEWS_S and not told:
                         away = self._broken("answer", error)
                         self.tell(f"{away}; waiting for up to {self.patience_s:.0f} s, nothing is lost")
                         told = True

@@ -172,8 +172,8 @@ def _metrics(
 
 
 def _add_problems(app: FastAPI) -> None:
-    async def of_validation(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
+    @app.exception_handler(RequestValidationError)
+    async def of_validation(_: Request, error: RequestValidationError) -> Response:
         found = tuple(
             {"line": None, "key": ".".join(map(str, each["loc"])), "detail": str(each["msg"])}
             for each in error.errors()
@@ -181,21 +181,20 @@ def _add_problems(app: FastAPI) -> None:
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
         return problem_response(Problem(422, "invalid", told, found))
 
-    async def of_http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+    @app.exception_handler(HTTPException)
+    async def of_http(request: Request, error: HTTPException) -> Response:
         kind = {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request")
         headers = error.headers
         if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
             headers = {"allow": ", ".join(methods)}
         return problem_response(Problem(error.status_code, kind, str(error.detail), headers=headers))
 
+    @app.exception_handler(Problem)
+    @app.exception_handler(RunnerError)
+    @app.exception_handler(ConfigError)
+    @app.exception_handler(StudyError)
     async def of_ours(_: Request, error: Exception) -> Response:
         return problem_response(problem_of(error))
-
-    app.add_exception_handler(RequestValidationError, of_validation)
-    app.add_exception_handler(HTTPException, of_http)
-    for kind in (Problem, RunnerError, ConfigError, StudyError):
-        app.add_exception_handler(kind, of_ours)
 
 
 def _methods_at(app: FastAPI, path: str) -> list[str]:

@@ -30,7 +30,6 @@ PREFIX: Final = "kt_"
 _BYTES: Final = 32
 _LONGEST: Final = 200
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}", re.ASCII)
-_LOCK_S: Final = 10.0
 
 
 class Role(StrEnum):
@@ -70,7 +69,7 @@ class TokenFile:
         lock_s: Seconds to wait for another process that changes it.
     """
 
-    def __init__(self, path: Path, lock_s: float = _LOCK_S) -> None:
+    def __init__(self, path: Path, lock_s: float = 10.0) -> None:
         self.path = path
         self._lock_s = lock_s
         self._seen: tuple[int, int, int] | None = None
@@ -107,11 +106,8 @@ class TokenFile:
         if len(presented) > _LONGEST:
             return None
         digest = _digest(presented)
-        found = None
-        for token in self.tokens():
-            if hmac.compare_digest(token.sha256, digest):
-                found = token
-        return found
+        found = [token for token in self.tokens() if hmac.compare_digest(token.sha256, digest)]
+        return found[0] if found else None
 
     def add(self, name: str, role: Role) -> str:
         """Make a token.

@@ -48,8 +48,6 @@ _IN_POSTGRES: Final = {
     "now": "statement_timestamp()",
     "second": "interval '1 second'",
 }
-_PATIENCE_S: Final = 10.0
-_SILENCE_S: Final = 5.0
 _LOCKS: Final = (0x6B61666B62, 0x6B61666B63)
 """Taken by whoever changes the queue. Two, as earlier releases take the first to submit and the second to claim."""
 _ALONE: Final = """
@@ -112,7 +110,7 @@ class PostgresTable:
         RecordDamaged: A newer release made the tables, or another program.
     """
 
-    def __init__(self, url: StorageUrl, *, patience_s: float = _PATIENCE_S, silence_s: float = _SILENCE_S) -> None:
+    def __init__(self, url: StorageUrl, *, patience_s: float = 10.0, silence_s: float = 5.0) -> None:
         self._silence = f"{silence_s:.0f}s"
         self._connection = Connection(url, patience_s)
         try:

@@ -201,14 +201,13 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     own = ProcessIdentity.of()
     started = {"attempt": attempt, "pid": own.pid, "started_s": own.started_s, "after": last_sequence(folder)}
     write_atomically(folder / _PROCESS_FILE, json.dumps(started).encode())
-    error: BaseException | None = None
     try:
         _run(folder, config)
-    except BaseException as raised:
-        error = raised
+    except BaseException as error:
+        code = exit_code_of(error) if isinstance(error, Exception) else ExitCode.INTERRUPTED
+        _tell(folder, attempt, code, type(error).__name__, str(error)[:_LONGEST_MESSAGE])
         raise
-    finally:
-        _tell(folder, attempt, error)
+    _tell(folder, attempt, ExitCode.DONE)
 
 
 def last_sequence(folder: Path, after: int = 0) -> int:
@@ -235,20 +234,9 @@ def _run(folder: Path, config: ServiceConfig) -> None:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint")
 
 
-def _tell(folder: Path, attempt: str, error: BaseException | None) -> None:
-    told = {
-        "attempt": attempt,
-        "code": int(_exit_code(error)),
-        "kind": type(error).__name__ if error is not None else "",
-        "message": str(error)[:_LONGEST_MESSAGE] if error is not None else "",
-    }
+def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
+    told = {"attempt": attempt, "code": int(code), "kind": kind, "message": message}
     write_atomically(folder / _OUTCOME_FILE, json.dumps(told).encode())
-
-
-def _exit_code(error: BaseException | None) -> ExitCode:
-    if error is None:
-        return ExitCode.DONE
-    return exit_code_of(error) if isinstance(error, Exception) else ExitCode.INTERRUPTED
 
 
 def _read(path: Path) -> dict[str, Any]:
