@@ -248,11 +248,9 @@ class Client:
                     raise _refused(response)
                 yield response
             except (OSError, http.client.HTTPException) as error:
-                raise self._unreachable(error) from None
-
-    def _unreachable(self, error: Exception) -> ServiceUnreachable:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-        return ServiceUnreachable(f"the service must answer at {self.url}, but: {reason}")
+                told = error.strerror if isinstance(error, OSError) else None
+                reason = told or str(error) or type(error).__name__
+                raise ServiceUnreachable(f"the service must answer at {self.url}, but: {reason}") from None
 
 
 def _own(name: str) -> str:

@@ -5,7 +5,8 @@ psycopg is imported here alone. Nothing here knows what is asked.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from tuner.model.errors import RecordDamaged, StorageMisnamed, StorageUnreachable, StudyError
@@ -152,3 +153,13 @@ class Connection:
         """What a library says, in one line without a secret."""
         words = " ".join(str(error).split()) or type(error).__name__
         return self.url.masked(words.removeprefix("connection failed: "))
+
+
+@contextmanager
+def closed_on_error(connection: Connection) -> Iterator[Connection]:
+    """A connection that is closed if what is done first with it fails, and is left open if not."""
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise

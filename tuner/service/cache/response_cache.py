@@ -125,7 +125,8 @@ class ResponseCache:
     async def _stamp(self, study: str) -> Any:
         """Changes whenever the study's record may have."""
         if not self._shared:
-            return record_stamp(self._root / study)
+            # Whatever is written to a record in SQLite is written to its file, or to the log of what is to be.
+            return tuple(_times(self._root / study / name) for name in (RESULTS_FILE, f"{RESULTS_FILE}-wal"))
         stamp = self._stamps.get(study)
         if stamp is None:
             stamp = (await self.fresh(ResultQuery.of(study, "stamp"))).etag
@@ -135,11 +136,6 @@ class ResponseCache:
 
 def _size_bytes(kept: tuple[Any, CachedResponse]) -> int:
     return len(kept[1].body) + _OVERHEAD_BYTES
-
-
-def record_stamp(folder: Path) -> tuple[Any, ...]:
-    """Changes whenever something is written to a record in SQLite: to its file, or to the log of what is to be."""
-    return (_times(folder / RESULTS_FILE), _times(folder / f"{RESULTS_FILE}-wal"))
 
 
 def _times(path: Path) -> tuple[int, int, int] | None:

@@ -23,7 +23,6 @@ from tuner.service.http.tokens import Role, Token, TokenFile
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """What is answered without a token: it tells that the service runs, and nothing else."""
-BODY_S: Final = 20.0
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _REALM: Final = 'realm="kafka-tuner"'
 _HEADERS: Final[Mapping[str, str]] = {
@@ -51,7 +50,7 @@ class AccessControl:
     """
 
     def __init__(
-        self, app: ASGIApp, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = BODY_S
+        self, app: ASGIApp, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = 20.0
     ) -> None:
         self._app = app
         self._config = config

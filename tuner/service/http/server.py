@@ -96,7 +96,8 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         super().data_received(data)
-        if self._answering():
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
             self._head_is_there()
         elif self._late is None:
             self._wait_for_head()
@@ -105,10 +106,6 @@ class PatientProtocol(H11Protocol):
         """See `asyncio.Protocol`."""
         self._head_is_there()
         super().connection_lost(exc)
-
-    def _answering(self) -> bool:
-        cycle: RequestResponseCycle | None = self.cycle
-        return cycle is not None and not cycle.response_complete
 
     def _wait_for_head(self) -> None:
         self._late = self.loop.call_later(self.head_s, self.transport.close)

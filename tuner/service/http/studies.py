@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
@@ -100,19 +99,13 @@ class Studies:
             jobs = self.queue.jobs(before=int(cursor) if cursor else None, limit=limit + 1)
         if len(jobs) > limit:
             return jobs[:limit], [], str(jobs[limit - 1].number)
-        names = sorted(name for name in storage_at().names(self.config.root) if name > after_name)
-        others = list(islice((name for name in names if not self._submitted(name)), limit + 1 - len(jobs)))
+        submitted = self.queue.names()
+        recorded = sorted(storage_at().names(self.config.root))
+        others = [name for name in recorded if name > after_name and name not in submitted][: limit + 1 - len(jobs)]
         if len(jobs) + len(others) <= limit:
             return jobs, others, None
         others.pop()
         return jobs, others, f"{_CURSOR}{others[-1] if others else ''}"
-
-    def _submitted(self, name: str) -> bool:
-        try:
-            self.queue.find(name)
-        except JobNotFound:
-            return False
-        return True
 
     async def _moved(self, name: str, waiting: JobState, working: JobState) -> dict[str, Any]:
         """Move a study that waits to one state, one that is worked on to another."""

@@ -188,6 +188,10 @@ class JobQueue:
         where = "WHERE number < ? ORDER BY number DESC LIMIT ?"
         return _jobs(self._table.rows, where, newest, max(0, limit))
 
+    def names(self) -> set[str]:
+        """The names of all studies that were ever submitted."""
+        return {name for (name,) in self._table.rows("SELECT name FROM {jobs}")}
+
     def counts(self) -> Mapping[JobState, int]:
         """How many studies are in each state; states without any are left out."""
         rows = self._table.rows("SELECT state, count(*) FROM {jobs} GROUP BY state")

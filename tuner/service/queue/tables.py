@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from tuner.storage.connection import Connection, Db
+from tuner.storage.connection import Connection, Db, closed_on_error
 from tuner.storage.postgres_schema import migrate
 from tuner.storage.sqlite import SqliteFile
 from tuner.storage.url import StorageUrl
@@ -112,12 +112,8 @@ class PostgresTable:
 
     def __init__(self, url: StorageUrl, *, patience_s: float = 10.0, silence_s: float = 5.0) -> None:
         self._silence = f"{silence_s:.0f}s"
-        self._connection = Connection(url, patience_s)
-        try:
+        with closed_on_error(Connection(url, patience_s)) as self._connection:
             self._connection.run(lambda db, _: migrate(db, url.shown))
-        except BaseException:
-            self._connection.close()
-            raise
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """See `Ask`."""

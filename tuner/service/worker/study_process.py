@@ -60,6 +60,7 @@ class StudyProcess:
     Attributes:
         folder: The study's.
         attempt: Which start of it.
+        identity: Names it among the processes of this host.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class StudyProcess:
         """For `start` and `adopt`."""
         self.folder = folder
         self.attempt = attempt
-        self._identity = identity
+        self.identity = identity
         self._own = own
         self._interrupted_at: float | None = None
         self._terminated = False
@@ -120,16 +121,11 @@ class StudyProcess:
             return None
 
     @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._identity.pid
-
-    @property
     def running(self) -> bool:
         """Whether it has not ended yet."""
         if self._own is not None:
             return self._own.poll() is None
-        return self._identity.process() is not None
+        return self.identity.process() is not None
 
     @property
     def outcome(self) -> Outcome | None:
@@ -161,7 +157,7 @@ class StudyProcess:
         """End it and all of its group at once. What it measured last is lost, its record is not."""
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(self.identity.pid, signal.SIGKILL)
         if self._own is not None:
             self._own.wait()
 
@@ -182,7 +178,7 @@ class StudyProcess:
     def _send(self, number: signal.Signals) -> None:
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(self.pid, number)
+                os.kill(self.identity.pid, number)
 
 
 def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
