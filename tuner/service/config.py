@@ -140,19 +140,15 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
         raise StudyFileError(str(path), [Problem(0, "", f"the service's file must be readable: {reason}")]) from None
     value = fill_in(read_yaml(text, problems), environ, problems)
     problems.stop_if_any()
-    file = _checked({} if value is None else value, problems)
-    config = _config(file, path.absolute().parent, problems)
-    problems.stop_if_any()
-    return config
-
-
-def _checked(value: object, problems: Problems) -> ServiceFile:
     try:
-        return ServiceFile.model_validate(value)
+        file = ServiceFile.model_validate({} if value is None else value)
     except ValidationError as error:
         for misfit in error.errors(include_url=False):
             _note(dict(misfit), problems)
         raise problems.error() from None
+    config = _config(file, path.absolute().parent, problems)
+    problems.stop_if_any()
+    return config
 
 
 def _note(misfit: Mapping[str, Any], problems: Problems) -> None:

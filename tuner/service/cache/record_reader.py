@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from cachetools import LRUCache
@@ -42,9 +41,11 @@ from tuner.storage.protocols import ResultsStore, Storage
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
 _WIDTH: Final = 100
-_MEDIA_TYPES: Final[Mapping[Format, str]] = MappingProxyType(
-    {Format.JSON: JSON, Format.LIBRDKAFKA: JSON, Format.SPRING: YAML}
-)
+_MEDIA_TYPES: Final[Mapping[Format, str]] = {
+    Format.JSON: JSON,
+    Format.LIBRDKAFKA: JSON,
+    Format.SPRING: YAML,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,15 +261,13 @@ def _as_text(show: Callable[[Console], None]) -> str:
 
 
 _Respond = Callable[[RecordReader, str, ResultsStore, Mapping[str, Any]], CachedResponse]
-RESPONSES: Final[Mapping[str, _Respond]] = MappingProxyType(
-    {
-        "recommendation": _recommendation,
-        "front": _front,
-        "status": _status,
-        "summary": _summary,
-        "trials": _trials,
-        "report": _report,
-        "picture": _picture,
-        "stamp": _stamp,
-    }
-)
+RESPONSES: Final[Mapping[str, _Respond]] = {
+    "recommendation": _recommendation,
+    "front": _front,
+    "status": _status,
+    "summary": _summary,
+    "trials": _trials,
+    "report": _report,
+    "picture": _picture,
+    "stamp": _stamp,
+}

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
@@ -222,7 +221,7 @@ class _Child:
     def __init__(self, root: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, root), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, root), daemon=True)
         self.process.start()
         theirs.close()
         self.asked = 0

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from tuner.storage.connection import Connection, Db, closed_on_error
+from tuner.storage.connection import Connection, Db, Result, closed_on_error
 from tuner.storage.postgres_schema import migrate
 from tuner.storage.sqlite import SqliteFile
 from tuner.storage.url import StorageUrl
@@ -55,7 +55,6 @@ _ALONE: Final = """
         pg_advisory_xact_lock(%s), pg_advisory_xact_lock(%s)
 """
 
-Result = TypeVar("Result")
 Ask = Callable[..., list[Any]]
 """Takes a statement, and a value for each `?` in it; returns the rows that it gives.
 
