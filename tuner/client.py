@@ -15,18 +15,14 @@ ServiceFault                the request had no good end
 
 import http.client
 import json
-import ssl
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
-_TIMEOUT_S: Final = 60.0
 _SILENCE_S: Final = 45.0
 _LARGEST_BYTES: Final = 200_000_000
-_PROBLEM: Final = "application/problem+json"
-_YAML: Final = "application/yaml"
 
 
 class ServiceFault(Exception):  # noqa: N818 - names say what happened
@@ -98,7 +94,7 @@ class Client:
 
     url: str
     token: str | None = field(default=None, repr=False)
-    timeout_s: float = _TIMEOUT_S
+    timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
         """Refuse an address that is none, and a token that no header can hold."""
@@ -114,7 +110,7 @@ class Client:
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
             raise ValueError("a token is one line of what `tuner serve token add` printed")
 
-    def submit(self, study_file: str, media_type: str = _YAML) -> dict[str, Any]:
+    def submit(self, study_file: str, media_type: str = "application/yaml") -> dict[str, Any]:
         """Submit a study; the same one again is the same study.
 
         Args:
@@ -167,7 +163,7 @@ class Client:
     def text(self, name: str, what: str, **asked: str | None) -> str:
         """`status` or `front` as people read it; `report` as HTML."""
         form = None if what == "report" else "text"
-        return self._ask("GET", _path(f"{_own(name)}/{what}", format=form, **asked))[1].decode()
+        return self._ask("GET", _path(f"{_own(name)}/{what}", format=form, **asked)).decode()
 
     def status(self, name: str) -> dict[str, Any]:
         """How far it is, as `tuner status --json` prints it."""
@@ -205,8 +201,9 @@ class Client:
             format=form,
         )
         headers = {"If-None-Match": unless} if unless is not None else {}
-        status, body, answered = self._ask("GET", path, headers=headers)
-        return Reply(body.decode(), answered.get("etag", ""), status != 304)
+        with self._answer("GET", path, None, headers, self.timeout_s) as response:
+            text = response.read(_LARGEST_BYTES).decode()
+            return Reply(text, response.headers.get("etag", ""), response.status != 304)
 
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
         """What happens to a study, until it ends. A connection that is lost is the caller's to open again.
@@ -215,16 +212,13 @@ class Client:
             name: Of the study.
             after: Sequence number of the last trial that the caller has.
         """
-        with closing(self._connected(_SILENCE_S)) as connection:
-            headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
-            response = self._sent(connection, "GET", f"{_own(name)}/events", None, headers)
-            if response.status != 200:
-                raise _refused(response.status, response.headers.get_content_type(), response.read())
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+        with self._answer("GET", f"{_own(name)}/events", None, headers, _SILENCE_S) as response:
             yield from _events(response)
 
     def _json(self, method: str, path: str, body: bytes | None = None, media_type: str | None = None) -> dict[str, Any]:
         headers = {"Content-Type": media_type} if media_type is not None else {}
-        _, data, _ = self._ask(method, path, body, headers)
+        data = self._ask(method, path, body, headers)
         try:
             found: dict[str, Any] = json.loads(data)
         except ValueError:
@@ -233,50 +227,30 @@ class Client:
 
     def _ask(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, bytes, Mapping[str, str]]:
-        with closing(self._connected(self.timeout_s)) as connection:
-            response = self._sent(connection, method, path, body, headers or {})
-            try:
-                data = response.read(_LARGEST_BYTES)
-            except (OSError, http.client.HTTPException) as error:
-                raise self._unreachable(error) from None
-            if response.status not in (200, 201, 304):
-                raise _refused(response.status, response.headers.get_content_type(), data)
-            return response.status, data, {key.lower(): value for key, value in response.headers.items()}
+    ) -> bytes:
+        with self._answer(method, path, body, headers or {}, self.timeout_s) as response:
+            return response.read(_LARGEST_BYTES)
 
-    def _connected(self, timeout_s: float) -> http.client.HTTPConnection:
+    @contextmanager
+    def _answer(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], timeout_s: float
+    ) -> Iterator[http.client.HTTPResponse]:
+        """The answer to a request, to be read inside; what breaks off meanwhile is `ServiceUnreachable`."""
         parts = urlsplit(self.url)
         assert parts.hostname is not None
-        if parts.scheme == "https":
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=context)
-        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
-
-    def _sent(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-    ) -> http.client.HTTPResponse:
-        whole = dict(headers)
-        if self.token is not None:
-            whole["Authorization"] = f"Bearer {self.token}"
-        try:
-            connection.request(method, urlsplit(self.url).path.rstrip("/") + path, body, whole)
-            return connection.getresponse()
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreachable(error) from None
-
-    def _unreachable(self, error: Exception) -> ServiceUnreachable:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-        return ServiceUnreachable(f"the service must answer at {self.url}, but: {reason}")
-
-    @classmethod
-    def at(cls, url: str, token: str | None) -> Self:
-        """A client, where the token may be surrounded by blanks as files have them."""
-        return cls(url, token.strip() if token is not None else None)
+        own = {"Authorization": f"Bearer {self.token}"} if self.token is not None else {}
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        with closing(kind(parts.hostname, parts.port, timeout=timeout_s)) as connection:
+            try:
+                connection.request(method, parts.path.rstrip("/") + path, body, {**headers, **own})
+                response = connection.getresponse()
+                if response.status not in (200, 201, 304):
+                    raise _refused(response)
+                yield response
+            except (OSError, http.client.HTTPException) as error:
+                told = error.strerror if isinstance(error, OSError) else None
+                reason = told or str(error) or type(error).__name__
+                raise ServiceUnreachable(f"the service must answer at {self.url}, but: {reason}") from None
 
 
 def _own(name: str) -> str:
@@ -288,35 +262,30 @@ def _path(path: str, **asked: object) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def _refused(status: int, media_type: str, body: bytes) -> ServiceRefused:
+def _refused(response: http.client.HTTPResponse) -> ServiceRefused:
     problem: dict[str, Any] = {}
-    if media_type == _PROBLEM:
-        try:
-            problem = json.loads(body)
-        except ValueError:
-            problem = {}
-    return ServiceRefused(status, problem)
+    if response.headers.get_content_type() == "application/problem+json":
+        with suppress(ValueError):
+            problem = json.loads(response.read(_LARGEST_BYTES))
+    return ServiceRefused(response.status, problem)
 
 
 def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
     """The events of a stream. Source: HTML, section 9.2.6, "Interpreting an event stream"."""
     name, data, number = "", "", None
-    while True:
-        try:
-            line = response.readline()
-        except (OSError, http.client.HTTPException) as error:
-            raise ServiceUnreachable(f"the stream of events broke off: {error}") from None
-        if not line:
-            return
-        key, _, value = line.decode().rstrip("\r\n").partition(":")
-        value = value.removeprefix(" ")
-        match key:
-            case "event":
-                name = value
-            case "data":
-                data += value
-            case "id":
-                number = int(value)
-            case "" if not line.strip() and data:
-                yield Event(name, json.loads(data), number)
-                name, data, number = "", "", None
+    try:
+        for line in response:
+            key, _, value = line.decode().rstrip("\r\n").partition(":")
+            value = value.removeprefix(" ")
+            match key:
+                case "event":
+                    name = value
+                case "data":
+                    data += value
+                case "id":
+                    number = int(value)
+                case "" if not line.strip() and data:
+                    yield Event(name, json.loads(data), number)
+                    name, data, number = "", "", None
+    except (OSError, http.client.HTTPException) as error:
+        raise ServiceUnreachable(f"the stream of events broke off: {error}") from None

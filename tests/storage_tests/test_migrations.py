@@ -131,7 +131,7 @@ def test_steps_are_numbered_without_gaps_and_told_with_their_release(
     name = database.rpartition("/")[2].replace("%20", " ")
     rows = postgres.execute("SELECT version, about, release FROM kafka_tuner.schema_version ORDER BY version", name)
     assert [(number, about) for number, about, _ in rows] == [
-        (number, step.about) for number, step in enumerate(MIGRATIONS, 1)
+        (number, about) for number, (about, _) in enumerate(MIGRATIONS, 1)
     ]
     assert all(release.startswith("kafka-tuner ") for _, _, release in rows)
 

@@ -19,7 +19,7 @@ from tuner.model.trial import Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore
-from tuner.storage.sqlite import SCHEMA_VERSION, SqliteStore
+from tuner.storage.sqlite import MIGRATIONS, SqliteStore
 
 
 class TestSqliteStore(ResultsStoreContract):
@@ -106,7 +106,7 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: 
 def test_a_store_of_a_newer_release_is_refused_with_what_to_do(tmp_path: Path) -> None:
     SqliteStore(tmp_path).close()
     with sqlite3.connect(tmp_path / RESULTS_FILE) as db:
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     db.close()
     with pytest.raises(RecordDamaged, match="but has 2: a newer release wrote it; upgrade kafka-tuner"):
         SqliteStore(tmp_path)

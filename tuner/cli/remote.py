@@ -44,7 +44,7 @@ Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study.")]
 def service() -> Iterator[Client]:
     """The service that the command line or the environment names; its refusals end the command."""
     try:
-        yield Client.at(os.environ[SERVER_VARIABLE], _token())
+        yield Client(os.environ[SERVER_VARIABLE], _token())
     except ValueError as error:
         raise typer.BadParameter(f"{SERVER_VARIABLE} or {TOKEN_VARIABLE}: {error}") from None
     except ServiceFault as error:
@@ -196,12 +196,13 @@ def cancel(study: Study) -> None:
 
 def _token() -> str | None:
     """From the environment or a file; never from the command line, which others on the host can read."""
-    token = os.environ.get(TOKEN_VARIABLE)
-    path = os.environ.get(TOKEN_FILE_VARIABLE)
-    if token or not path:
-        return token or None
+    token, path = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
+    if token:
+        return token.strip()
+    if not path:
+        return None
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
+        return Path(path).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"the token's file must be readable text, but {path}: {error}") from None
 

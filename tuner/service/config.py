@@ -18,7 +18,6 @@ from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml
 
-EMBEDDED: Final = "embedded"
 SIMULATED: Final = "simulated"
 """The target of studies that measure nothing; always there."""
 _ENVIRONMENT_NAME: Final = "the name of an environment variable has letters, digits and _, and begins with no digit"
@@ -140,20 +139,15 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
         raise StudyFileError(str(path), [Problem(0, "", f"the service's file must be readable: {reason}")]) from None
     value = fill_in(read_yaml(text, problems), environ, problems)
     problems.stop_if_any()
-    file = _checked({} if value is None else value, problems)
-    config = _config(file, path.absolute().parent, problems)
-    problems.stop_if_any()
-    return config
-
-
-def _checked(value: object, problems: Problems) -> ServiceFile:
     try:
-        return ServiceFile.model_validate(value)
+        file = ServiceFile.model_validate({} if value is None else value)
     except ValidationError as error:
         for misfit in error.errors(include_url=False):
             _note(dict(misfit), problems)
-        problems.stop_if_any()
-        raise AssertionError("a file that does not fit the sections has problems") from None
+        raise problems.error() from None
+    config = _config(file, path.absolute().parent, problems)
+    problems.stop_if_any()
+    return config
 
 
 def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
@@ -213,7 +207,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
 def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, Target]:
     """By name; what is simulated needs no cluster and is always there."""
     if file.targets is None:
-        return {EMBEDDED: Target(), SIMULATED: Target()}
+        return {"embedded": Target(), SIMULATED: Target()}
     found: dict[str, Target] = {}
     for name, section in file.targets.items():
         try:

@@ -5,7 +5,8 @@ psycopg is imported here alone. Nothing here knows what is asked.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from tuner.model.errors import RecordDamaged, StorageMisnamed, StorageUnreachable, StudyError
@@ -44,10 +45,6 @@ _DURABLE: Final = """
 """Stronger settings, such as those that wait for replicas, stay as they are."""
 
 
-def _unheard(_: str) -> None:
-    pass
-
-
 class Connection:
     """One connection at a time, for any number of threads, one after the other.
 
@@ -58,7 +55,7 @@ class Connection:
         tell: Told when the server is away for long.
     """
 
-    def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Tell = _unheard) -> None:
+    def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Tell | None = None) -> None:
         try:
             import psycopg
         except ImportError:
@@ -101,7 +98,7 @@ class Connection:
                     away_s = time.monotonic() - began_s
                     if hopeless or away_s + pause_s > self.patience_s or self._closed.wait(pause_s):
                         raise StorageUnreachable(self._broken("answer", error)) from None
-                    if away_s > _NEWS_S and not told:
+                    if self.tell is not None and away_s > _NEWS_S and not told:
                         away = self._broken("answer", error)
                         self.tell(f"{away}; waiting for up to {self.patience_s:.0f} s, nothing is lost")
                         told = True
@@ -156,3 +153,13 @@ class Connection:
         """What a library says, in one line without a secret."""
         words = " ".join(str(error).split()) or type(error).__name__
         return self.url.masked(words.removeprefix("connection failed: "))
+
+
+@contextmanager
+def closed_on_error(connection: Connection) -> Iterator[Connection]:
+    """A connection that is closed if what is done first with it fails, and is left open if not."""
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise

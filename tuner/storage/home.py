@@ -76,7 +76,6 @@ def find_study(name: str, root: Path | None = None, storage: Storage | None = No
     known = storage.names(root)
     more = f" and {len(known) - _NAMED} older ones" if len(known) > _NAMED else ""
     there = f"there are: {', '.join(known[:_NAMED])}{more}" if known else "there is none yet; `tuner run` makes one"
-    where = f"in {storage.shown}"
-    if not storage.is_shared:
-        where = f"below {root} (set {ROOT_VARIABLE} for another folder)"
+    below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
+    where = f"in {storage.shown}" if storage.is_shared else below
     raise StudyNotFound(f"a study must lie {where}, but {name!r} does not; {there}")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tuner.model.errors import StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
-from tuner.storage.connection import Connection, Db
+from tuner.storage.connection import Connection, Db, closed_on_error
 from tuner.storage.postgres_lease import LEASE_S, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of
 from tuner.storage.protocols import ResultsStore, Tell
@@ -71,9 +71,8 @@ class PostgresStorage:
     def find(self, name: str, root: Path) -> Path | None:
         """See `Storage.find`."""
         given = Path(name)
-        wanted = list(dict.fromkeys((name, given.name, given.stem)))
-        there = set(self.names(root))
-        return next((root / each for each in wanted if each in there), None)
+        there = self.names(root)
+        return next((root / each for each in (name, given.name, given.stem) if each in there), None)
 
     def names(self, root: Path) -> list[str]:
         """See `Storage.names`; the one that was driven last is the newest."""
@@ -82,15 +81,11 @@ class PostgresStorage:
 
     def read(self, folder: Path) -> ResultsStore:
         """See `Storage.read`."""
-        connection = Connection(self._url, READER_PATIENCE_S)
-        try:
+        with closed_on_error(Connection(self._url, READER_PATIENCE_S)) as connection:
             found = self._rows(connection, _STUDY, folder.name)
             if not found:
                 raise StudyNotFound(f"a study must be in {self.shown}, but {folder.name} is not")
-        except BaseException:
-            connection.close()
-            raise
-        return PostgresStore(connection, found[0][0], folder.name)
+            return PostgresStore(connection, found[0][0], folder.name)
 
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Tell) -> Iterator[ResultsStore]:
@@ -208,13 +203,9 @@ class PostgresStore:
 
     def hold(self, what: str) -> Connection | None:
         """See `ResultsStore.hold`. The server lets go of it when the connection ends that has it, however."""
-        connection = Connection(self._connection.url, self._connection.patience_s)
         key = f"kafka-tuner {what} {self._study}"
-        try:
+        with closed_on_error(Connection(self._connection.url, self._connection.patience_s)) as connection:
             ((is_ours,),) = connection.rows("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key)
-        except BaseException:
-            connection.close()
-            raise
         if is_ours:
             return connection
         connection.close()

@@ -1,7 +1,6 @@
 """The tables in PostgreSQL, and what leads from each version of them to the next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tuner.model.errors import RecordDamaged
@@ -12,21 +11,8 @@ SCHEMA: Final = "kafka_tuner"
 _LOCK: Final = 0x6B61666B61  # any number that nobody else's migrations use
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One step. What was released is never changed: a mistake is mended by a later step.
-
-    Attributes:
-        about: What it brings.
-        script: SQL; all of it happens, or nothing.
-    """
-
-    about: str
-    script: str
-
-
 MIGRATIONS: Final = (
-    Migration(
+    (
         "studies, their trials and facts",
         """
         CREATE TABLE kafka_tuner.studies (
@@ -69,7 +55,7 @@ MIGRATIONS: Final = (
         );
         """,
     ),
-    Migration(
+    (
         "leases: one driver at a time, on all hosts",
         """
         CREATE TABLE kafka_tuner.leases (
@@ -84,7 +70,7 @@ MIGRATIONS: Final = (
         ALTER TABLE kafka_tuner.trials ADD COLUMN token bigint NOT NULL DEFAULT 0;
         """,
     ),
-    Migration(
+    (
         "jobs: the service's queue",
         """
         CREATE TABLE kafka_tuner.jobs (
@@ -107,6 +93,10 @@ MIGRATIONS: Final = (
         """,
     ),
 )
+"""Each step: what it brings, and its SQL, of which all happens or nothing.
+
+What was released is never changed: a mistake is mended by a later step.
+"""
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
@@ -134,7 +124,7 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
     return int(found)
 
 
-def migrate(db: Db, where: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+def migrate(db: Db, where: str, migrations: Sequence[tuple[str, str]] = MIGRATIONS) -> None:
     """Bring the tables to the newest version, all steps or none; hosts that do so at once wait for each other.
 
     Raises:
@@ -153,9 +143,9 @@ def migrate(db: Db, where: str, migrations: Sequence[Migration] = MIGRATIONS) ->
                 "CREATE TABLE kafka_tuner.schema_version (version integer PRIMARY KEY, about text NOT NULL, "
                 "release text NOT NULL, migrated_at timestamptz NOT NULL DEFAULT clock_timestamp())"
             )
-        for number, step in enumerate(migrations[before:], before + 1):
-            db.execute(step.script.encode())
+        for number, (about, script) in enumerate(migrations[before:], before + 1):
+            db.execute(script.encode())
             db.execute(
                 "INSERT INTO kafka_tuner.schema_version (version, about, release) VALUES (%s, %s, %s)",
-                [number, step.about, version()],
+                [number, about, version()],
             )

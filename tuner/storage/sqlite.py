@@ -33,8 +33,6 @@ MIGRATIONS: Final = (
 )
 """What leads from each version of the tables to the next, the first from nothing; what was released never changes."""
 
-SCHEMA_VERSION: Final = len(MIGRATIONS)
-
 
 class SqliteFile:
     """An open file, for any number of threads; what it has kept survives a crash.
@@ -236,16 +234,11 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
     Args:
         db: A connection without transactions of its own (`isolation_level=None`).
     """
-    try:
+    with db:  # which takes back what was not committed
         db.execute("BEGIN IMMEDIATE")
         yield
+        # Ctrl-C is told after the statement in which it came, which may be this one: nothing is taken back then.
         db.execute("COMMIT")
-    except BaseException:
-        # Ctrl-C is told after the statement in which it came, which may have been the last one: there is nothing to
-        # take back then, and the attempt would say so in place of the interrupt.
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:

@@ -1,4 +1,4 @@
-"""Responses made from a study's record, in a process of their own: see `reading_process.py`.
+"""Responses made from a study's record, in a process of their own: see `ReadingProcess` in `response_cache.py`.
 
 The last studies that were asked about are kept.
 """
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from cachetools import LRUCache
@@ -21,6 +20,7 @@ from rich.console import Console
 from tuner.model.errors import NoFeasibleConfig, RecordDamaged, StudyNotFound
 from tuner.model.spec import Goal
 from tuner.present.export import Format, export_all
+from tuner.present.report.status import status_of
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults, results_of
 from tuner.service.cache.query import (
@@ -41,9 +41,11 @@ from tuner.storage.protocols import ResultsStore, Storage
 _KEPT_TRIALS: Final = 6_000
 _KEPT_EXTENTS: Final = 10_000
 _WIDTH: Final = 100
-_MEDIA_TYPES: Final[Mapping[Format, str]] = MappingProxyType(
-    {Format.JSON: JSON, Format.LIBRDKAFKA: JSON, Format.SPRING: YAML}
-)
+_MEDIA_TYPES: Final[Mapping[Format, str]] = {
+    Format.JSON: JSON,
+    Format.LIBRDKAFKA: JSON,
+    Format.SPRING: YAML,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,6 @@ class _Extent:
 
     last: int = 0
     trials: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """Results, and the stamp of the record that they were made from."""
-
-    stamp: object
-    results: StudyResults
 
 
 class RecordReader:
@@ -73,7 +67,8 @@ class RecordReader:
     def __init__(self, storage: Storage, root: Path) -> None:
         self._storage = storage
         self._root = root
-        self._kept: LRUCache[str, _Kept] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
+        self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
+        """Each with the stamp of the record that it was made from."""
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
 
     def responses(self, query: ResultQuery) -> Responses:
@@ -101,11 +96,11 @@ class RecordReader:
         """The study's results as its record is now."""
         # Taken first: what is written in between is read with the next question.
         stamp = self.stamp(study, store)
-        kept = self._kept.get(study)
-        if kept is None or kept.stamp != stamp:
-            kept = _Kept(stamp, results_of(store, self._root / study))
-            self._kept[study] = kept
-        return kept.results
+        kept_stamp, results = self._kept.get(study, (None, None))
+        if results is None or kept_stamp != stamp:
+            results = results_of(store, self._root / study)
+            self._kept[study] = (stamp, results)
+        return results
 
     def stamp(self, study: str, store: ResultsStore) -> object:
         """Changes whenever the record does."""
@@ -145,14 +140,9 @@ def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
     ]
 
 
-def _share(kept: _Kept) -> int:
+def _share(kept: tuple[object, StudyResults]) -> int:
     """Its trials; one study may have more than are kept, and is then the only one."""
-    return min(_trials_in(kept.results), _KEPT_TRIALS)
-
-
-def _trials_in(results: StudyResults) -> int:
-    """How many trials a study has."""
-    return sum(len(size.trials) for size in results.sizes)
+    return min(sum(len(size.trials) for size in kept[1].sizes), _KEPT_TRIALS)
 
 
 def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
@@ -195,8 +185,6 @@ def _front(reader: RecordReader, study: str, store: ResultsStore, given: Mapping
 
 
 def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    from tuner.present.report.status import status_of
-
     found = status_of(reader.results(study, store), store.progress(), datetime.now(UTC))
     if given.get("form") == "text":
         from tuner.present.text_view import status_text
@@ -207,8 +195,6 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 
 def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """What a list of studies says of each; nothing is computed for it, but what a study does that is at work."""
-    from tuner.present.report.status import status_of
-
     facts, progress = store.facts(), store.progress()
     # A first run begins before it says what it optimises.
     at_work = given.get("at_work", False) and "objectives" in facts
@@ -269,22 +255,19 @@ def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults
 
 
 def _as_text(show: Callable[[Console], None]) -> str:
-    out = Console(file=io.StringIO(), width=_WIDTH, highlight=False, no_color=True)
-    show(out)
-    assert isinstance(out.file, io.StringIO)
-    return out.file.getvalue()
+    text = io.StringIO()
+    show(Console(file=text, width=_WIDTH, highlight=False, no_color=True))
+    return text.getvalue()
 
 
 _Respond = Callable[[RecordReader, str, ResultsStore, Mapping[str, Any]], CachedResponse]
-RESPONSES: Final[Mapping[str, _Respond]] = MappingProxyType(
-    {
-        "recommendation": _recommendation,
-        "front": _front,
-        "status": _status,
-        "summary": _summary,
-        "trials": _trials,
-        "report": _report,
-        "picture": _picture,
-        "stamp": _stamp,
-    }
-)
+RESPONSES: Final[Mapping[str, _Respond]] = {
+    "recommendation": _recommendation,
+    "front": _front,
+    "status": _status,
+    "summary": _summary,
+    "trials": _trials,
+    "report": _report,
+    "picture": _picture,
+    "stamp": _stamp,
+}

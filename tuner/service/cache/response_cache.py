@@ -1,15 +1,22 @@
-"""Responses that are kept as long as a study's record stays the same."""
+"""Responses that are kept as long as a study's record stays the same, and the processes that make them."""
 
 import asyncio
+import contextlib
+import multiprocessing
+import os
+import signal
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
 from cachetools import LRUCache, TTLCache
 
 from tuner.service.cache.query import EVERY_RECOMMENDATION, CachedResponse, Responses, ResultQuery
-from tuner.service.cache.reading_process import ReadingProcess
+from tuner.service.http.problems import Problem
 from tuner.storage.files import RESULTS_FILE
+from tuner.storage.home import storage_at
 
 _SLOW: Final = frozenset({"report", "picture"})
 """What takes seconds and is not to hold up the rest."""
@@ -20,6 +27,9 @@ _OVERHEAD_BYTES: Final = 1_000
 _PATIENCE_S: Final = 0.05
 _FRESH_S: Final = 1.0
 _MOST_STAMPS: Final = 10_000
+_MOST_ASKED: Final = 20_000
+"""After so many questions the process is replaced, should a library in it have grown."""
+_TRIES: Final = 2
 
 
 class ResponseCache:
@@ -108,13 +118,14 @@ class ResponseCache:
                 self._kept[each] = (stamp, response)
         return responses
 
-    def _process(self, query: ResultQuery) -> ReadingProcess:
+    def _process(self, query: ResultQuery) -> "ReadingProcess":
         return self._slow if query.what in _SLOW else self._quick
 
     async def _stamp(self, study: str) -> Any:
         """Changes whenever the study's record may have."""
         if not self._shared:
-            return record_stamp(self._root / study)
+            # Whatever is written to a record in SQLite is written to its file, or to the log of what is to be.
+            return tuple(_times(self._root / study / name) for name in (RESULTS_FILE, f"{RESULTS_FILE}-wal"))
         stamp = self._stamps.get(study)
         if stamp is None:
             stamp = (await self.fresh(ResultQuery.of(study, "stamp"))).etag
@@ -126,14 +137,109 @@ def _size_bytes(kept: tuple[Any, CachedResponse]) -> int:
     return len(kept[1].body) + _OVERHEAD_BYTES
 
 
-def record_stamp(folder: Path) -> tuple[Any, ...]:
-    """Changes whenever something is written to a record in SQLite: to its file, or to the log of what is to be."""
-    return (_times(folder / RESULTS_FILE), _times(folder / f"{RESULTS_FILE}-wal"))
-
-
 def _times(path: Path) -> tuple[int, int, int] | None:
     try:
         found = path.stat()
     except OSError:
         return None
     return (found.st_mtime_ns, found.st_size, found.st_ino) if found.st_size else None
+
+
+class ReadingProcess:
+    """Asks a process that reads studies, one question after the other.
+
+    It is started when first asked, and anew when it was lost. A study with thousands of trials takes a second to read,
+    and its pictures import half of scientific Python: neither the time nor the memory of that should be the server's.
+
+    `concurrent.futures.ProcessPoolExecutor` is not used for it (as of Python 3.11): its processes outlive a server that
+    was killed, as they hold both ends of its queues; with `max_tasks_per_child` it can wait for ever
+    (python/cpython#115634); it can't end a process that hangs; and when a process is lost, so are all questions that
+    wait.
+
+    Args:
+        root: Folder of the studies.
+
+    Attributes:
+        longest_s: Seconds that a question may take; then the process is ended, as it must hang.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.longest_s = 90.0
+        self._child: _Child | None = None
+        self._closed = False
+        # One thread, so that one question is with the process at a time: should it end it, no other is lost with it.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tuner-reading")
+
+    def ask(self, query: ResultQuery) -> Future[Responses]:
+        """The responses, once there are any; never an exception. See `RecordReader.responses`."""
+        return self._thread.submit(self._responses, query)
+
+    def close(self) -> None:
+        """End the process; what is asked from now on is not answered. May be called again."""
+        self._closed = True
+        child = self._child
+        if child is not None:
+            child.process.kill()
+
+    def _responses(self, query: ResultQuery) -> Responses:
+        for _ in range(_TRIES):
+            if self._closed:
+                return _unavailable(query, "the service is stopping")
+            try:
+                child = self._started()
+                child.pipe.send(query)
+                if child.pipe.poll(self.longest_s):
+                    responses: Responses = child.pipe.recv()
+                    return responses
+            except (OSError, EOFError):
+                self._end()
+            else:
+                self._end()
+                return _unavailable(query, f"a study is read within {self.longest_s:g} s, but {query.study} was not")
+        return _unavailable(query, f"the process that reads studies ended at this question ({query.what}); ask again")
+
+    def _started(self) -> "_Child":
+        if self._child is not None and self._child.asked >= _MOST_ASKED:
+            self._end()
+        if self._child is None:
+            self._child = _Child(self._root)
+        self._child.asked += 1
+        return self._child
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.process.kill()
+            child.process.join()
+            child.pipe.close()
+
+
+class _Child:
+    """The process, and the pipe to it."""
+
+    def __init__(self, root: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, root), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.asked = 0
+
+
+def _unavailable(query: ResultQuery, detail: str) -> Responses:
+    return {query: CachedResponse.of_problem(Problem(503, "unavailable", detail))}
+
+
+def _serve(pipe: Connection, root: Path) -> None:
+    """Answer until nobody asks any more: the pipe ends with the server, however that ends."""
+    # Ctrl-C in a terminal is the server's to heed, which then ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(5)
+    # Deferred: this module is the server's, too.
+    from tuner.service.cache.record_reader import RecordReader
+
+    reader = RecordReader(storage_at(), root)
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            pipe.send(reader.responses(pipe.recv()))

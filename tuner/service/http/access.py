@@ -5,7 +5,6 @@ Plain ASGI, so that no route of the framework has seen a request that is turned 
 
 import asyncio
 import base64
-import binascii
 import logging
 import time
 from collections.abc import Mapping
@@ -23,8 +22,8 @@ from tuner.service.http.tokens import Role, Token, TokenFile
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """What is answered without a token: it tells that the service runs, and nothing else."""
-BODY_S: Final = 20.0
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
 _REALM: Final = 'realm="kafka-tuner"'
 _HEADERS: Final[Mapping[str, str]] = {
     "x-content-type-options": "nosniff",
@@ -51,7 +50,7 @@ class AccessControl:
     """
 
     def __init__(
-        self, app: ASGIApp, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = BODY_S
+        self, app: ASGIApp, config: ServiceConfig, tokens: TokenFile, requests: Requests, body_s: float = 20.0
     ) -> None:
         self._app = app
         self._config = config
@@ -72,6 +71,7 @@ class AccessControl:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_s = time.perf_counter()
+        method = scope["method"] if scope["method"] in _METHODS else "other"
         status, sent_bytes, who = 0, 0, "-"
 
         async def sending(message: Message) -> None:
@@ -101,11 +101,11 @@ class AccessControl:
             route = getattr(scope.get("route"), "path", "") or (
                 scope["path"] if scope["path"] in OPEN_PATHS else "other"
             )
-            self._requests.note(route, _method(scope), status, took_s)
+            self._requests.note(route, method, status, took_s)
             # Never the query, which may hold what somebody took for a parameter; the path as it cannot end the line.
             _ACCESS.info(
                 "%s %s %s %s %d %d %.1fms",
-                (scope.get("client") or ("-",))[0], who, _method(scope),
+                (scope.get("client") or ("-",))[0], who, method,
                 scope["path"].encode("unicode_escape").decode()[:300], status, sent_bytes, took_s * 1e3,
             )  # fmt: skip
 
@@ -188,11 +188,6 @@ def problem_response(problem: Problem) -> JSONResponse:
     return JSONResponse(problem.as_json(), problem.status, problem.headers, MEDIA_TYPE)
 
 
-def _method(scope: Scope) -> str:
-    method: str = scope["method"]
-    return method if method in ("GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS") else "other"
-
-
 def _host_in(header: str) -> str:
     """`localhost` of `localhost:8080`; of an IPv6 address what is in the brackets."""
     try:
@@ -222,6 +217,6 @@ def _presented(headers: Headers, method: str) -> str:
     if scheme.lower() == "basic" and method in _SAFE:
         try:
             return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[2]
-        except (binascii.Error, ValueError):
+        except ValueError:
             return ""
     return ""

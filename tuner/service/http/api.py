@@ -13,9 +13,8 @@ from tuner.model.spec import Goal
 from tuner.present.export import Format
 from tuner.service.cache.query import JSON, CachedResponse, ResultQuery
 from tuner.service.http import examples
-from tuner.service.http.events import EventStreams
 from tuner.service.http.problems import Problem
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import EventStreams, Studies
 from tuner.service.http.submission import submission_of, text_of_json
 from tuner.service.http.tokens import Token
 
@@ -44,7 +43,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         "/studies",
         status_code=201,
         response_class=Response,
-        responses={201: examples.STUDY, 200: examples.SAME_STUDY, 409: examples.TAKEN},
+        responses={201: examples.STUDY, 200: examples.SAME_STUDY, 409: examples.PROBLEMS[409]},
         openapi_extra=examples.STUDY_FILE,
         tags=["studies"],
     )
@@ -181,7 +180,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         query = ResultQuery.of(
             study,
             "recommendation",
-            record_bytes=_record_bytes(record_bytes),
+            record_bytes=None if record_bytes is None else str(RecordSizes.parse(record_bytes)),
             goal=goal and str(goal),
             max_p99_ms=max_p99_ms,
             min_mb_per_s=min_mb_per_s,
@@ -206,15 +205,6 @@ async def _study_text(request: Request) -> str:
     return await run_in_threadpool(text_of_json, text) if kind == JSON else text
 
 
-def _record_bytes(text: str | None) -> str | None:
-    """A record size or mix as studies name them.
-
-    Raises:
-        WorkloadRefused: It is none.
-    """
-    return None if text is None else str(RecordSizes.parse(text))
-
-
 async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
     """The answer to a question about a record, or that it is still the same."""
     answer = await studies.answers.get(query)
@@ -222,15 +212,11 @@ async def answered(request: Request, studies: Studies, query: ResultQuery) -> Re
         return _response(answer)
     # Kept by nobody without asking whether it is still the same.
     headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
-    if _matches(request.headers.get("if-none-match", ""), answer.etag):
+    # Source: RFC 9110, section 13.1.2: weakly compared.
+    named = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+    if "*" in named or answer.etag in named:
         return Response(status_code=304, headers=headers)
     return _response(answer, headers)
-
-
-def _matches(header: str, etag: str) -> bool:
-    """Whether `If-None-Match` names this validator. Source: RFC 9110, section 13.1.2: weakly compared."""
-    named = [each.strip().removeprefix("W/") for each in header.split(",")]
-    return "*" in named or etag in named
 
 
 def _response(answer: CachedResponse, headers: dict[str, str] | None = None) -> Response:

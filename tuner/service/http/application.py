@@ -4,7 +4,7 @@ import asyncio
 import importlib.metadata
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import psutil
 from fastapi import FastAPI, Query, Request
@@ -23,11 +23,10 @@ from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
 from tuner.service.http.api import RecordBytes, Study, answered, router
-from tuner.service.http.events import EventStreams
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import Problem, problem_of
-from tuner.service.http.studies import Studies
+from tuner.service.http.studies import EventStreams, Studies
 from tuner.service.http.tokens import TokenFile
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.supervisor import Supervisor
@@ -122,7 +121,7 @@ async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
 
 
 def _add_health(
-    app: FastAPI, queue: JobQueue, supervisor: Supervisor, warmed: asyncio.Event, numbers: Callable[[], str]
+    app: FastAPI, queue: JobQueue, supervisor: Supervisor, warmed: asyncio.Event, numbers: Callable[[], Iterator[str]]
 ) -> None:
     @app.get("/healthz", tags=["health"], response_class=Response, responses={200: {"description": "It runs."}})
     async def healthz() -> Response:
@@ -147,35 +146,34 @@ def _add_health(
     @app.get("/metrics", tags=["health"], response_class=Response, responses=METRICS)
     async def prometheus() -> Response:
         """Show the service's numbers, for Prometheus."""
-        return Response(await run_in_threadpool(numbers), media_type=metrics.MEDIA_TYPE)
+        lines = await run_in_threadpool(lambda: list(numbers()))
+        return Response("\n".join(lines) + "\n", media_type=metrics.MEDIA_TYPE)
 
 
 def _metrics(
     queue: JobQueue, supervisor: Supervisor, answers: ResponseCache, streams: EventStreams, requests: Requests
-) -> str:
-    def lines() -> Iterator[str]:
-        counts = queue.counts().items()
-        states: dict[metrics.Labels, float] = {(("state", str(state)),): count for state, count in counts}
-        yield from metrics.family("studies", "gauge", "Studies in the queue, by state.", states)
-        for name, kind, text, value in (
-            ("study_processes", "gauge", "Processes that work on studies.", supervisor.running),
-            ("study_starts_total", "counter", "Processes started for studies.", supervisor.started),
-            ("study_crashes_total", "counter", "Such that ended before their study did.", supervisor.crashed),
-            ("answers_kept_total", "counter", "Questions answered from what was kept.", answers.hits),
-            ("answers_made_total", "counter", "Questions for which a record was looked at.", answers.misses),
-            ("answers_bytes", "gauge", "Bytes of answers that are kept.", answers.kept_bytes),
-            ("event_streams", "gauge", "Event streams that are open.", streams.open),
-            ("resident_bytes", "gauge", "Memory of the server's process.", psutil.Process().memory_info().rss),
-        ):
-            yield from metrics.family(name, kind, text, {(): value})
-        yield from requests.lines()
-
-    return "\n".join(lines()) + "\n"
+) -> Iterator[str]:
+    """The lines of what Prometheus reads."""
+    counts = queue.counts().items()
+    states: dict[metrics.Labels, float] = {(("state", str(state)),): count for state, count in counts}
+    yield from metrics.family("studies", "gauge", "Studies in the queue, by state.", states)
+    for name, kind, text, value in (
+        ("study_processes", "gauge", "Processes that work on studies.", supervisor.running),
+        ("study_starts_total", "counter", "Processes started for studies.", supervisor.started),
+        ("study_crashes_total", "counter", "Such that ended before their study did.", supervisor.crashed),
+        ("answers_kept_total", "counter", "Questions answered from what was kept.", answers.hits),
+        ("answers_made_total", "counter", "Questions for which a record was looked at.", answers.misses),
+        ("answers_bytes", "gauge", "Bytes of answers that are kept.", answers.kept_bytes),
+        ("event_streams", "gauge", "Event streams that are open.", streams.open),
+        ("resident_bytes", "gauge", "Memory of the server's process.", psutil.Process().memory_info().rss),
+    ):
+        yield from metrics.family(name, kind, text, {(): value})
+    yield from requests.lines()
 
 
 def _add_problems(app: FastAPI) -> None:
-    async def of_validation(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
+    @app.exception_handler(RequestValidationError)
+    async def of_validation(_: Request, error: RequestValidationError) -> Response:
         found = tuple(
             {"line": None, "key": ".".join(map(str, each["loc"])), "detail": str(each["msg"])}
             for each in error.errors()
@@ -183,24 +181,20 @@ def _add_problems(app: FastAPI) -> None:
         told = "; ".join(f"{each['key']}: {each['detail']}" for each in found)
         return problem_response(Problem(422, "invalid", told, found))
 
-    async def of_http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+    @app.exception_handler(HTTPException)
+    async def of_http(request: Request, error: HTTPException) -> Response:
         kind = {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request")
         headers = error.headers
         if error.status_code == 405 and (methods := _methods_at(app, request.url.path)):
             headers = {"allow": ", ".join(methods)}
         return problem_response(Problem(error.status_code, kind, str(error.detail), headers=headers))
 
+    @app.exception_handler(Problem)
+    @app.exception_handler(RunnerError)
+    @app.exception_handler(ConfigError)
+    @app.exception_handler(StudyError)
     async def of_ours(_: Request, error: Exception) -> Response:
-        problem = problem_of(error)
-        if problem.status == 500:
-            raise error
-        return problem_response(problem)
-
-    app.add_exception_handler(RequestValidationError, of_validation)
-    app.add_exception_handler(HTTPException, of_http)
-    for kind in (Problem, RunnerError, ConfigError, StudyError):
-        app.add_exception_handler(kind, of_ours)
+        return problem_response(problem_of(error))
 
 
 def _methods_at(app: FastAPI, path: str) -> list[str]:
@@ -210,18 +204,11 @@ def _methods_at(app: FastAPI, path: str) -> list[str]:
 
 
 def _add_schema(app: FastAPI) -> None:
-    made = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            schema = made()
-            parts = schema.setdefault("components", {})
-            parts.setdefault("schemas", {}).update(study_schema())
-            parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-            schema["security"] = [{"token": []}]
-            for path in ("/healthz", "/readyz"):
-                schema["paths"][path]["get"]["security"] = []
-            app.openapi_schema = schema
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]
+    """Add to the OpenAPI document, which the framework makes once and keeps, what it does not know."""
+    schema = app.openapi()
+    parts = schema.setdefault("components", {})
+    parts.setdefault("schemas", {}).update(study_schema())
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    schema["security"] = [{"token": []}]
+    for path in ("/healthz", "/readyz"):
+        schema["paths"][path]["get"]["security"] = []

@@ -120,7 +120,6 @@ METRICS: Final[dict[int | str, dict[str, Any]]] = {
 }
 STUDY: Final = _answer("The study.", _VIEW, **_VIEW_SCHEMA)
 SAME_STUDY: Final = _answer("The same study was submitted before, and is this one.", _VIEW, **_VIEW_SCHEMA)
-TAKEN: Final = PROBLEMS[409]
 STUDIES: Final = _answer(
     "A page of studies.",
     {"schema_version": 1, "kind": "studies", "studies": [_VIEW], "next": None},

@@ -56,9 +56,8 @@ def study_page(study: Mapping[str, Any], mlflow_url: str | None) -> str:
         study: As the API shows it.
         mlflow_url: Where people see the mirror.
     """
-    live = study["state"] in _LIVE
     return _PAGES.get_template("study.html").render(
-        heading=study["name"], live=live, study=study, mlflow_url=mlflow_url
+        heading=study["name"], live=study["state"] in _LIVE, study=study, mlflow_url=mlflow_url
     )
 
 
@@ -77,12 +76,7 @@ def _minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def _pages() -> Environment:
-    # What a study's file, its errors and its users say is escaped wherever it stands.
-    pages = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
-    pages.globals.update(LIVE=_LIVE, total_trials=_total_trials)
-    pages.filters.update(recommended=_recommended, minute=_minute, number=number, title_of=title)
-    return pages
-
-
-_PAGES: Final = _pages()
+# What a study's file, its errors and its users say is escaped wherever it stands.
+_PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
+_PAGES.globals.update(LIVE=_LIVE, total_trials=_total_trials)
+_PAGES.filters.update(recommended=_recommended, minute=_minute, number=number, title_of=title)

@@ -1,4 +1,4 @@
-"""The service as a process: what is opened, in which order, and how it ends."""
+"""The service as a process: what is opened, in which order, how long clients may take, and how it ends."""
 
 import asyncio
 import logging.config
@@ -9,24 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from runners.locks import target_lock
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
-from tuner.service.http.slow_clients import PatientProtocol
 from tuner.service.http.tokens import TokenFile, is_private
 from tuner.service.queue.job_queue import open_queue
 from tuner.service.worker.supervisor import Supervisor
 
-_MOST_CONNECTIONS: Final = 1_000
-_IDLE_S: Final = 65
-_GRACE_S: Final = 5
-_LARGEST_HEAD_BYTES: Final = 32_768
-_BACKLOG: Final = 1_024
 Say = Callable[[str], None]
 
 
@@ -83,6 +78,44 @@ def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
         say("warning: tokens go over the network as they are; give `tls`, or put a proxy that speaks TLS in front")
 
 
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 as uvicorn speaks it, with a limit on the time that a request's head takes: uvicorn waits for ever.
+
+    The time begins with the connection, and again with the first byte after an answer; between answers uvicorn's own
+    limit on idle connections holds.
+    """
+
+    head_s = 10.0
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        super().data_received(data)
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._head_is_there()
+        elif self._late is None:
+            self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._head_is_there()
+        super().connection_lost(exc)
+
+    def _wait_for_head(self) -> None:
+        self._late = self.loop.call_later(self.head_s, self.transport.close)
+
+    def _head_is_there(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
 class _Server(uvicorn.Server):
     """uvicorn's, with an end that is told to those who wait, and that is no error."""
 
@@ -99,10 +132,10 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=_MOST_CONNECTIONS,
-                timeout_keep_alive=_IDLE_S,
-                timeout_graceful_shutdown=_GRACE_S,
-                h11_max_incomplete_event_size=_LARGEST_HEAD_BYTES,
+                limit_concurrency=1_000,
+                timeout_keep_alive=65,  # seconds
+                timeout_graceful_shutdown=5,  # seconds
+                h11_max_incomplete_event_size=32_768,  # bytes of a request's head
                 ssl_certfile=config.tls[0] if config.tls else None,
                 ssl_keyfile=config.tls[1] if config.tls else None,
             )
@@ -132,7 +165,7 @@ class _Server(uvicorn.Server):
 def _listen(config: ServiceConfig) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
-        listening = socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=_BACKLOG)
+        listening = socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=1_024)
     except OSError as error:
         raise ServiceConfigError(
             f"the service must be able to listen at {config.host}, port {config.port}, but: {error.strerror}"

@@ -1,10 +1,10 @@
-"""The studies of the service as its clients see them: what the queue and the record say of each, together."""
+"""The studies of the service as its clients see them: what the queue and the record say of each, and its events."""
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
@@ -22,6 +22,11 @@ SCHEMA_VERSION: Final = 1
 RECORDED: Final = "recorded"
 """The state of a study that lies among the service's but was not submitted to it."""
 _CURSOR: Final = "~"
+ENDED: Final = frozenset({JobState.COMPLETE, JobState.CANCELLED, JobState.FAILED, JobState.PAUSED, RECORDED})
+_POLL_S: Final = 0.5
+_HEARTBEAT_S: Final = 10.0
+_TRIALS_AT_ONCE: Final = 200
+_LEFT_OUT: Final = frozenset({"course", "params"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,8 @@ class Studies:
         try:
             job = await run_in_threadpool(self.queue.find, name)
         except JobNotFound:
-            if not await self._recorded(name):
+            recorded = await self.answers.get(ResultQuery.of(name, "summary"))
+            if recorded.status != 200:
                 raise
             return await self._view(name, None)
         return await self._view(name, job)
@@ -93,19 +99,13 @@ class Studies:
             jobs = self.queue.jobs(before=int(cursor) if cursor else None, limit=limit + 1)
         if len(jobs) > limit:
             return jobs[:limit], [], str(jobs[limit - 1].number)
-        names = sorted(name for name in storage_at().names(self.config.root) if name > after_name)
-        others = list(islice((name for name in names if not self._submitted(name)), limit + 1 - len(jobs)))
+        submitted = self.queue.names()
+        recorded = sorted(storage_at().names(self.config.root))
+        others = [name for name in recorded if name > after_name and name not in submitted][: limit + 1 - len(jobs)]
         if len(jobs) + len(others) <= limit:
             return jobs, others, None
         others.pop()
         return jobs, others, f"{_CURSOR}{others[-1] if others else ''}"
-
-    def _submitted(self, name: str) -> bool:
-        try:
-            self.queue.find(name)
-        except JobNotFound:
-            return False
-        return True
 
     async def _moved(self, name: str, waiting: JobState, working: JobState) -> dict[str, Any]:
         """Move a study that waits to one state, one that is worked on to another."""
@@ -125,9 +125,6 @@ class Studies:
         self.supervisor.wake()
         return await self._view(name, job)
 
-    async def _recorded(self, name: str) -> bool:
-        return (await self.answers.get(ResultQuery.of(name, "summary"))).status == 200
-
     async def _view(self, name: str, job: Job | None) -> dict[str, Any]:
         progress = await self.answers.fresh(ResultQuery.of(name, "status"))
         return {
@@ -143,6 +140,67 @@ class Studies:
         else:
             found = await self.answers.get(ResultQuery.of(name, "summary"))
         return {**_head(name, job), "summary": json.loads(found.body) if found.status == 200 else None}
+
+
+class EventStreams:
+    """A study's progress as server-sent events.
+
+    `status` when anything changed, `trial` for each trial with its sequence number as the event's id, so that a client
+    that lost the connection goes on where it was, and `end` when nothing more will come.
+    Source: HTML, section 9.2, "Server-sent events".
+
+    Args:
+        studies: Shows them.
+        stopping: Set when the service ends.
+
+    Attributes:
+        open: Streams that are open.
+    """
+
+    def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
+        self._studies = studies
+        self._stopping = stopping
+        self.open = 0
+
+    async def follow(self, study: str, after: int = 0) -> AsyncIterator[str]:
+        """The events of a study, until it ends or the service does.
+
+        Args:
+            study: Its name.
+            after: Sequence number of the last trial that the client has.
+        """
+        self.open += 1
+        try:
+            yield "retry: 2000\n\n"
+            shown, silent_s = None, 0.0
+            while True:
+                now = await self._studies.show(study)
+                ended = now["state"] in ENDED
+                told = False
+                while True:
+                    query = ResultQuery.of(study, "trials", after=after, limit=_TRIALS_AT_ONCE)
+                    page = json.loads((await self._studies.answers.fresh(query)).body)
+                    for trial in page.get("trials", ()):
+                        after = trial["sequence"]
+                        yield _event("trial", {k: v for k, v in trial.items() if k not in _LEFT_OUT}, after)
+                        told = True
+                    if not page.get("next_after"):
+                        break
+                if now != shown:
+                    yield _event("status", now)
+                    shown, told = now, True
+                if ended:
+                    yield _event("end", {"state": now["state"]})
+                    return
+                silent_s = 0.0 if told else silent_s + _POLL_S
+                if silent_s >= _HEARTBEAT_S:
+                    yield ": still here\n\n"
+                    silent_s = 0.0
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), _POLL_S)
+                    return
+        finally:
+            self.open -= 1
 
 
 def links(name: str) -> Mapping[str, str]:
@@ -177,3 +235,9 @@ def _head(name: str, job: Job | None) -> dict[str, Any]:
         "crashes": job.crashes,
         "note": job.note,
     }
+
+
+def _event(name: str, data: Any, number: int | None = None) -> str:
+    """One event; JSON has no line feeds, so that its data is one line."""
+    head = f"id: {number}\n" if number is not None else ""
+    return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}\n\n"

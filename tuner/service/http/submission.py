@@ -100,16 +100,11 @@ def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple
     name = file.study.name or ""
     if not name:
         problems.add(("study",), "a submitted study has a name: write `study: orders`", line=1)
-    elif name in _RESERVED or _is_file(config, name):
+    elif name in _RESERVED or ((config.root / name).exists() and not (config.root / name).is_dir()):
         problems.add(("study",), f"{name} is the name of something else among the studies; choose another")
     spec = Builder(file, name, Files(None, problems), problems).study()
     problems.stop_if_any()
     return spec, names, value
-
-
-def _is_file(config: ServiceConfig, name: str) -> bool:
-    place = config.root / name
-    return place.exists() and not place.is_dir()
 
 
 def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tuple[Plain, tuple[str, ...]]:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -30,7 +30,6 @@ PREFIX: Final = "kt_"
 _BYTES: Final = 32
 _LONGEST: Final = 200
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}", re.ASCII)
-_LOCK_S: Final = 10.0
 
 
 class Role(StrEnum):
@@ -70,7 +69,7 @@ class TokenFile:
         lock_s: Seconds to wait for another process that changes it.
     """
 
-    def __init__(self, path: Path, lock_s: float = _LOCK_S) -> None:
+    def __init__(self, path: Path, lock_s: float = 10.0) -> None:
         self.path = path
         self._lock_s = lock_s
         self._seen: tuple[int, int, int] | None = None
@@ -107,11 +106,8 @@ class TokenFile:
         if len(presented) > _LONGEST:
             return None
         digest = _digest(presented)
-        found = None
-        for token in self.tokens():
-            if hmac.compare_digest(token.sha256, digest):
-                found = token
-        return found
+        found = [token for token in self.tokens() if hmac.compare_digest(token.sha256, digest)]
+        return found[0] if found else None
 
     def add(self, name: str, role: Role) -> str:
         """Make a token.
@@ -145,13 +141,13 @@ class TokenFile:
             ServiceConfigError: There is none of that name.
             TokensBusy: Another process changes the tokens.
         """
-        if not self.exists:  # then nothing is made for the sake of saying so
-            raise _unknown(name, ())
+        there = [token.name for token in self.tokens()]
+        if name not in there:  # said before the file is locked: nothing is made for the sake of saying so
+            raise ServiceConfigError(
+                f"there must be a token of that name, but got {name!r}; there are: {', '.join(there) or 'none'}"
+            )
         with self._changed() as tokens:
-            kept = [token for token in tokens if token.name != name]
-            if len(kept) == len(tokens):
-                raise _unknown(name, tokens)
-            tokens[:] = kept
+            tokens[:] = [token for token in tokens if token.name != name]
 
     @contextmanager
     def _changed(self) -> Iterator[list[Token]]:
@@ -193,11 +189,6 @@ class TokenFile:
 def is_private(path: Path) -> bool:
     """Whether nobody but its owner may read a file."""
     return not path.stat().st_mode & 0o077 or os.name == "nt"
-
-
-def _unknown(name: str, tokens: Iterable[Token]) -> ServiceConfigError:
-    there = ", ".join(token.name for token in tokens) or "none"
-    return ServiceConfigError(f"there must be a token of that name, but got {name!r}; there are: {there}")
 
 
 def _digest(secret: str) -> str:

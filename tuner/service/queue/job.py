@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 from tuner.service.errors import WrongMove
@@ -26,20 +25,18 @@ class JobState(StrEnum):
 ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
 """States in which a process may be working on the study, so that its targets are taken."""
 
-_MOVES: Final[Mapping[JobState, frozenset[JobState]]] = MappingProxyType(
-    {
-        JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),
-        JobState.RUNNING: frozenset(
-            {JobState.QUEUED, JobState.PAUSING, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}
-        ),
-        JobState.PAUSING: frozenset({JobState.PAUSED, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}),
-        JobState.PAUSED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
-        JobState.CANCELLING: frozenset({JobState.CANCELLED, JobState.COMPLETE}),
-        JobState.CANCELLED: frozenset(),
-        JobState.COMPLETE: frozenset(),
-        JobState.FAILED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
-    }
-)
+_MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
+    JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),
+    JobState.RUNNING: frozenset(
+        {JobState.QUEUED, JobState.PAUSING, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}
+    ),
+    JobState.PAUSING: frozenset({JobState.PAUSED, JobState.CANCELLING, JobState.COMPLETE, JobState.FAILED}),
+    JobState.PAUSED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
+    JobState.CANCELLING: frozenset({JobState.CANCELLED, JobState.COMPLETE}),
+    JobState.CANCELLED: frozenset(),
+    JobState.COMPLETE: frozenset(),
+    JobState.FAILED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
+}
 """What may follow each state; from queued to running goes by `JobQueue.claim` alone."""
 
 

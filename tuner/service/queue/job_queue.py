@@ -6,7 +6,7 @@ these is one transaction. A service that died loses its studies to whoever claim
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -177,19 +177,20 @@ class JobQueue:
         ((text,),) = self._table.rows("SELECT study_file FROM {jobs} WHERE number = ?", job.number)
         return str(text)
 
-    def jobs(self, *, states: Collection[JobState] = (), before: int | None = None, limit: int = 100) -> list[Job]:
+    def jobs(self, *, before: int | None = None, limit: int = 100) -> list[Job]:
         """Studies, the newest first.
 
         Args:
-            states: Only these; all when empty.
             before: Only those with smaller numbers.
             limit: At most so many.
         """
-        wanted = [str(state) for state in states or JobState]
-        marks = ", ".join("?" * len(wanted))
         newest = 2**62 if before is None else before
-        where = f"WHERE state IN ({marks}) AND number < ? ORDER BY number DESC LIMIT ?"
-        return _jobs(self._table.rows, where, *wanted, newest, max(0, limit))
+        where = "WHERE number < ? ORDER BY number DESC LIMIT ?"
+        return _jobs(self._table.rows, where, newest, max(0, limit))
+
+    def names(self) -> set[str]:
+        """The names of all studies that were ever submitted."""
+        return {name for (name,) in self._table.rows("SELECT name FROM {jobs}")}
 
     def counts(self) -> Mapping[JobState, int]:
         """How many studies are in each state; states without any are left out."""

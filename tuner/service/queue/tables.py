@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from tuner.storage.connection import Connection, Db
+from tuner.storage.connection import Connection, Db, Result, closed_on_error
 from tuner.storage.postgres_schema import migrate
 from tuner.storage.sqlite import SqliteFile
 from tuner.storage.url import StorageUrl
@@ -48,8 +48,6 @@ _IN_POSTGRES: Final = {
     "now": "statement_timestamp()",
     "second": "interval '1 second'",
 }
-_PATIENCE_S: Final = 10.0
-_SILENCE_S: Final = 5.0
 _LOCKS: Final = (0x6B61666B62, 0x6B61666B63)
 """Taken by whoever changes the queue. Two, as earlier releases take the first to submit and the second to claim."""
 _ALONE: Final = """
@@ -57,7 +55,6 @@ _ALONE: Final = """
         pg_advisory_xact_lock(%s), pg_advisory_xact_lock(%s)
 """
 
-Result = TypeVar("Result")
 Ask = Callable[..., list[Any]]
 """Takes a statement, and a value for each `?` in it; returns the rows that it gives.
 
@@ -112,14 +109,10 @@ class PostgresTable:
         RecordDamaged: A newer release made the tables, or another program.
     """
 
-    def __init__(self, url: StorageUrl, *, patience_s: float = _PATIENCE_S, silence_s: float = _SILENCE_S) -> None:
+    def __init__(self, url: StorageUrl, *, patience_s: float = 10.0, silence_s: float = 5.0) -> None:
         self._silence = f"{silence_s:.0f}s"
-        self._connection = Connection(url, patience_s)
-        try:
+        with closed_on_error(Connection(url, patience_s)) as self._connection:
             self._connection.run(lambda db, _: migrate(db, url.shown))
-        except BaseException:
-            self._connection.close()
-            raise
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """See `Ask`."""

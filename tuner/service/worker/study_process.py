@@ -59,6 +59,7 @@ class StudyProcess:
     Attributes:
         folder: The study's.
         attempt: Which start of it.
+        identity: Names it among the processes of this host.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class StudyProcess:
         """For `start` and `adopt`."""
         self.folder = folder
         self.attempt = attempt
-        self._identity = identity
+        self.identity = identity
         self._own = own
         self._interrupted_at: float | None = None
         self._terminated = False
@@ -119,16 +120,11 @@ class StudyProcess:
             return None
 
     @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._identity.pid
-
-    @property
     def running(self) -> bool:
         """Whether it has not ended yet."""
         if self._own is not None:
             return self._own.poll() is None
-        return self._identity.process() is not None
+        return self.identity.process() is not None
 
     @property
     def outcome(self) -> Outcome | None:
@@ -160,7 +156,7 @@ class StudyProcess:
         """End it and all of its group at once. What it measured last is lost, its record is not."""
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(self.identity.pid, signal.SIGKILL)
         if self._own is not None:
             self._own.wait()
 
@@ -181,7 +177,7 @@ class StudyProcess:
     def _send(self, number: signal.Signals) -> None:
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(self.pid, number)
+                os.kill(self.identity.pid, number)
 
 
 def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
@@ -200,14 +196,13 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     own = ProcessIdentity.of()
     started = {"attempt": attempt, "pid": own.pid, "started_s": own.started_s, "after": last_sequence(folder)}
     write_atomically(folder / _PROCESS_FILE, json.dumps(started).encode())
-    error: BaseException | None = None
     try:
         _run(folder, config)
-    except BaseException as raised:
-        error = raised
+    except BaseException as error:
+        code = exit_code_of(error) if isinstance(error, Exception) else ExitCode.INTERRUPTED
+        _tell(folder, attempt, code, type(error).__name__, str(error)[:_LONGEST_MESSAGE])
         raise
-    finally:
-        _tell(folder, attempt, error)
+    _tell(folder, attempt, ExitCode.DONE)
 
 
 def last_sequence(folder: Path, after: int = 0) -> int:
@@ -234,20 +229,9 @@ def _run(folder: Path, config: ServiceConfig) -> None:
         raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint")
 
 
-def _tell(folder: Path, attempt: str, error: BaseException | None) -> None:
-    told = {
-        "attempt": attempt,
-        "code": int(_exit_code(error)),
-        "kind": type(error).__name__ if error is not None else "",
-        "message": str(error)[:_LONGEST_MESSAGE] if error is not None else "",
-    }
+def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
+    told = {"attempt": attempt, "code": int(code), "kind": kind, "message": message}
     write_atomically(folder / _OUTCOME_FILE, json.dumps(told).encode())
-
-
-def _exit_code(error: BaseException | None) -> ExitCode:
-    if error is None:
-        return ExitCode.DONE
-    return exit_code_of(error) if isinstance(error, Exception) else ExitCode.INTERRUPTED
 
 
 def _read(path: Path) -> dict[str, Any]:

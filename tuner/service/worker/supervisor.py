@@ -148,7 +148,7 @@ class Supervisor:
 
     def _watch_again(self, job: Job, process: StudyProcess) -> None:
         self._processes[job.name] = process
-        self._log(f"{job.name}: its process {process.pid} was found again")
+        self._log(f"{job.name}: its process {process.identity.pid} was found again")
 
     def _start(self, job: Job) -> None:
         study_file = self._queue.study_file(job.name)
@@ -159,7 +159,7 @@ class Supervisor:
             return
         self.started += 1
         self._processes[job.name] = process
-        self._log(f"{job.name}: started, process {process.pid}")
+        self._log(f"{job.name}: started, process {process.identity.pid}")
 
     def _after_end(self, job: Job, process: StudyProcess, outcome: Outcome | None) -> None:
         """Say in the queue what became of a study whose process has ended."""
