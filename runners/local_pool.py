@@ -6,14 +6,12 @@ import multiprocessing
 import queue
 import threading
 import time
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from runners.isolated import end_kept
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job
-from runners.producers import Report, StartingAt, Underway, produce, whoami
+from runners.pool import Done, Job, Report, StartingAt, Underway, produce, whoami
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -84,14 +82,6 @@ class LocalPool:
             time.sleep(_POLL_S)
         self._running.clear()
         end_kept()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _alive(self) -> list[threading.Thread]:
         self._threads = [thread for thread in self._threads if thread.is_alive()]

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from runners.errors import GeneratorError
 from runners.measurement import Window
-from runners.producers import Report, produce, whoami
+from runners.pool import Report, produce, whoami
 from runners.ray_seats import Seats, reason
 from runners.reporting import Say
 from runners.runner import Runner
@@ -226,11 +226,7 @@ class Worker:
         message: Window | Report | None = None
         while not isinstance(message, Report):
             message = told.get()
-            yield _packed(message)
-
-
-def _packed(message: Window | Report) -> bytes:
-    return zlib.compress(pickle.dumps(message), 1)
+            yield zlib.compress(pickle.dumps(message), 1)
 
 
 def unpacked(packed: bytes) -> Window | Report:

@@ -15,16 +15,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import psutil
 
 from runners.errors import GeneratorError, WorkerLost
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job
-from runners.producers import Report, StartingAt, Underway
+from runners.pool import Done, Job, Report, StartingAt, Underway
 from runners.ray_cluster import RayCluster
 from runners.ray_crew import Crew, unpacked
 from runners.ray_seats import Seats, reason
@@ -115,14 +113,6 @@ class RayPool:
     def close(self) -> None:
         """See `Pool.close`."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _begin(self, slot: "_Slot", underway: Underway) -> None:
         self._runs += 1

@@ -20,7 +20,7 @@ import psutil
 
 from runners.errors import GeneratorError
 from runners.places import write_atomically
-from runners.producers import whoami
+from runners.pool import whoami
 from runners.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
 

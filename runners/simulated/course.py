@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_S
 from runners.histogram import Histogram
 from runners.measurement import ClientActivity, Counts, Measurement, Origin, Phase, Resources, TimePoint, Window
-from runners.phases import Phases
-from runners.runner import Watch, WatchDecision
+from runners.runner import Phases, Watch, WatchDecision
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 

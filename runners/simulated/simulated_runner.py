@@ -40,25 +40,11 @@ class SimulatedRunner:
         """See `Runner.run`."""
         luck = luck_of(config, workload)
         luck.random()  # without it the numbers of every simulated study would be others than they were
-        course = Course(
-            Origin("simulated", "none", "simulated", "", "", 1.0),
-            config,
-            workload,
-            self._expected(config, workload),
-            self._noise,
-            luck,
-        )
-        return course.run(watch, WARNING)
-
-    @property
-    def _noise(self) -> Noise:
-        return Noise.of(
+        noise = Noise.of(
             self.noise_ratio, self.window_noise_ratio, self.latency_noise_ratio, self.latency_window_noise_ratio
         )
-
-    def _expected(self, config: ProducerConfig, workload: Workload) -> Expected:
         truth = performance(self.cluster, config, workload)
-        return Expected(
+        expected = Expected(
             capacity_records_per_s=truth.capacity_records_per_s,
             latency_p50_ms=truth.latency_p50_ms,
             latency_spread=truth.latency_spread,
@@ -67,6 +53,8 @@ class SimulatedRunner:
             activity=_activity(truth, workload),
             wire_bytes_per_value_byte=truth.wire_bytes_per_value_byte,
         )
+        origin = Origin("simulated", "none", "simulated", "", "", 1.0)
+        return Course(origin, config, workload, expected, noise, luck).run(watch, WARNING)
 
 
 def _resources(truth: Performance, cluster: SimulatedCluster) -> Resources:

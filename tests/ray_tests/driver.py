@@ -5,6 +5,7 @@ A program rather than a module of the tests, so that workers can't find our code
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
         cluster = RayCluster(
             asked["address"], Code(asked.get("code", "ship")), tuple(asked.get("zones", ())), asked.get("wait_s", 60.0)
         )
-        with RayPool(Path(), producers=asked["producers"], cluster=cluster, target="a", tell=told.append) as pool:
+        with closing(
+            RayPool(Path(), producers=asked["producers"], cluster=cluster, target="a", tell=told.append)
+        ) as pool:
             pool.submit(Job("key", (_runner(asked),) * asked["producers"], ProducerConfig.parse({}), workload))
             done = pool.next_done()
             assert done is not None

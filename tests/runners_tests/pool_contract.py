@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -229,7 +230,7 @@ class PoolContract:
             os.kill(os.getpid(), signal.SIGINT)
 
         thread = threading.Thread(target=interrupt)
-        with own_pool() as pool:
+        with closing(own_pool()) as pool:
             pool.submit(job(Isolated(Stuck())), watch)
             pool.submit(job(Isolated(Slow()), workload=ENDLESS))
             thread.start()

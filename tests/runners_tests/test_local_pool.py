@@ -1,6 +1,7 @@
 """The pool of threads keeps to the contract."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
@@ -16,7 +17,7 @@ class TestLocalPool(PoolContract):
 
     @pytest.fixture
     def pool(self) -> Iterator[Pool]:
-        with LocalPool(capacity=2) as pool:
+        with closing(LocalPool(capacity=2)) as pool:
             yield pool
 
     @pytest.fixture

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def shared_pool(home: Path, temporary: Path) -> Iterator[Pool]:
     """One Ray for all tests, as it takes seconds to start; what it must leave as it was is checked at both ends."""
     variables, ours = ray_variables(), signal.signal(signal.SIGTERM, on_sigterm)
     try:
-        with RayPool(home, slots=2, producers=2) as pool:
+        with closing(RayPool(home, slots=2, producers=2)) as pool:
             assert signal.getsignal(signal.SIGTERM) is on_sigterm
             yield pool
     finally:

@@ -17,7 +17,7 @@ from runners.errors import ByteBudgetExceeded
 from runners.isolated import Isolated, Kept, end_kept
 from runners.leased import Leased
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
-from runners.producers import StartingAt
+from runners.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload

@@ -13,8 +13,7 @@ from objectives.forecast import Forecast, Range, window_value
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import MIN_WINDOWS, Race, Stop, followed
 from runners.measurement import Measurement, Phase, Window
-from runners.phases import Phases
-from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.runner import Phases, Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.spec import StudySpec

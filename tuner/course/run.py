@@ -4,7 +4,7 @@ import datetime
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -104,14 +104,14 @@ def run_study(
             stack.push(_finishing(mirror, spec.name, reporter))
         # A cluster first, which may not have what is asked for; a Ray of our own last, as it takes seconds to start.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
-        there = stack.enter_context(_pool(spec, folder, reporter)) if elsewhere else None
+        there = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
         for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
         # Topics go after the load has ended: brokers that create topics by themselves would make them anew for it.
         leases = stack.enter_context(ExitStack())
         # A pool that is there already is entered once more, so that it too is closed before the leases are.
-        bench = Bench(targets, stack.enter_context(there or _pool(spec, folder, reporter)))
+        bench = Bench(targets, stack.enter_context(closing(there or _pool(spec, folder, reporter))))
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:
