@@ -8,12 +8,12 @@ import threading
 import time
 from typing import Final
 
-from runners.isolated import end_kept
 from runners.measurement import Window
 from runners.merging import share
 from runners.pool import Done, Job, Report, StartingAt, Underway, produce, whoami
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
+from runners.wrappers import end_kept
 from search_spaces.producer_config import ProducerConfig
 
 _LEAD_S: Final = 0.1

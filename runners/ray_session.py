@@ -102,7 +102,8 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     options: dict[str, Any] = {"address": cluster.address, "namespace": _NAMESPACE}
     if cluster.code is Code.SHIP:
         options["runtime_env"] = {"py_modules": [str(folder) for folder in packages()], "excludes": list(NOT_SHIPPED)}
-    has_token = "RAY_AUTH_TOKEN" in os.environ or _token_path().exists()
+    token_file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    has_token = "RAY_AUTH_TOKEN" in os.environ or token_file.exists()
     mode = os.environ.get("RAY_AUTH_MODE") or ("token" if has_token else "disabled")
     # Ray says no more than that it could not connect, also where the token was refused.
     sent = "the token that was found" if mode == "token" else "no token, as none was found"
@@ -114,12 +115,6 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
                 "nodes; start all of it with RAY_AUTH_MODE=token (docs/ray.md)"
             )
         yield ray
-
-
-def _token_path() -> Path:
-    """Where Ray looks for a token in a file."""
-    named = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return Path(named) if named else Path.home() / ".ray" / "auth_token"
 
 
 def hold(ray: Any, target: str, on_wait: Say) -> Any:

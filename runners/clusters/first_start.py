@@ -31,7 +31,7 @@ from runners.clusters.java import KafkaJava, java_environment, run_java
 from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
-from runners.locks import locked
+from runners.places import locked
 from runners.reporting import Say, silent
 
 _ARCHIVES_KEPT = 4

@@ -10,12 +10,11 @@ from typing import Final
 import psutil
 
 from runners.clusters.cluster import RunningCluster
-from runners.clusters.embedded import EmbeddedCluster, Wish, bring_down, bring_up
+from runners.clusters.embedded import EmbeddedCluster, bring_down, bring_up
 from runners.clusters.keeper_control import clear_leftovers
 from runners.clusters.processes import Record, free_ports, records, require_free
 from runners.errors import EmbeddedBrokerError
-from runners.locks import locked
-from runners.places import state_root
+from runners.places import locked, state_root
 from runners.reporting import Say, silent
 
 _KIND = "persistent"
@@ -59,7 +58,7 @@ def start_persistent(
         DiskTooFull: Too little space is free.
         ValueError: Fewer than one broker.
     """
-    wish = Wish(brokers=brokers, port=port)
+    wanted = EmbeddedCluster(brokers, port=port)
     with locked(state_root() / "persistent.lock", _LOCK_TIMEOUT_S, progress):
         if running := persistent_status():
             since = time.strftime("%Y-%m-%d %H:%M", time.localtime(running.started_s))
@@ -67,7 +66,7 @@ def start_persistent(
                 f"One persistent broker can run at a time, but {running.bootstrap} is running already, since "
                 f"{since}. Use it, or stop it first."
             )
-        return _broker(bring_up(_KIND, wish, progress).record)
+        return _broker(bring_up(_KIND, wanted, progress).record)
 
 
 def persistent_status() -> PersistentBroker | None:

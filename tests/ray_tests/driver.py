@@ -12,7 +12,6 @@ from typing import Any
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError
-from runners.isolated import Kept
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement
 from runners.pool import Job
@@ -21,6 +20,7 @@ from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Kept
 from search_spaces.producer_config import ProducerConfig
 
 

@@ -12,13 +12,13 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, GeneratorError, WorkerLost
-from runners.isolated import Isolated
 from runners.measurement import Measurement, Window
 from runners.merging import share
 from runners.pool import Done, Job, Pool
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
+from runners.wrappers import Isolated
 from search_spaces.errors import RuleBroken
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.children import DetailedError, Failing, Stuck

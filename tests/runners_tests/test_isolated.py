@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, DiskTooFull, GeneratorError
-from runners.isolated import Isolated, Kept, end_kept
 from runners.measurement import Window
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
+from runners.wrappers import Isolated, Kept, end_kept
 from search_spaces.errors import InvalidValue, RuleBroken
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.children import (

@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from runners.isolated import Isolated
 from runners.local_pool import LocalPool
 from runners.pool import Pool
 from runners.runner import Runner
+from runners.wrappers import Isolated
 from tests.runners_tests.pool_contract import PoolContract
 
 

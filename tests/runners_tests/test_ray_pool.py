@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.isolated import Isolated
 from runners.places import cache_root
 from runners.pool import Pool
 from runners.ray_pool import RayPool
 from runners.runner import Runner
+from runners.wrappers import Isolated
 from tests.runners_tests.pool_contract import PoolContract, job, measured
 from tests.runners_tests.pool_runners import Dying
 

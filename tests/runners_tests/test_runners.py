@@ -14,13 +14,12 @@ from benchmarks.problems.table_runner import TableRunner
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
-from runners.isolated import Isolated, Kept, end_kept
-from runners.leased import Leased
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Isolated, Kept, Leased, end_kept
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually

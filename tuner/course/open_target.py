@@ -18,11 +18,10 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.leftovers import sweep_dead_runs
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import TargetRefused
-from runners.isolated import Isolated
-from runners.leased import Lease, Leased, named_topic, owned_topic
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.reporting import Say, silent
 from runners.runner import Runner
+from runners.wrappers import Isolated, Lease, Leased, named_topic, owned_topic
 from tuner.model.target import Target
 
 

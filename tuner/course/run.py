@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.errors import RayUnfit
-from runners.leased import DELETION_S
 from runners.local_pool import LocalPool
-from runners.locks import target_lock
+from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
+from runners.wrappers import DELETION_S
 from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget

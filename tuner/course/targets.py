@@ -7,12 +7,12 @@ from typing import Final, Protocol
 
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError, TargetError
-from runners.isolated import Kept
 from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Measurement
 from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
+from runners.wrappers import Kept
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget
 

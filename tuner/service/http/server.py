@@ -13,7 +13,7 @@ from typing import Final
 
 import uvicorn
 
-from runners.locks import target_lock
+from runners.places import target_lock
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
