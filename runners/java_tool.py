@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from runners.clusters.broker_properties import properties_text
+from runners.clusters.broker_layout import properties_text
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.java import KafkaJava, run_java
 from runners.clusters.topics import Topic

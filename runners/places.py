@@ -8,7 +8,6 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +15,9 @@ from filelock import FileLock, Timeout
 
 from runners.errors import EmbeddedBrokerError
 from runners.reporting import Say, silent
+
+_POLL_S: Final = 0.1
+_NO_LIMIT: Final = -1.0
 
 
 def cache_root() -> Path:
@@ -70,11 +72,7 @@ def _root(own_variable: str | None, below_home: str, xdg_variable: str, xdg_defa
     return (xdg if xdg.is_absolute() else Path.home() / xdg_default) / "kafka-tuner"
 
 
-_POLL_S: Final = 0.1
-_NO_LIMIT: Final = -1.0
-
-
-@contextmanager
+@contextlib.contextmanager
 def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[None]:
     """Hold a lock while Kafka is prepared.
 
@@ -100,7 +98,7 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
         lock.release()
 
 
-@contextmanager
+@contextlib.contextmanager
 def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say = silent) -> Iterator[None]:
     """Hold a target for one study, waiting until nobody else does; signals are served meanwhile.
 

@@ -23,6 +23,8 @@ from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 
 Outcome = Measurement | RunnerError | ConfigError
+_TOGETHER_RATIO: Final = 0.05
+_ATTEMPTS: Final = 2
 
 
 def no_matter(attempt: int) -> None:
@@ -95,10 +97,6 @@ class Pool(Protocol):
 
     def close(self) -> None:
         """Cancel what runs and leave no process behind; may be called again, and after any error."""
-
-
-_TOGETHER_RATIO: Final = 0.05
-_ATTEMPTS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +207,12 @@ class Underway:
         self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]
         self._series: list[TimePoint] = []
         self._reports: dict[int, Report] = {}
-        self._first_error: RunnerError | ConfigError | None = None
 
     def take(self, producer: int, message: Window | Report) -> None:
         """Note what a producer told: show its window to the watch, or keep its report."""
         if isinstance(message, Report):
             self._reports[producer] = message
             if not isinstance(message.outcome, Measurement):
-                self._first_error = self._first_error or message.outcome
                 self._stop()
             return
         self._windows[producer].append(message)
@@ -256,11 +252,13 @@ class Underway:
         return Done(self.job, self._outcome(), self.attempts, worker)
 
     def _outcome(self) -> Outcome:
-        lost = [report.outcome for report in self._reports.values() if isinstance(report.outcome, WorkerLost)]
-        if lost:
-            return WorkerLost(f"a worker must live until its run ends, but it died {self.attempts} times: {lost[0]}")
-        if self._first_error is not None:
-            return self._first_error
+        # In the order in which they came: the first error is the cause, except that a lost worker explains them all.
+        errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
+        for error in errors:
+            if isinstance(error, WorkerLost):
+                return WorkerLost(f"a worker must live until its run ends, but it died {self.attempts} times: {error}")
+        if errors:
+            return errors[0]
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]
         measurements = [report.outcome for report in reports if isinstance(report.outcome, Measurement)]
         merged = merge(measurements, self.job.workload, self._series)

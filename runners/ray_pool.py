@@ -12,7 +12,6 @@ compressed messages, so nothing stays in Ray's object store.
 import contextlib
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -68,7 +67,7 @@ class RayPool:
         self._producers = producers
         self._runs = 0
         self._slots: list[_Slot] = []
-        with ExitStack() as stack:
+        with contextlib.ExitStack() as stack:
             session = own_ray(home, slots * producers) if cluster is None else running_ray(cluster, tell)
             self._ray = stack.enter_context(session)
             stack.callback(self._kill_workers)

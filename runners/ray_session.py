@@ -12,7 +12,6 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,7 +45,7 @@ _SYSTEM: Final = {
 }
 
 
-@contextmanager
+@contextlib.contextmanager
 def own_ray(home: Path, workers: int) -> Iterator[Any]:
     """A Ray on this host with room for the workers given, however many cores there are; stopped at the end.
 
@@ -81,7 +80,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
             _kill_rest(folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     """A connection to a Ray cluster that runs.
 
@@ -157,7 +156,7 @@ class _Guard:
         return self._holder
 
 
-@contextmanager
+@contextlib.contextmanager
 def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice: str = "") -> Iterator[Any]:
     with _environment(variables):
         with _own_sigterm():
@@ -216,7 +215,7 @@ def _same_token(path: Path) -> Path:
     return path
 
 
-@contextmanager
+@contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set variables; at the end those that Ray reads are as they were, what it set itself included."""
     before = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
@@ -229,7 +228,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _own_sigterm() -> Iterator[None]:
     """Ray takes SIGTERM for itself; give it back."""
     ours = signal.getsignal(signal.SIGTERM)

@@ -14,6 +14,8 @@ from runners.measurement import Measurement, Phase, Window
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
+WINDOW_S: Final = 1.0
+
 
 class WatchDecision(Enum):
     """What a watcher says to a window."""
@@ -43,9 +45,6 @@ class Runner(Protocol):
         Raises:
             RunnerError: The run gave no measurement; `runners.errors` says what each kind means for the caller.
         """
-
-
-WINDOW_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)

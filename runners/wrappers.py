@@ -11,7 +11,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final
@@ -28,8 +27,13 @@ from search_spaces.producer_config import ProducerConfig
 DELETION_S: Final = 1.0
 """A deletion is over by then: measured at most 0.7 s, on 2 cores with 1 GB to delete."""
 
-Lease = Callable[[Workload], AbstractContextManager[Topic]]
+Lease = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
 """Gives a topic fit for a workload; leaving the context gives it back."""
+_LOOK_S: Final = 0.2
+_FAREWELL_S: Final = 5.0
+_LAST_WORK_S: Final = 0.5
+_RUNS_PER_CHILD: Final = 100
+"""Then a new one: whatever a client library leaves behind in a process must not weigh on the trials of a night."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def owned_topic(
         for warning in topics.await_deleted():
             tell(warning)
 
-    @contextmanager
+    @contextlib.contextmanager
     def lease(workload: Workload) -> Iterator[Topic]:
         topic = topics.create(workload.partitions, workload.replication, like=like)
         try:
@@ -85,18 +89,11 @@ def owned_topic(
 def named_topic(topics: OwnedTopics, name: str) -> Lease:
     """A topic of the user's, which is written to and never deleted."""
 
-    @contextmanager
+    @contextlib.contextmanager
     def lease(_: Workload) -> Iterator[Topic]:
         yield topics.describe(name)
 
     return lease
-
-
-_LOOK_S: Final = 0.2
-_FAREWELL_S: Final = 5.0
-_LAST_WORK_S: Final = 0.5
-_RUNS_PER_CHILD: Final = 100
-"""Then a new one: whatever a client library leaves behind in a process must not weigh on the trials of a night."""
 
 
 @dataclass(frozen=True, slots=True)

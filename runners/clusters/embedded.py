@@ -11,10 +11,9 @@ from typing import Any
 import psutil
 
 from runners.clusters import keeper
-from runners.clusters.broker_layout import drop_old_logs, lay_out, remove_folders, write_files
-from runners.clusters.broker_properties import Node
+from runners.clusters.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
 from runners.clusters.cluster import LocalBroker, RunningCluster
-from runners.clusters.first_start import FirstStart, first_start
+from runners.clusters.first_start import first_start
 from runners.clusters.java import KafkaJava
 from runners.clusters.keeper_control import await_answers, clear_leftovers, identities, launch_keeper
 from runners.clusters.processes import ProcessIdentity, Record, records, require_free
@@ -34,14 +33,12 @@ class Brokers:
     Attributes:
         record: Owned by their keeper; its facts are `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs`
             and `brokers` (process ids and start times).
-        nodes: Their ports and folders.
-        pids: Their process ids, in the same order.
+        local_brokers: Their processes, ports and data.
         lifeline: The keeper as our child, where the brokers end with us.
     """
 
     record: Record
-    nodes: tuple[Node, ...]
-    pids: tuple[int, ...]
+    local_brokers: tuple[LocalBroker, ...]
     lifeline: subprocess.Popen[bytes] | None
 
 
@@ -144,7 +141,10 @@ def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstSta
         if wanted.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
             raise _PortLost(str(error)) from None
         raise
-    return Brokers(record, layout.nodes, tuple(broker.pid for broker in brokers), lifeline)
+    local_brokers = tuple(
+        LocalBroker(broker.pid, node.port, node.log_dir) for broker, node in zip(brokers, layout.nodes, strict=True)
+    )
+    return Brokers(record, local_brokers, lifeline)
 
 
 @dataclass(slots=True)
@@ -195,10 +195,7 @@ class EmbeddedCluster:
         return RunningCluster(
             kind="embedded",
             connection={**self.connection, "bootstrap.servers": str(brokers.record.facts["bootstrap"])},
-            local_brokers=tuple(
-                LocalBroker(pid=pid, port=node.port, log_dir=node.log_dir)
-                for pid, node in zip(brokers.pids, brokers.nodes, strict=True)
-            ),
+            local_brokers=brokers.local_brokers,
         )
 
     def stop(self) -> None:

@@ -19,6 +19,11 @@ from runners.reporting import Say, silent
 
 _KIND = "persistent"
 _LOCK_TIMEOUT_S = 120.0
+_LOOPBACK: Final = "127.0.0.1"
+_ANY: Final = ("0.0.0.0", "::")
+_POLL_S: Final = 0.5
+# Brackets stand around an IPv6 address, whose colons would else be taken for the one before the port.
+_ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +107,6 @@ def _broker(record: Record) -> PersistentBroker:
         folders=tuple(Path(folder) for folder in facts["folders"]),
         logs=tuple(Path(log) for log in facts["logs"]),
     )
-
-
-_LOOPBACK: Final = "127.0.0.1"
-_ANY: Final = ("0.0.0.0", "::")
-_POLL_S: Final = 0.5
-# Brackets stand around an IPv6 address, whose colons would else be taken for the one before the port.
-_ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,25 @@ from runners.pacing import Schedule
 from runners.payload import PayloadPool
 from runners.runner import Phases
 
+CALL_RECORDS: Final = 1_000
+"""Records of one call: enough to hide the cost of the call, few enough that they truly leave at one moment."""
+CALL_BYTES: Final = 1_000_000
+FULL_WAIT_NS: Final = 100_000
+"""How long to wait at first for room in a full queue before asking again."""
+SHORTEST_WAIT_NS: Final = 50_000
+LONGEST_WAIT_NS: Final = 5_000_000
+ROOM_SHARE: Final = 16
+"""Waits are made so long that a 16th of the queue comes free in one, or a call's worth if that is less: asking more
+often takes CPU from the client and a broker on the same host, less often would let the queue run empty."""
+TICK_NS: Final = 250_000
+"""A paced sender looks for due records this often; it bounds the delay that pacing itself adds."""
+SAMPLES_PER_S: Final = 20_000
+"""Latencies looked at per second: 200,000 in ten seconds place a p99.9 within a few percent, for 2 % of a core."""
+_POLL_MS: Final = 20
+_FAR_OFF_MS: Final = 1_000_000
+_GUESS_RECORDS_PER_S: Final = 4e6
+_GUESS_BYTES_PER_S: Final = 300e6
+
 
 class LoadClient(Protocol):
     """A producer that sends records of a payload pool, round and round."""
@@ -49,20 +68,6 @@ class LoadClient(Protocol):
 
     def close(self) -> None:
         """Free everything at once; records still held are dropped."""
-
-
-CALL_RECORDS: Final = 1_000
-"""Records of one call: enough to hide the cost of the call, few enough that they truly leave at one moment."""
-CALL_BYTES: Final = 1_000_000
-FULL_WAIT_NS: Final = 100_000
-"""How long to wait at first for room in a full queue before asking again."""
-SHORTEST_WAIT_NS: Final = 50_000
-LONGEST_WAIT_NS: Final = 5_000_000
-ROOM_SHARE: Final = 16
-"""Waits are made so long that a 16th of the queue comes free in one, or a call's worth if that is less: asking more
-often takes CPU from the client and a broker on the same host, less often would let the queue run empty."""
-TICK_NS: Final = 250_000
-"""A paced sender looks for due records this often; it bounds the delay that pacing itself adds."""
 
 
 @dataclass(slots=True)
@@ -177,15 +182,6 @@ class Sender:
         """Send delays of the records meant to leave in the measured phase; empty for a saturating load."""
         self.settle_delays()
         return self._recorder.histogram()
-
-
-SAMPLES_PER_S: Final = 20_000
-"""Latencies looked at per second: 200,000 in ten seconds place a p99.9 within a few percent, for 2 % of a core."""
-
-_POLL_MS: Final = 20
-_FAR_OFF_MS: Final = 1_000_000
-_GUESS_RECORDS_PER_S: Final = 4e6
-_GUESS_BYTES_PER_S: Final = 300e6
 
 
 def first_sample_ratio(rate_records_per_s: float | None, mean_bytes: float) -> float:

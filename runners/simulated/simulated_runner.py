@@ -22,6 +22,7 @@ from search_spaces.producer_config import ProducerConfig
 _SAMPLES_PER_WINDOW: Final = 2_000
 _GOLDEN: Final = 0.6180339887498949
 _UNKNOWN: Final = Resources()
+WARNING: Final = "simulated, not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +210,6 @@ def _normal_quantiles(count: int) -> NDArray[np.float64]:
     """Ascending, so that a histogram of them has the distribution's percentiles."""
     normal = NormalDist()
     return np.array([normal.inv_cdf(min(number / count, 1.0 - 0.25 / count)) for number in range(1, count + 1)])
-
-
-WARNING: Final = "simulated, not measured"
 
 
 @dataclass(frozen=True, slots=True)
