@@ -1,4 +1,4 @@
-"""A pool of this process alone: a thread for each producer. Its runners should be `Isolated` or `Kept`."""
+"""A pool of this process alone: a thread for each producer. Its runners should be `Isolated`."""
 
 import contextlib
 import itertools
@@ -36,21 +36,16 @@ class LocalPool:
         Args:
             capacity: Jobs that may run at once.
         """
-        self._capacity = capacity
+        self.capacity = capacity
         self._messages: queue.SimpleQueue[tuple[Underway, int, Window | Report]] = queue.SimpleQueue()
         self._running: list[Underway] = []
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
 
-    @property
-    def capacity(self) -> int:
-        """See `Pool.capacity`."""
-        return self._capacity
-
     def submit(self, job: Job, watch: Watch = go_on) -> None:
         """See `Pool.submit`."""
-        if len(self._running) >= self._capacity:
-            raise ValueError(f"at most {self._capacity} jobs may run at once, and all slots are taken")
+        if len(self._running) >= self.capacity:
+            raise ValueError(f"at most {self.capacity} jobs may run at once, and all slots are taken")
         underway = Underway(job, watch)
         self._running.append(underway)
         self._begin(underway)

@@ -98,13 +98,17 @@ def named_topic(topics: OwnedTopics, name: str) -> Lease:
 
 @dataclass(frozen=True, slots=True)
 class Isolated:
-    """Runs another runner in a child process for each run.
+    """Runs another runner in a child process.
 
     Attributes:
         runner: Must be picklable.
+        kept: Whether the child is kept for the next run, as starting one takes most of a second. Only one whose run
+            gave a measurement is kept, and not for ever. `end_kept` ends those that wait; they also end with this
+            process, however it ends.
     """
 
     runner: Runner
+    kept: bool = False
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """See `Runner.run`.
@@ -112,39 +116,13 @@ class Isolated:
         Raises:
             WorkerLost: The child process died without a word.
         """
-        child = _Child()
-        try:
-            return child.run(self.runner, config, workload, watch)
-        finally:
-            child.end()
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Runs another runner in a child process that is kept for the next run: starting one takes most of a second.
-
-    Only a child whose run gave a measurement is kept, and not for ever. `end_kept` ends those that wait; they also end
-    with this process, however it ends.
-
-    Attributes:
-        runner: Must be picklable.
-    """
-
-    runner: Runner
-
-    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`.
-
-        Raises:
-            WorkerLost: The child process died without a word.
-        """
-        child = _waiting()
+        child = _waiting() if self.kept else _Child()
         try:
             measured = child.run(self.runner, config, workload, watch)
         except BaseException:
             child.end()
             raise
-        if child.runs < _RUNS_PER_CHILD:
+        if self.kept and child.runs < _RUNS_PER_CHILD:
             with _lock:
                 _kept.append(child)
         else:

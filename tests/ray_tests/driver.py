@@ -20,7 +20,7 @@ from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
-from runners.wrappers import Kept
+from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 
 
@@ -57,7 +57,7 @@ def _runner(asked: dict[str, Any]) -> Runner:
     if "connection" not in asked:
         return SimulatedRunner()
     topic = Topic("ours", partitions=4, replication=1)
-    return Kept(LibrdkafkaRunner(RunningCluster("existing", asked["connection"]), topic))
+    return Isolated(LibrdkafkaRunner(RunningCluster("existing", asked["connection"]), topic), kept=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from runners.measurement import Measurement
 from runners.reporting import Say
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
-from runners.wrappers import Kept
+from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget
 
@@ -91,7 +91,9 @@ class ClusterTarget:
             # Several producers share the topic: none of them can count what is stored by its own end offsets.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
             share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
-            runners = tuple(Kept(self.opened.on_topic(ours, limits=share_of)) for _ in range(self._producers))
+            runners = tuple(
+                Isolated(self.opened.on_topic(ours, limits=share_of), kept=True) for _ in range(self._producers)
+            )
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:
