@@ -84,18 +84,15 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
     Raises:
         EmbeddedBrokerError: It was not free in time.
     """
-    lock = _file_lock(path)
     try:
-        _acquire(lock, lambda: progress("waiting for another process that prepares Kafka"), timeout_s)
+        held = _acquired(path, lambda: progress("waiting for another process that prepares Kafka"), timeout_s)
     except Timeout:
         raise EmbeddedBrokerError(
             f"The lock must be free within {timeout_s:.0f} s, but another process holds {path}. "
             "Wait for it to end, or end it."
         ) from None
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 @contextlib.contextmanager
@@ -113,25 +110,21 @@ def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
     path = (state_root() / "locks" if root is None else root) / f"{digest}.lock"
-    lock = _file_lock(path)
-    _acquire(lock, lambda: on_wait(path.read_text(encoding="utf-8", errors="replace") or "another process"))
-    try:
-        path.write_text(f"{name or 'a study'} (process {os.getpid()})", encoding="utf-8")
-        yield
-    finally:
-        os.truncate(path, 0)
-        lock.release()
+    with _acquired(path, lambda: on_wait(path.read_text(encoding="utf-8", errors="replace") or "another process")):
+        try:
+            path.write_text(f"{name or 'a study'} (process {os.getpid()})", encoding="utf-8")
+            yield
+        finally:
+            os.truncate(path, 0)
 
 
-def _file_lock(path: Path) -> FileLock:
+def _acquired(path: Path, on_wait: Callable[[], None], timeout_s: float = _NO_LIMIT) -> contextlib.AbstractContextManager[object]:
+    """A lock that is held, and given back when this context is left."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # What it would fall back to outlives a process that is killed.
-    return FileLock(path, mode=0o600, poll_interval=_POLL_S, fallback_to_soft=False)
-
-
-def _acquire(lock: FileLock, on_wait: Callable[[], None], timeout_s: float = _NO_LIMIT) -> None:
-    with contextlib.suppress(Timeout):
-        lock.acquire(blocking=False)
-    if not lock.is_locked:
+    lock = FileLock(path, mode=0o600, poll_interval=_POLL_S, fallback_to_soft=False)
+    try:
+        return lock.acquire(blocking=False)
+    except Timeout:
         on_wait()
-        lock.acquire(timeout_s)
+        return lock.acquire(timeout_s)
