@@ -118,7 +118,9 @@ def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say
             os.truncate(path, 0)
 
 
-def _acquired(path: Path, on_wait: Callable[[], None], timeout_s: float = _NO_LIMIT) -> contextlib.AbstractContextManager[object]:
+def _acquired(
+    path: Path, on_wait: Callable[[], None], timeout_s: float = _NO_LIMIT
+) -> contextlib.AbstractContextManager[object]:
     """A lock that is held, and given back when this context is left."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # What it would fall back to outlives a process that is killed.

@@ -110,7 +110,8 @@ class Crew:
 
     def lose(self, number: int) -> str:
         """Note that a worker is gone; gives its name."""
-        self._kill(self.hands[number])  # of one that is out of reach nothing may come any more
+        # Of one that is out of reach nothing may come any more.
+        self._ray.kill(self.hands[number].actor, no_restart=True)
         if number not in self._lost:
             self._lost.append(number)
         return self.hands[number].name
@@ -148,7 +149,7 @@ class Crew:
         """Kill all workers, and give their seats back; gives those that there were."""
         dismissed, self.hands = self.hands, []
         for hand in dismissed:
-            self._kill(hand)
+            self._ray.kill(hand.actor, no_restart=True)
         if self._group is not None and self._seats is not None:
             self._seats.release(self._group)
             self._group = None
@@ -190,9 +191,6 @@ class Crew:
                 f"Ray must start a worker within {_PATIENCE_S:.0f} s, but did not: {reason(error)}"
             ) from error
         return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
-
-    def _kill(self, hand: Hand) -> None:
-        self._ray.kill(hand.actor, no_restart=True)
 
 
 class Worker:
