@@ -18,9 +18,9 @@ from benchmarks.python_loop import python_loop_throughput
 from objectives.ratios import ratio_of
 from objectives.verdict import Evidence, judge
 from runners.java_tool import java_throughput
-from runners.leased import owned_topic
 from runners.librdkafka.librdkafka_runner import Limits
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import owned_topic
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target

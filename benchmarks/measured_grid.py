@@ -23,9 +23,9 @@ import confluent_kafka
 import psutil
 
 from objectives.outcome import metrics_of
-from runners.isolated import Kept, end_kept
 from runners.runner import Runner
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Isolated, end_kept
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import OpenTarget, open_target
 from tuner.model.target import Target
@@ -86,7 +86,7 @@ def _order() -> list[tuple[str, ...]]:
 @contextmanager
 def _runner(opened: OpenTarget, workload: Workload) -> Iterator[Runner]:
     with opened.lease()(workload) as topic:
-        yield Kept(opened.on_topic(topic))
+        yield Isolated(opened.on_topic(topic), kept=True)
 
 
 def _burn_in(opened: OpenTarget) -> float:

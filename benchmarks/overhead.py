@@ -30,7 +30,7 @@ from tuner.results.study_results import StudyResults
 from tuner.tracking import Mirror
 
 OVERHEAD_S = 0.7
-WARMUP_S = 1.0  # from here on, the topic of the trial before may still be going during the warm-up (runners.leased)
+WARMUP_S = 1.0  # from here on, the topic of the trial before may still be going during the warm-up (runners.wrappers)
 GROWTH_S = 0.2
 ANSWER_S = 2.0
 

@@ -29,17 +29,6 @@ def _indices(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return indices
 
 
-def _lowest(index: NDArray[np.int64]) -> NDArray[np.int64]:
-    bucket = np.maximum((index >> _HALF_BITS) - 1, 0)
-    lowest: NDArray[np.int64] = (index - (bucket << _HALF_BITS)) << bucket
-    return lowest
-
-
-def _widths(index: NDArray[np.int64]) -> NDArray[np.int64]:
-    widths: NDArray[np.int64] = np.int64(1) << np.maximum((index >> _HALF_BITS) - 1, 0)
-    return widths
-
-
 _SIZE: Final = int(_indices(np.array([HIGHEST_US]))[0]) + 1
 
 
@@ -96,24 +85,20 @@ class Histogram:
             return float("nan")
         # As HdrHistogram does it: at least one value, and half a count of slack against rounding.
         wanted = max(1, int(ratio * self.count + 0.5))
-        index = np.searchsorted(np.cumsum(self.counts), wanted)
-        found = np.array([index], dtype=np.int64)
-        return float(_lowest(found)[0] + (_widths(found)[0] - 1 if ratio else 0))
+        index = int(np.searchsorted(np.cumsum(self.counts), wanted))
+        bucket = max((index >> _HALF_BITS) - 1, 0)
+        lowest = (index - (bucket << _HALF_BITS)) << bucket
+        return float(lowest + ((1 << bucket) - 1 if ratio else 0))
 
-    def as_hdr(self) -> HdrHistogram:
-        """The same counts in the `hdrhistogram` package's own type, for logs and other tools."""
+    def encoded(self) -> str:
+        """HdrHistogram's compressed base64 form, which its tools in every language read."""
         hdr = HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
         used = np.flatnonzero(self.counts)
         if len(used):
             # Its slots are ours: recording value by value would take tens of milliseconds.
             np.ctypeslib.as_array(hdr.counts)[: len(self.counts)] = self.counts
             hdr.set_internal_tacking_values(int(used[0]), int(used[-1]), self.count)
-        return hdr
-
-    def encoded(self) -> str:
-        """HdrHistogram's compressed base64 form, which its tools in every language read."""
-        text: bytes = self.as_hdr().encode()
-        return text.decode("ascii")
+        return str(hdr.encode(), "ascii")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):

@@ -72,6 +72,7 @@ class HostProbe:
         own = self._process.cpu_times()
         self.sockets.look()
         client_threads = client_thread_times()
+        broker_cpu, broker_threads = self._broker_times()
         return Reading(
             at_s=time.monotonic(),
             own_threads={
@@ -82,25 +83,20 @@ class HostProbe:
             process_cpu_s=own.user + own.system,
             host_busy_s=total - idle,
             host_total_s=total,
-            brokers=self._broker_cpu(),
-            broker_threads=self._broker_threads(),
+            brokers=broker_cpu or None,
+            broker_threads=broker_threads or None,
             sockets=self.sockets.held_back(),
         )
 
-    def _broker_cpu(self) -> dict[int, float] | None:
-        used = {}
+    def _broker_times(self) -> tuple[dict[int, float], dict[tuple[int, int], ThreadTime]]:
+        """CPU of each local broker, and of each of its threads; without those that have ended."""
+        used, spent = {}, {}
         for broker in self.brokers:
             with contextlib.suppress(psutil.Error):
                 times = psutil.Process(broker.pid).cpu_times()
                 used[broker.pid] = times.user + times.system
-        return used or None
-
-    def _broker_threads(self) -> dict[tuple[int, int], ThreadTime] | None:
-        spent = {}
-        for broker in self.brokers:
-            with contextlib.suppress(psutil.Error):
                 spent.update({(broker.pid, number): each for number, each in thread_times(broker.pid).items()})
-        return spent or None
+        return used, spent
 
 
 def usage(before: Reading, after: Reading) -> Resources:

@@ -1,4 +1,4 @@
-"""A pool of this process alone: a thread for each producer. Its runners should be `Isolated` or `Kept`."""
+"""A pool of this process alone: a thread for each producer. Its runners should be `Isolated`."""
 
 import contextlib
 import itertools
@@ -6,16 +6,14 @@ import multiprocessing
 import queue
 import threading
 import time
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from runners.isolated import end_kept
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job
-from runners.producers import Report, StartingAt, Underway, produce, whoami
+from runners.pool import Done, Job, Report, StartingAt, Underway, produce, whoami
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
+from runners.wrappers import end_kept
 from search_spaces.producer_config import ProducerConfig
 
 _LEAD_S: Final = 0.1
@@ -38,21 +36,16 @@ class LocalPool:
         Args:
             capacity: Jobs that may run at once.
         """
-        self._capacity = capacity
+        self.capacity = capacity
         self._messages: queue.SimpleQueue[tuple[Underway, int, Window | Report]] = queue.SimpleQueue()
         self._running: list[Underway] = []
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
 
-    @property
-    def capacity(self) -> int:
-        """See `Pool.capacity`."""
-        return self._capacity
-
     def submit(self, job: Job, watch: Watch = go_on) -> None:
         """See `Pool.submit`."""
-        if len(self._running) >= self._capacity:
-            raise ValueError(f"at most {self._capacity} jobs may run at once, and all slots are taken")
+        if len(self._running) >= self.capacity:
+            raise ValueError(f"at most {self.capacity} jobs may run at once, and all slots are taken")
         underway = Underway(job, watch)
         self._running.append(underway)
         self._begin(underway)
@@ -84,14 +77,6 @@ class LocalPool:
             time.sleep(_POLL_S)
         self._running.clear()
         end_kept()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _alive(self) -> list[threading.Thread]:
         self._threads = [thread for thread in self._threads if thread.is_alive()]

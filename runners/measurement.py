@@ -127,14 +127,12 @@ class Counts:
         if missing:
             found.append(f"{missing:,} records handed over were neither acknowledged nor given up before the run ended")
         if self.transmitted is not None and self.transmitted != self.acknowledged:
-            found.append(self._transmitted())
+            found.append(self._transmitted(self.transmitted - self.acknowledged))
         if self.stored is not None and self.stored != self.acknowledged:
             found.append(self._stored(self.stored - self.acknowledged))
         return tuple(found)
 
-    def _transmitted(self) -> str:
-        assert self.transmitted is not None
-        more = self.transmitted - self.acknowledged
+    def _transmitted(self, more: int) -> str:
         if more < 0:
             return f"the client's statistics count {-more:,} records fewer than were acknowledged"
         cause = f"{self.retries:,} requests were retried" if self.retries else "records in failed requests"

@@ -44,10 +44,9 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
     """
     if not measurements:
         raise ValueError("at least one measurement must be merged, but there is none")
-    if len(measurements) == 1:
-        (only,) = measurements
-        return replace(only, workload=workload)
     first = measurements[0]
+    if len(measurements) == 1:
+        return replace(first, workload=workload)
     records = [each.records for each in measurements]
     return Measurement(
         config=first.config,
@@ -89,13 +88,10 @@ def merge_windows(windows: Sequence[Window]) -> Window:
 
 
 def _counts(counts: Sequence[Counts]) -> Counts:
-    failed: Counter[str] = Counter()
-    for each in counts:
-        failed.update(each.failed)
     return Counts(
         handed_over=sum(each.handed_over for each in counts),
         acknowledged=sum(each.acknowledged for each in counts),
-        failed=dict(failed),
+        failed=dict(sum((Counter(each.failed) for each in counts), Counter[str]())),
         transmitted=_sum(each.transmitted for each in counts),
         retries=sum(each.retries for each in counts),
         stored=None,  # each saw the others' records in the topic too

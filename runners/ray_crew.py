@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from runners.errors import GeneratorError
 from runners.measurement import Window
-from runners.producers import Report, produce, whoami
+from runners.pool import Report, produce, whoami
 from runners.ray_seats import Seats, reason
 from runners.reporting import Say
 from runners.runner import Runner
@@ -110,7 +110,8 @@ class Crew:
 
     def lose(self, number: int) -> str:
         """Note that a worker is gone; gives its name."""
-        self._kill(self.hands[number])  # of one that is out of reach nothing may come any more
+        # Of one that is out of reach nothing may come any more.
+        self._ray.kill(self.hands[number].actor, no_restart=True)
         if number not in self._lost:
             self._lost.append(number)
         return self.hands[number].name
@@ -148,7 +149,7 @@ class Crew:
         """Kill all workers, and give their seats back; gives those that there were."""
         dismissed, self.hands = self.hands, []
         for hand in dismissed:
-            self._kill(hand)
+            self._ray.kill(hand.actor, no_restart=True)
         if self._group is not None and self._seats is not None:
             self._seats.release(self._group)
             self._group = None
@@ -191,9 +192,6 @@ class Crew:
             ) from error
         return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
 
-    def _kill(self, hand: Hand) -> None:
-        self._ray.kill(hand.actor, no_restart=True)
-
 
 class Worker:
     """An actor, once Ray has made one of it; the others are called while `run` runs."""
@@ -226,11 +224,7 @@ class Worker:
         message: Window | Report | None = None
         while not isinstance(message, Report):
             message = told.get()
-            yield _packed(message)
-
-
-def _packed(message: Window | Report) -> bytes:
-    return zlib.compress(pickle.dumps(message), 1)
+            yield zlib.compress(pickle.dumps(message), 1)
 
 
 def unpacked(packed: bytes) -> Window | Report:

@@ -12,19 +12,16 @@ compressed messages, so nothing stays in Ray's object store.
 import contextlib
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import psutil
 
 from runners.errors import GeneratorError, WorkerLost
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job
-from runners.producers import Report, StartingAt, Underway
+from runners.pool import Done, Job, Report, StartingAt, Underway
 from runners.ray_cluster import RayCluster
 from runners.ray_crew import Crew, unpacked
 from runners.ray_seats import Seats, reason
@@ -70,7 +67,7 @@ class RayPool:
         self._producers = producers
         self._runs = 0
         self._slots: list[_Slot] = []
-        with ExitStack() as stack:
+        with contextlib.ExitStack() as stack:
             session = own_ray(home, slots * producers) if cluster is None else running_ray(cluster, tell)
             self._ray = stack.enter_context(session)
             stack.callback(self._kill_workers)
@@ -115,14 +112,6 @@ class RayPool:
     def close(self) -> None:
         """See `Pool.close`."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _begin(self, slot: "_Slot", underway: Underway) -> None:
         self._runs += 1

@@ -152,7 +152,8 @@ class Seats:
         by_value.register_pickle_by_value(ray_cluster)
         try:
             asked = self.ray.remote(num_cpus=0, max_retries=0)(facts_here)
-            asking = [asked.options(scheduling_strategy=self._on(node)).remote() for node in nodes]
+            pinned = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+            asking = [asked.options(scheduling_strategy=pinned(node.id, soft=False)).remote() for node in nodes]
         finally:
             by_value.unregister_pickle_by_value(ray_cluster)
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)
@@ -164,9 +165,6 @@ class Seats:
         except self.ray.exceptions.RayError as error:
             raise RayUnfit(f"each node must tell what it has, but Ray says: {reason(error)}") from error
         return answers
-
-    def _on(self, node: Node) -> Any:
-        return self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
 
     def _try(self, nodes: Sequence[Node], deadline: float) -> Any | None:
         strict = apart(nodes, self.cluster, self.producers)

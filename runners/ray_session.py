@@ -12,7 +12,6 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ import psutil
 
 from runners.errors import GeneratorError
 from runners.places import write_atomically
-from runners.producers import whoami
+from runners.pool import whoami
 from runners.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
 
@@ -46,7 +45,7 @@ _SYSTEM: Final = {
 }
 
 
-@contextmanager
+@contextlib.contextmanager
 def own_ray(home: Path, workers: int) -> Iterator[Any]:
     """A Ray on this host with room for the workers given, however many cores there are; stopped at the end.
 
@@ -81,7 +80,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
             _kill_rest(folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     """A connection to a Ray cluster that runs.
 
@@ -102,7 +101,8 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     options: dict[str, Any] = {"address": cluster.address, "namespace": _NAMESPACE}
     if cluster.code is Code.SHIP:
         options["runtime_env"] = {"py_modules": [str(folder) for folder in packages()], "excludes": list(NOT_SHIPPED)}
-    has_token = "RAY_AUTH_TOKEN" in os.environ or _token_path().exists()
+    token_file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    has_token = "RAY_AUTH_TOKEN" in os.environ or token_file.exists()
     mode = os.environ.get("RAY_AUTH_MODE") or ("token" if has_token else "disabled")
     # Ray says no more than that it could not connect, also where the token was refused.
     sent = "the token that was found" if mode == "token" else "no token, as none was found"
@@ -114,12 +114,6 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
                 "nodes; start all of it with RAY_AUTH_MODE=token (docs/ray.md)"
             )
         yield ray
-
-
-def _token_path() -> Path:
-    """Where Ray looks for a token in a file."""
-    named = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return Path(named) if named else Path.home() / ".ray" / "auth_token"
 
 
 def hold(ray: Any, target: str, on_wait: Say) -> Any:
@@ -162,7 +156,7 @@ class _Guard:
         return self._holder
 
 
-@contextmanager
+@contextlib.contextmanager
 def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice: str = "") -> Iterator[Any]:
     with _environment(variables):
         with _own_sigterm():
@@ -221,7 +215,7 @@ def _same_token(path: Path) -> Path:
     return path
 
 
-@contextmanager
+@contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set variables; at the end those that Ray reads are as they were, what it set itself included."""
     before = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
@@ -234,7 +228,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _own_sigterm() -> Iterator[None]:
     """Ray takes SIGTERM for itself; give it back."""
     ours = signal.getsignal(signal.SIGTERM)

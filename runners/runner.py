@@ -1,12 +1,20 @@
-"""The seam to everything that can measure a config."""
+"""The seam to everything that can measure a config, and how a run is cut into windows.
 
+The windows of the warm-up come first, then those of the measured phase, each a second or less.
+"""
+
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol, Self
 
-from runners.measurement import Measurement, Window
+from runners.clock import NS_PER_S
+from runners.measurement import Measurement, Phase, Window
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
+
+WINDOW_S: Final = 1.0
 
 
 class WatchDecision(Enum):
@@ -37,3 +45,34 @@ class Runner(Protocol):
         Raises:
             RunnerError: The run gave no measurement; `runners.errors` says what each kind means for the caller.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where windows and phases end, in nanoseconds from the start of the load.
+
+    Attributes:
+        ends_ns: End of each window, ascending.
+        warm_windows: How many of them belong to the warm-up.
+        measured_from_ns: Where the measured phase begins.
+    """
+
+    ends_ns: tuple[int, ...]
+    warm_windows: int
+    measured_from_ns: int
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self:
+        """Cut both phases of a workload into windows of equal length, whole windows to each phase."""
+        warm = _cut(0, workload.warmup_s)
+        measured_from_ns = int(workload.warmup_s * NS_PER_S)
+        return cls(tuple(warm + _cut(measured_from_ns, workload.measured_s)), len(warm), measured_from_ns)
+
+    def phase(self, window: int) -> Phase:
+        """What the window of this number belongs to."""
+        return Phase.WARMUP if window < self.warm_windows else Phase.MEASURED
+
+
+def _cut(start_ns: int, seconds: float) -> list[int]:
+    count = math.ceil(round(seconds / WINDOW_S, 9))
+    return [start_ns + int(seconds * NS_PER_S) * (number + 1) // count for number in range(count)]

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.problems.latency import mean_ms, percentile_ms
 from benchmarks.problems.table import MeasuredTable, Row
 from runners.simulated.inputs import SimulatedCluster
 from runners.simulated.model import Performance, performance
@@ -118,11 +119,11 @@ def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: SimulatedCl
 
 def _value(metric: str, told: Performance) -> float | None:
     if metric in _PERCENTILES:
-        return told.latency_ms(_PERCENTILES[metric], _LATE_S)
+        return percentile_ms(told, _PERCENTILES[metric], _LATE_S)
     values = {
         "mb_per_s": told.mb_per_s,
         "records_per_s": told.records_per_s,
-        "latency_mean_ms": told.latency_mean_ms,
+        "latency_mean_ms": mean_ms(told),
         "wire_bytes_per_value_byte": told.wire_bytes_per_value_byte,
     }
     return values.get(metric)

@@ -10,7 +10,7 @@ from benchmarks.problems.table import MeasuredTable, Row
 from runners.errors import WorkloadRefused
 from runners.measurement import Measurement, Origin
 from runners.runner import Watch, go_on
-from runners.simulated.course import Course, Expected, Noise, luck_of
+from runners.simulated.simulated_runner import Course, Expected, Noise, luck_of
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from benchmarks.problems.latency import percentile_ms
 from runners.simulated.inputs import EMBEDDED, Settings, SimulatedCluster
 from runners.simulated.model import Performance, perform
 from runners.workload import RecordSizes, Workload
@@ -107,8 +108,8 @@ def _outcome(cluster: SimulatedCluster, settings: Settings, load: Workload) -> T
     return TrueOutcome(
         mb_per_s=paced.capacity_records_per_s * load.record_sizes.mean_bytes / 1e6,
         # Where latency grows all the while, a percentile over the measured phase: near enough.
-        latency_p99_ms=paced.latency_ms(0.99, load.warmup_s + 0.99 * load.measured_s),
-        latency_p50_ms=paced.latency_ms(0.5, load.warmup_s + 0.5 * load.measured_s),
+        latency_p99_ms=percentile_ms(paced, 0.99, load.warmup_s + 0.99 * load.measured_s),
+        latency_p50_ms=percentile_ms(paced, 0.5, load.warmup_s + 0.5 * load.measured_s),
         held_rate_ratio=paced.records_per_s / load.rate_records_per_s,
         paced=paced,
     )

@@ -7,7 +7,7 @@ names: `AclOperation` and `kafka-acls`, Kafka 4.3. Write and Delete each bring D
 import logging
 import shlex
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
+
+REQUEST_TIMEOUT_S = 20.0
 
 OWNED_PREFIX = "tuner-"
 """What the names of our topics begin with, and so the prefix that rights are granted on."""
@@ -29,6 +31,21 @@ _NO_ANSWER = (
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError.REQUEST_TIMED_OUT,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What we ask of a cluster.
+
+    Attributes:
+        text: In words: `create topic x`.
+        needs: The rights that it takes, as `kafka-acls` calls them.
+        topic: What they are needed on.
+    """
+
+    text: str
+    needs: tuple[str, ...] = ()
+    topic: str = ""
 
 
 class Contact:
@@ -50,14 +67,19 @@ class Contact:
         Raises:
             KafkaException: A property is not valid.
         """
+        self._connection = connection
         # The client keeps its callbacks: one of our own methods would keep us, and with us the client, alive.
         complaints = self._complaints = deque[str](maxlen=50)
 
         def on_error(error: KafkaError) -> None:
             complaints.append(error.str())
 
+        def keep(record: logging.LogRecord) -> bool:
+            complaints.append(record.getMessage())
+            return False  # nobody else is to see it
+
         logger = logging.Logger("librdkafka")  # in nobody's tree, so that no handler of others sees it
-        logger.addHandler(_Keep(complaints))
+        logger.addFilter(keep)
         properties: dict[str, Any] = {**connection, "error_cb": on_error}
         self.admin = AdminClient(properties, logger=logger)
 
@@ -79,14 +101,62 @@ class Contact:
         self.admin.poll(0)
         return list(dict.fromkeys(self._complaints))
 
+    def refusal(self, error: KafkaException, asked: Order) -> RunnerError:
+        """What an answer means to the user.
 
-class _Keep(logging.Handler):
-    def __init__(self, into: deque[str]) -> None:
-        super().__init__()
-        self._into = into
+        Args:
+            error: The answer.
+            asked: What was asked for.
+        """
+        kafka_error: KafkaError = error.args[0]
+        code, said, order = kafka_error.code(), kafka_error.str().rstrip("."), asked.text
+        if code in _NO_RIGHTS:
+            right = f" ({' and '.join(asked.needs)} on {resource(asked.topic)})" if asked.needs else ""
+            return TargetRefused(
+                f"The right to {order} is needed{right}, but the cluster says: {said}. {self._grant(asked)}"
+            )
+        if code in _NO_LOGIN:
+            return TargetRefused(
+                f"The login must be valid to {order}, but the cluster says: {said}. Check user and password."
+            )
+        if code == KafkaError.POLICY_VIOLATION:
+            return TargetRefused(
+                f"A policy of the cluster must let us {order}, but it says: {said}. Change the workload to suit the "
+                "policy, or name a topic of yours (`target.topic`)."
+            )
+        if code == KafkaError.INVALID_REPLICATION_FACTOR:
+            brokers = len(self.metadata(REQUEST_TIMEOUT_S).brokers)
+            return WorkloadRefused(
+                f"Replication must be at most the number of brokers, but the cluster has {brokers}, so that it "
+                f"can't {order}. Lower `replication`."
+            )
+        if code in _NO_ANSWER:
+            why = "; ".join(self.complaints()[-2:]) or said
+            return BrokerLost(f"The cluster must answer when told to {order}, but: {why}. Check that its brokers run.")
+        return WorkloadRefused(f"The cluster must be able to {order}, but it says: {said}. Change the workload.")
 
-    def emit(self, record: logging.LogRecord) -> None:
-        self._into.append(record.getMessage())
+    def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
+        """For rights that the cluster itself says we don't have, before anything needed them.
+
+        Args:
+            operations: As `kafka-acls` calls them.
+            topic: A topic that is there.
+        """
+        return TargetRefused(
+            f"The right {' and '.join(operations)} on {resource(topic)} is needed, but the cluster does not "
+            f"give it to us. {self._grant(Order('', tuple(operations), topic))}"
+        )
+
+    def _grant(self, asked: Order) -> str:
+        if not asked.needs:
+            return "Have it granted."
+        advice = f"Have it granted: {grant_command(asked.needs, asked.topic, self._connection)}"
+        if not asked.topic.startswith(OWNED_PREFIX):
+            return f"{advice}."
+        advice += "; or name a topic of yours that you may write to (`target.topic`, `--topic`)."
+        if DELETE in asked.needs:
+            advice += f" Topic {asked.topic} stays until it can be deleted: by the next run, or `tuner cleanup`."
+        return advice
 
 
 def operation_name(name: str) -> str:
@@ -122,93 +192,3 @@ def _principal(connection: Mapping[str, str]) -> str:
     if connection.get("security.protocol", "").lower() == "ssl":
         return "User:SUBJECT-OF-YOUR-CERTIFICATE"  # or what the broker's ssl.principal.mapping.rules make of it
     return "User:NAME"
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What we ask of a cluster.
-
-    Attributes:
-        text: In words: `create topic x`.
-        needs: The rights that it takes, as `kafka-acls` calls them.
-        topic: What they are needed on.
-    """
-
-    text: str
-    needs: tuple[str, ...] = ()
-    topic: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusals:
-    """Makes errors for one connection.
-
-    Attributes:
-        connection: Client properties; names whoever lacks a right.
-        complaints: What the client library said about failed connections.
-        brokers: Counts the brokers of the cluster.
-    """
-
-    connection: Mapping[str, str]
-    complaints: Callable[[], list[str]]
-    brokers: Callable[[], int]
-
-    def of(self, error: KafkaException, asked: Order) -> RunnerError:
-        """What an answer means to the user.
-
-        Args:
-            error: The answer.
-            asked: What was asked for.
-        """
-        kafka_error: KafkaError = error.args[0]
-        code, said, order = kafka_error.code(), kafka_error.str().rstrip("."), asked.text
-        if code in _NO_RIGHTS:
-            right = f" ({_and(asked.needs)} on {resource(asked.topic)})" if asked.needs else ""
-            return TargetRefused(
-                f"The right to {order} is needed{right}, but the cluster says: {said}. {self._grant(asked)}"
-            )
-        if code in _NO_LOGIN:
-            return TargetRefused(
-                f"The login must be valid to {order}, but the cluster says: {said}. Check user and password."
-            )
-        if code == KafkaError.POLICY_VIOLATION:
-            return TargetRefused(
-                f"A policy of the cluster must let us {order}, but it says: {said}. Change the workload to suit the "
-                "policy, or name a topic of yours (`target.topic`)."
-            )
-        if code == KafkaError.INVALID_REPLICATION_FACTOR:
-            return WorkloadRefused(
-                f"Replication must be at most the number of brokers, but the cluster has {self.brokers()}, so that it "
-                f"can't {order}. Lower `replication`."
-            )
-        if code in _NO_ANSWER:
-            why = "; ".join(self.complaints()[-2:]) or said
-            return BrokerLost(f"The cluster must answer when told to {order}, but: {why}. Check that its brokers run.")
-        return WorkloadRefused(f"The cluster must be able to {order}, but it says: {said}. Change the workload.")
-
-    def missing(self, operations: Sequence[str], topic: str) -> TargetRefused:
-        """For rights that the cluster itself says we don't have, before anything needed them.
-
-        Args:
-            operations: As `kafka-acls` calls them.
-            topic: A topic that is there.
-        """
-        return TargetRefused(
-            f"The right {_and(operations)} on {resource(topic)} is needed, but the cluster does not give it to us. "
-            f"{self._grant(Order('', tuple(operations), topic))}"
-        )
-
-    def _grant(self, asked: Order) -> str:
-        if not asked.needs:
-            return "Have it granted."
-        advice = f"Have it granted: {grant_command(asked.needs, asked.topic, self.connection)}"
-        if not asked.topic.startswith(OWNED_PREFIX):
-            return f"{advice}."
-        advice += "; or name a topic of yours that you may write to (`target.topic`, `--topic`)."
-        if DELETE in asked.needs:
-            advice += f" Topic {asked.topic} stays until it can be deleted: by the next run, or `tuner cleanup`."
-        return advice
-
-
-def _and(operations: Sequence[str]) -> str:
-    return " and ".join(operations)

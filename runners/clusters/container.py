@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runners.clusters.broker_properties import Node, broker_properties
+from runners.clusters.broker_layout import Node, broker_properties
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.keeper_control import telling_lines

@@ -11,46 +11,19 @@ from typing import Any
 import psutil
 
 from runners.clusters import keeper
-from runners.clusters.broker_layout import drop_old_logs, lay_out, remove_folders, write_files
-from runners.clusters.broker_properties import Node
+from runners.clusters.broker_layout import FirstStart, drop_old_logs, lay_out, remove_folders, write_files
 from runners.clusters.cluster import LocalBroker, RunningCluster
-from runners.clusters.first_start import FirstStart, first_start
+from runners.clusters.first_start import first_start
 from runners.clusters.java import KafkaJava
 from runners.clusters.keeper_control import await_answers, clear_leftovers, identities, launch_keeper
 from runners.clusters.processes import ProcessIdentity, Record, records, require_free
 from runners.errors import BrokerDidNotStart
 from runners.reporting import Say, silent
 
-_START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = keeper.GRACE_S + 10.0
 _POLL_S = 0.03
 _TRIES_WITH_FREE_PORTS = 3
 _PORT_TAKEN = "Address already in use"
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What is to be brought up.
-
-    Attributes:
-        brokers: How many.
-        host: IPv4 address that they listen on.
-        port: Client port of the first broker, the others follow; None for free ones.
-        properties: Broker properties that win over ours.
-        start_timeout_s: Seconds that they may take until they answer, downloads not counted.
-        connection: Client properties that they want, where `properties` change their security.
-    """
-
-    brokers: int = 1
-    host: str = "127.0.0.1"
-    port: int | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
-    start_timeout_s: float = _START_TIMEOUT_S
-    connection: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.brokers < 1:
-            raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +33,21 @@ class Brokers:
     Attributes:
         record: Owned by their keeper; its facts are `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs`
             and `brokers` (process ids and start times).
-        nodes: Their ports and folders.
-        pids: Their process ids, in the same order.
+        local_brokers: Their processes, ports and data.
         lifeline: The keeper as our child, where the brokers end with us.
     """
 
     record: Record
-    nodes: tuple[Node, ...]
-    pids: tuple[int, ...]
+    local_brokers: tuple[LocalBroker, ...]
     lifeline: subprocess.Popen[bytes] | None
 
 
-def bring_up(kind: str, wish: Wish, progress: Say = silent) -> Brokers:
+def bring_up(kind: str, wanted: "EmbeddedCluster", progress: Say = silent) -> Brokers:
     """Fetch what is missing, start the brokers, wait until they answer.
 
     Args:
         kind: `broker`: they end with this process. `persistent`: they outlive it; one of that kind at a time.
-        wish: What is wanted.
+        wanted: What is brought up.
         progress: Told what is being done.
 
     Raises:
@@ -88,15 +59,15 @@ def bring_up(kind: str, wish: Wish, progress: Say = silent) -> Brokers:
     clear_leftovers()
     kafka = KafkaJava.prepare(progress)
     first = first_start(kafka, progress)
-    progress(f"starting Kafka ({wish.brokers} broker{'s' if wish.brokers > 1 else ''})")
-    if wish.port is not None:
-        for port in range(wish.port, wish.port + wish.brokers):
-            require_free(wish.host, port)
+    progress(f"starting Kafka ({wanted.brokers} broker{'s' if wanted.brokers > 1 else ''})")
+    if wanted.port is not None:
+        for port in range(wanted.port, wanted.port + wanted.brokers):
+            require_free(wanted.host, port)
     for _ in range(_TRIES_WITH_FREE_PORTS - 1):
         # Between our choice of a free port and the broker's binding, another process may take it.
         with contextlib.suppress(_PortLost):
-            return _try(kind, wish, kafka, first)
-    return _try(kind, wish, kafka, first)
+            return _try(kind, wanted, kafka, first)
+    return _try(kind, wanted, kafka, first)
 
 
 def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) -> None:
@@ -131,11 +102,9 @@ def log_dir_of(pid: int) -> Path | None:
     """Where the partitions of a broker lie that some process of this user has brought up; None for other processes."""
     for kind in ("persistent", "broker"):
         for record in records(kind):
-            if record.state != "live":
-                continue
-            for (broker, _), log_dir in zip(record.facts["brokers"], record.facts["log_dirs"], strict=False):
-                if broker == pid:
-                    return Path(str(log_dir))
+            pids = [broker for broker, _ in record.facts["brokers"]]
+            if pid in pids and record.state == "live":
+                return Path(str(record.facts["log_dirs"][pids.index(pid)]))
     return None
 
 
@@ -143,8 +112,8 @@ class _PortLost(BrokerDidNotStart):
     """A port that was free when we looked is not any more."""
 
 
-def _try(kind: str, wish: Wish, kafka: KafkaJava, first: FirstStart) -> Brokers:
-    layout = lay_out(wish.brokers, wish.host, wish.port)
+def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
+    layout = lay_out(wanted.brokers, wanted.host, wanted.port)
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,
         "started_s": time.time(),
@@ -158,7 +127,7 @@ def _try(kind: str, wish: Wish, kafka: KafkaJava, first: FirstStart) -> Brokers:
     record.save()
     lifeline = None
     try:
-        commands = write_files(layout, kafka, first, wish.properties)
+        commands = write_files(layout, kafka, first, wanted.properties)
         drop_old_logs()
         launched, pids = launch_keeper(layout, commands, record, owned=owned)
         lifeline = launched if owned else None
@@ -166,55 +135,47 @@ def _try(kind: str, wish: Wish, kafka: KafkaJava, first: FirstStart) -> Brokers:
         facts["brokers"] = [[broker.pid, broker.started_s] for broker in brokers]
         record = replace(record, owner=ProcessIdentity.of(pids[0]))
         record.save()
-        await_answers(layout, brokers, wish.connection, wish.start_timeout_s)
+        await_answers(layout, brokers, wanted.connection, wanted.start_timeout_s)
     except BaseException as error:
         bring_down(record, lifeline)
-        if wish.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
+        if wanted.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
             raise _PortLost(str(error)) from None
         raise
-    return Brokers(record, layout.nodes, tuple(broker.pid for broker in brokers), lifeline)
+    local_brokers = tuple(
+        LocalBroker(broker.pid, node.port, node.log_dir) for broker, node in zip(brokers, layout.nodes, strict=True)
+    )
+    return Brokers(record, local_brokers, lifeline)
 
 
+@dataclass(slots=True)
 class EmbeddedCluster:
     """One or more brokers of Kafka 4.3.1 in KRaft mode, each broker and controller at once.
 
     They listen on loopback and keep their data below the temporary folder. A keeper process ends them and
     removes the data when `stop` is called or this process ends in any way, SIGKILL included; their logs are
     kept in the state folder.
+
+    Attributes:
+        brokers: How many. With 3, all three vote on metadata, and replication 3 works.
+        host: IPv4 address that they listen on.
+        port: Client port of the first broker, the others follow; None for free ones.
+        properties: Broker properties that win over ours.
+        connection: Client properties that the brokers want, where `properties` change their security.
+        start_timeout_s: Seconds that the brokers may take until they answer, downloads not counted.
     """
 
-    def __init__(
-        self,
-        brokers: int = 1,
-        *,
-        host: str = "127.0.0.1",
-        port: int | None = None,
-        properties: Mapping[str, str] | None = None,
-        connection: Mapping[str, str] | None = None,
-        start_timeout_s: float = 60.0,
-    ) -> None:
-        """Describe the cluster; nothing is started.
+    brokers: int = 1
+    host: str = "127.0.0.1"
+    port: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    connection: Mapping[str, str] = field(default_factory=dict)
+    start_timeout_s: float = 60.0
+    _running: Brokers | None = field(default=None, init=False)
 
-        Args:
-            brokers: How many. With 3, all three vote on metadata, and replication 3 works.
-            host: IPv4 address that they listen on.
-            port: Client port of the first broker, the others follow; free ones by default.
-            properties: Broker properties that win over ours.
-            connection: Client properties that the brokers want, where `properties` change their security.
-            start_timeout_s: Seconds that the brokers may take until they answer, downloads not counted.
-
-        Raises:
-            ValueError: Fewer than one broker.
-        """
-        self._wish = Wish(
-            brokers=brokers,
-            host=host,
-            port=port,
-            properties=dict(properties or {}),
-            connection=dict(connection or {}),
-            start_timeout_s=start_timeout_s,
-        )
-        self._brokers: Brokers | None = None
+    def __post_init__(self) -> None:
+        """Refuse a cluster without brokers; nothing is started yet."""
+        if self.brokers < 1:
+            raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
 
     def start(self, progress: Say = silent) -> RunningCluster:
         """Fetch what is missing, start the brokers, wait until they answer.
@@ -230,18 +191,15 @@ class EmbeddedCluster:
             BrokerDidNotStart: A port is taken, or a broker ended or stayed silent; its log is named.
             DiskTooFull: Too little space is free.
         """
-        brokers = self._brokers = bring_up("broker", self._wish, progress)
+        brokers = self._running = bring_up("broker", self, progress)
         return RunningCluster(
             kind="embedded",
-            connection={**self._wish.connection, "bootstrap.servers": str(brokers.record.facts["bootstrap"])},
-            local_brokers=tuple(
-                LocalBroker(pid=pid, port=node.port, log_dir=node.log_dir)
-                for pid, node in zip(brokers.pids, brokers.nodes, strict=True)
-            ),
+            connection={**self.connection, "bootstrap.servers": str(brokers.record.facts["bootstrap"])},
+            local_brokers=brokers.local_brokers,
         )
 
     def stop(self) -> None:
         """End the brokers and remove their data; returns when both are done."""
-        if self._brokers is not None:
-            bring_down(self._brokers.record, self._brokers.lifeline)
-            self._brokers = None
+        if self._running is not None:
+            bring_down(self._running.record, self._running.lifeline)
+            self._running = None

@@ -29,14 +29,10 @@ _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
 class _Cause:
     """What a complaint of librdkafka's means to the user."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     error: type[TargetError]
     advice: str
-    patience_s: float  # how long it may still go away: a broker that restarts refuses connections
-
-
-def _cause(pattern: str, error: type[TargetError], advice: str, *, patience_s: float = 0.0) -> _Cause:
-    return _Cause(re.compile(pattern, re.IGNORECASE), error, advice, patience_s)
+    patience_s: float = 0.0  # how long it may still go away: a broker that restarts refuses connections
 
 
 _UNTRUSTED = r"certificate verify failed|certificate could not be verified|unable to get local issuer"
@@ -45,23 +41,23 @@ _WHICH_BROKER = re.compile(r"://(?P<host>[^/\s]+):(?P<port>\d+)/")
 # The first that any complaint matches is shown; what is said last in a handshake comes first here.
 # Source: rd_kafka_broker_fail, rd_kafka_transport_ssl_* and rd_kafka_sasl_* of librdkafka 2.16 for the texts.
 _CAUSES = (
-    _cause(  # the number is the broker's: it answered, and named itself so
+    _Cause(  # the number is the broker's: it answered, and named itself so
         r"/\d+: (Failed to resolve|Connect to .* failed|Connection setup timed out)",
         TargetUnreachable,
         "The cluster sends its clients there: correct advertised.listeners, or this host's resolver or network.",
         patience_s=1.5,
     ),
-    _cause(
+    _Cause(
         r"authentication (failed|error|failure)|SASL .*(error|failed)|saslauthenticat",
         TargetRefused,
         "Check user, password and sasl.mechanism.",
     ),
-    _cause(
+    _Cause(
         _UNTRUSTED,
         TargetRefused,
         "Its certificate is not trusted: set ssl.ca.location to the CA that signed it.",
     ),
-    _cause(  # what the broker tells of our certificate, when it has seen it
+    _Cause(  # what the broker tells of our certificate, when it has seen it
         r"alert (certificate required|bad certificate|certificate unknown|certificate expired|certificate revoked|"
         r"unknown ca|unsupported certificate)",
         TargetRefused,
@@ -69,36 +65,36 @@ _CAUSES = (
         "ssl.key.location (or ssl.keystore.location), and see that the certificate is in date and signed by a CA that "
         "the broker trusts.",
     ),
-    _cause(
+    _Cause(
         r"SSL handshake failed.*(PLAINTEXT|wrong version|unexpected message|packet length)",
         TargetRefused,
         "The listener may be plaintext: check port and security.protocol.",
     ),
-    _cause(r"SSL handshake failed|\bSSL\b.*(error|alert)", TargetRefused, "Check the ssl.* properties."),
-    _cause(
+    _Cause(r"SSL handshake failed|\bSSL\b.*(error|alert)", TargetRefused, "Check the ssl.* properties."),
+    _Cause(
         r"incorrect security\.protocol|security\.protocol is correctly|connecting to a SSL listener",
         TargetRefused,
         "The listener may want TLS or SASL: check port and security.protocol.",
     ),
-    _cause(
+    _Cause(
         r"invalid (response|message) size|protocol (parse|read) (error|failure)|receive\.message\.max",
         TargetRefused,
         "Is that port a Kafka listener?",
     ),
-    _cause(
+    _Cause(
         r"Disconnected.*in state (APIVERSION_QUERY|UP)",
         TargetRefused,
         "It hangs up on us: the listener may want TLS or SASL; check port and security.protocol.",
         patience_s=1.5,
     ),
-    _cause(r"failed to resolve", TargetUnreachable, "Check the name, or the resolver of this host."),
-    _cause(
+    _Cause(r"failed to resolve", TargetUnreachable, "Check the name, or the resolver of this host."),
+    _Cause(
         r"connection refused",
         TargetUnreachable,
         "Check the address, and that the broker runs.",
         patience_s=1.5,
     ),
-    _cause(
+    _Cause(
         r"timed? ?out|unreachable|no route",
         TargetUnreachable,
         "Check network and firewall between this host and the brokers.",
@@ -180,8 +176,8 @@ def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: f
     bootstrap = connection["bootstrap.servers"]
     for cause in _CAUSES:
         for complaint in complaints:
-            if cause.patience_s <= patience_s and cause.pattern.search(complaint):
-                fault = _certificate_fault(complaint, connection) if cause.pattern.pattern == _UNTRUSTED else None
+            if cause.patience_s <= patience_s and re.search(cause.pattern, complaint, re.IGNORECASE):
+                fault = _certificate_fault(complaint, connection) if cause.pattern == _UNTRUSTED else None
                 told = f"its certificate does not pass: {fault}" if fault else f"{complaint}. {cause.advice}"
                 return cause.error(f"A broker must answer at {bootstrap}, but: {told}")
     return None

@@ -10,7 +10,6 @@ turn, 3 s each, three new brokers of either kind in turn: the defaults' first th
 401 and 313 to 355 MB/s without load in the training, 298 to 402, 362 to 467 and 345 to 445 MB/s with it.
 """
 
-import base64
 import contextlib
 import hashlib
 import os
@@ -18,20 +17,18 @@ import signal
 import subprocess
 import tempfile
 import time
-import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from confluent_kafka import Producer
 
-from runners.clusters.broker_properties import Node, broker_properties, properties_text
+from runners.clusters.broker_layout import FirstStart, Node, broker_properties, new_id, properties_text
 from runners.clusters.java import KafkaJava, java_environment, run_java
 from runners.clusters.processes import free_ports
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import BrokerDidNotStart, RunnerError
-from runners.locks import locked
+from runners.places import locked
 from runners.reporting import Say, silent
 
 _ARCHIVES_KEPT = 4
@@ -67,39 +64,6 @@ LOADS: Final[tuple[tuple[int, Mapping[str, str]], ...]] = (
 """Record size in bytes, and config: large batches and small ones, compressed and not, idempotent and not."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstStart:
-    """What the first start has left.
-
-    Attributes:
-        checkpoint: Feature levels that a formatted log directory starts from.
-        flags: Flags of the JVM for a quick start; none where Java is too old for them.
-    """
-
-    checkpoint: bytes
-    flags: tuple[str, ...]
-
-    def format_log_dir(self, node: Node, cluster_id: str) -> None:
-        """Make the log directory of a node as `kafka-storage format` does.
-
-        What Kafka's tool writes differs between clusters by the ids in `meta.properties` only; the feature
-        levels in `bootstrap.checkpoint` depend on the version alone, so they are copied.
-
-        Args:
-            node: The node; its log directory must not exist.
-            cluster_id: As `new_id` gives.
-        """
-        node.log_dir.mkdir(parents=True)
-        (node.log_dir / "bootstrap.checkpoint").write_bytes(self.checkpoint)
-        meta = {
-            "version": "1",
-            "cluster.id": cluster_id,
-            "node.id": str(node.node_id),
-            "directory.id": new_id(),
-        }
-        (node.log_dir / "meta.properties").write_text(properties_text(meta), encoding="ascii")
-
-
 def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
     """Read what the first start left, or do it now (some 35 s).
 
@@ -125,13 +89,6 @@ def quick_flags(kafka: KafkaJava) -> tuple[str, ...]:
     aot_cache = _aot_cache(kafka)
     there = aot_cache.exists() and aot_cache.stat().st_size > 0
     return (f"-XX:AOTCache={aot_cache}", *_AOT_FLAGS) if there else ()
-
-
-def new_id() -> str:
-    """A random id as Kafka writes them: 16 bytes in URL-safe base 64, without a dash in front."""
-    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        pass
-    return text
 
 
 def _aot_cache(kafka: KafkaJava) -> Path:

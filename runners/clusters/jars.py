@@ -13,8 +13,7 @@ from pathlib import Path
 
 from runners.clusters.pinned_jars import KAFKA_VERSION, PINNED_JARS, PinnedJar
 from runners.errors import JarsUnavailable
-from runners.locks import locked
-from runners.places import cache_root, write_atomically
+from runners.places import cache_root, locked, write_atomically
 from runners.reporting import Say, first_line, silent
 
 _REPOSITORY_VARIABLE = "KAFKA_TUNER_MAVEN_REPOSITORY"

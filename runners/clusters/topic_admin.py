@@ -15,15 +15,14 @@ from runners.clusters.contact import (
     DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
+    REQUEST_TIMEOUT_S,
     Contact,
     Order,
-    Refusals,
     operation_name,
 )
 from runners.errors import BrokerLost, TargetRefused
 
-_REQUEST_TIMEOUT_S = 20.0
-_ANSWER_TIMEOUT_S = _REQUEST_TIMEOUT_S + 5.0
+_ANSWER_TIMEOUT_S = REQUEST_TIMEOUT_S + 5.0
 _SETTLE_TIMEOUT_S = 30.0
 _POLL_S = 0.01
 
@@ -63,12 +62,8 @@ class TopicAdmin:
         Args:
             connection: Client properties, librdkafka's names, already proven by `Cluster.start`.
         """
-        contact = self._contact = Contact(connection)
-        self._admin = contact.admin
-        # What asks back must not hold us: in a circle, the client and its threads would stay until garbage is gone.
-        self._refusals = Refusals(
-            connection, contact.complaints, lambda: len(contact.metadata(_REQUEST_TIMEOUT_S).brokers)
-        )
+        self._contact = Contact(connection)
+        self._admin = self._contact.admin
 
     def cluster(self) -> tuple[str, int]:
         """Id of the cluster and number of its brokers.
@@ -109,7 +104,7 @@ class TopicAdmin:
         new = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(configs))
         what = f"topic {name} with {partitions} partitions and replication {replication}"
         futures = self._admin.create_topics(
-            [new], operation_timeout=_REQUEST_TIMEOUT_S, request_timeout=_REQUEST_TIMEOUT_S
+            [new], operation_timeout=REQUEST_TIMEOUT_S, request_timeout=REQUEST_TIMEOUT_S
         )
         self._result(futures[name], Order(f"create {what}", (CREATE,), name))
 
@@ -144,7 +139,7 @@ class TopicAdmin:
             BrokerLost: No answer.
         """
         futures = self._admin.describe_topics(
-            TopicCollection([name]), include_authorized_operations=True, request_timeout=_REQUEST_TIMEOUT_S
+            TopicCollection([name]), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
         )
         order = Order(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
         description = self._result(futures[name], order, but=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
@@ -153,7 +148,7 @@ class TopicAdmin:
         # Who may see it at all may describe it: where nothing is listed, the cluster does not tell.
         allowed = {operation_name(operation.name) for operation in description.authorized_operations or ()}
         if allowed and (missing := [each for each in needs if each not in allowed]):
-            raise self._refusals.missing(missing, name)
+            raise self._contact.missing_rights(missing, name)
         partitions = description.partitions
         whole = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
         return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, whole)
@@ -173,7 +168,7 @@ class TopicAdmin:
         order = Order(f"read the configs of topic {name}", (DESCRIBE_CONFIGS,), name)
 
         def ask(but: Sequence[int]) -> Any:
-            futures = self._admin.describe_configs([resource], request_timeout=_REQUEST_TIMEOUT_S)
+            futures = self._admin.describe_configs([resource], request_timeout=REQUEST_TIMEOUT_S)
             return self._result(futures[resource], order, but=but)
 
         try:
@@ -201,7 +196,7 @@ class TopicAdmin:
         """
         futures = (
             self._admin.delete_topics(
-                list(names), operation_timeout=_REQUEST_TIMEOUT_S, request_timeout=_REQUEST_TIMEOUT_S
+                list(names), operation_timeout=REQUEST_TIMEOUT_S, request_timeout=REQUEST_TIMEOUT_S
             )
             if names
             else {}
@@ -231,7 +226,7 @@ class TopicAdmin:
         order = Order(f"read the end offsets of topic {name}", (DESCRIBE,), name)
 
         def ask(but: Sequence[int]) -> dict[int, int] | None:
-            futures = self._admin.list_offsets(asked, request_timeout=_REQUEST_TIMEOUT_S)
+            futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
             answers = {place.partition: self._result(future, order, but=but) for place, future in futures.items()}
             if None in answers.values():
                 return None
@@ -242,9 +237,9 @@ class TopicAdmin:
 
     def _metadata(self) -> Any:
         try:
-            return self._contact.metadata(_REQUEST_TIMEOUT_S)
+            return self._contact.metadata(REQUEST_TIMEOUT_S)
         except KafkaException as error:
-            raise self._refusals.of(error, Order("list topics")) from None
+            raise self._contact.refusal(error, Order("list topics")) from None
 
     def _result(self, future: "Future[Any]", order: Order, *, but: Sequence[int] = ()) -> Any:
         """What came of an order; None for an error that is none."""
@@ -253,9 +248,9 @@ class TopicAdmin:
         except KafkaException as error:
             if error.args[0].code() in but:
                 return None
-            raise self._refusals.of(error, order) from None
+            raise self._contact.refusal(error, order) from None
         except TimeoutError:
-            raise self._refusals.of(KafkaException(KafkaError(KafkaError._TIMED_OUT)), order) from None
+            raise self._contact.refusal(KafkaException(KafkaError(KafkaError._TIMED_OUT)), order) from None
 
 
 def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:

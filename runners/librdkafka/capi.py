@@ -108,20 +108,17 @@ def library() -> CDLL:
 
 def version() -> str:
     """Version of the librdkafka that is loaded, such as `2.16.0`."""
-    text: bytes = library().rd_kafka_version_str()
-    return text.decode()
+    return str(library().rd_kafka_version_str(), "ascii")
 
 
 def error_name(code: int) -> str:
     """The name of an error code, such as `_MSG_TIMED_OUT`."""
-    name: bytes = library().rd_kafka_err2name(code)
-    return name.decode()
+    return str(library().rd_kafka_err2name(code), "ascii")
 
 
 def error_text(code: int) -> str:
     """Librdkafka's own sentence for an error code."""
-    text: bytes = library().rd_kafka_err2str(code)
-    return text.decode()
+    return str(library().rd_kafka_err2str(code), "utf-8")
 
 
 def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:

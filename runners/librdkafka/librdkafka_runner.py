@@ -4,7 +4,7 @@ import datetime
 import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -18,13 +18,12 @@ from runners.clusters.topics import Topic
 from runners.errors import RunnerError
 from runners.host import HostProbe, usage
 from runners.librdkafka import capi
-from runners.librdkafka.drain import first_sample_ratio
 from runners.librdkafka.load import Load, LoadResult
-from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.native import NativeClient
 from runners.librdkafka.python import PythonClient
 from runners.librdkafka.statistics import Report
 from runners.librdkafka.tally import DrainDelay, Tally
+from runners.librdkafka.threads import LoadClient, first_sample_ratio
 from runners.librdkafka.watchdog import Watchdog
 from runners.measurement import ClientActivity, Counts, LatencyCheck, Measurement, Origin
 from runners.payload import PayloadPool, make_pool
@@ -90,7 +89,7 @@ class LibrdkafkaRunner:
         ratio = first_sample_ratio(workload.rate_records_per_s, pool.mean_bytes)
         tally = Tally(seed=workload.seed, sample_ratio=ratio)
         stored_before = self._stored()
-        with _quiet_interpreter(), self._client(config, pool, tally) as client:
+        with _quiet_interpreter(), closing(self._client(config, pool, tally)) as client:
             clock = SystemClock()
             probe = HostProbe({}, self.cluster.local_brokers)
             watchdog = self._watchdog(config, clock)
@@ -141,8 +140,7 @@ class LibrdkafkaRunner:
             broker_alive=lambda: not brokers or any(psutil.pid_exists(broker.pid) for broker in brokers),
         )
 
-    @contextmanager
-    def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> Iterator[LoadClient]:
+    def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:
         interval_ms = _STATISTICS_MS if self.topic.partitions <= _WIDE_PARTITIONS else _WIDE_STATISTICS_MS
         properties = {
             "client.id": CLIENT_ID,
@@ -150,11 +148,7 @@ class LibrdkafkaRunner:
             **config.values,
             "statistics.interval.ms": str(interval_ms),
         }
-        client = GENERATORS[self.generator](properties, self.topic.name, pool, tally)
-        try:
-            yield client
-        finally:
-            client.close()
+        return GENERATORS[self.generator](properties, self.topic.name, pool, tally)
 
     def _stored(self) -> int | None:
         """Records in the topic by its end offsets; None where we may not read them."""

@@ -11,17 +11,14 @@ from runners.clock import NS_PER_S, Clock
 from runners.errors import DeliveryFailed
 from runners.histogram import Histogram
 from runners.host import HostProbe, Reading
-from runners.librdkafka.drain import Cut, Drain
-from runners.librdkafka.load_client import LoadClient
-from runners.librdkafka.sender import Sender
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally
+from runners.librdkafka.threads import Cut, Drain, LoadClient, Sender
 from runners.librdkafka.watchdog import Watchdog
 from runners.measurement import TimePoint, Window
 from runners.pacing import Schedule
 from runners.payload import PayloadPool
-from runners.phases import Phases
-from runners.runner import Watch, WatchDecision
+from runners.runner import Phases, Watch, WatchDecision
 from runners.workload import Workload
 
 _LOOK_S: Final = 0.2

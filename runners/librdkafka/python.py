@@ -19,14 +19,6 @@ from runners.librdkafka.tally import Tally
 from runners.payload import PayloadPool
 
 
-def _silent_logger() -> logging.Logger:
-    """Librdkafka's log lines go nowhere: what matters of them reaches the error callback too."""
-    logger = logging.getLogger("tuner.librdkafka")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    return logger
-
-
 class PythonClient:
     """A `LoadClient` of ordinary Python calls. See the protocol for the contract."""
 
@@ -42,7 +34,9 @@ class PythonClient:
         # two threads take turns. Who waits for the turn holds the door, else the sender would always be first.
         self._turn = threading.Lock()
         self._door = threading.Lock()
-        settings = {**properties, "stats_cb": self._statistics, "error_cb": self._error, "logger": _silent_logger()}
+        logger = logging.Logger("librdkafka")  # in nobody's tree, so that no handler of others sees it
+        logger.addHandler(logging.NullHandler())
+        settings = {**properties, "stats_cb": self._statistics, "error_cb": self._error, "logger": logger}
         try:
             self._producer: Producer | None = Producer(settings)
         except KafkaException as error:

@@ -7,7 +7,7 @@ from typing import Final
 
 from runners.clock import NS_PER_S, Clock
 from runners.clusters.memory import LEAST_FREE_BYTES, in_memory, room_bytes
-from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, TargetRefused, WorkloadRefused
+from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host import free_disk_bytes
 from runners.librdkafka.tally import Tally
 
@@ -16,12 +16,34 @@ _DOWN_PATIENCE_S: Final = 3.0
 _FLUSH_PATIENCE_S: Final = 60.0
 _DISK_EVERY_S: Final = 0.5
 
-_RECORD_ERRORS: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG"})
-_RIGHTS_ERRORS: Final = frozenset(
-    {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}
+_PERMANENT: Final[tuple[tuple[frozenset[str], type[RunnerError], str], ...]] = (
+    (
+        frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_MSG"}),
+        WorkloadRefused,
+        "every record must fit the topic's max.message.bytes, but the broker answered {}; raise the topic's "
+        "max.message.bytes, or measure smaller records",
+    ),
+    (
+        frozenset(
+            {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"}
+        ),
+        TargetRefused,
+        "the user must have the right to write to the topic, but the broker answered {}; grant WRITE on it, or name "
+        "another topic (--topic)",
+    ),
+    (
+        frozenset({"INVALID_REQUIRED_ACKS", "UNSUPPORTED_COMPRESSION_TYPE", "POLICY_VIOLATION"}),
+        TargetRefused,
+        "the broker must accept the config, but it answered {}",
+    ),
+    (
+        frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}),
+        BrokerLost,
+        "the topic must exist for the whole run, but the broker answered {}",
+    ),
 )
-_CONFIG_ERRORS: Final = frozenset({"INVALID_REQUIRED_ACKS", "UNSUPPORTED_COMPRESSION_TYPE", "POLICY_VIOLATION"})
-_TOPIC_ERRORS: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
+"""Answers that no repetition changes, what they mean, and how that is said; the first that came decides."""
+
 _DOWN_SIGNS: Final = ("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE")
 
 
@@ -66,22 +88,9 @@ class Watchdog:
     def _permanent(self, tally: Tally) -> None:
         if tally.fatal is not None:
             raise DeliveryFailed(f"the client must be able to go on, but it stopped for good: {tally.fatal}")
-        seen = set(tally.failed)
-        if found := seen & _RECORD_ERRORS:
-            raise WorkloadRefused(
-                f"every record must fit the topic's max.message.bytes, but the broker answered {', '.join(found)}; "
-                "raise the topic's max.message.bytes, or measure smaller records"
-            )
-        if found := seen & _RIGHTS_ERRORS:
-            raise TargetRefused(
-                f"the user must have the right to write to the topic, but the broker answered {', '.join(found)}; "
-                "grant WRITE on it, or name another topic (--topic)"
-            )
-        if found := seen & _CONFIG_ERRORS:
-            raise TargetRefused(f"the broker must accept the config, but it answered {', '.join(found)}")
-        if found := seen & _TOPIC_ERRORS:
-            names = ", ".join(found)
-            raise BrokerLost(f"the topic must exist for the whole run, but the broker answered {names}")
+        for answers, error, sentence in _PERMANENT:
+            if found := answers.intersection(tally.failed):
+                raise error(sentence.format(", ".join(found)))
 
     def _stalled(self, tally: Tally, waiting: int) -> None:
         now = self.clock.now_ns()

@@ -15,8 +15,7 @@ from runners.simulated.line import Costs, Line, least_of, most_of
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
-_NORMAL: Final = NormalDist()
-_P99_OF_NORMAL: Final = _NORMAL.inv_cdf(0.99)
+_P99_OF_NORMAL: Final = NormalDist().inv_cdf(0.99)
 _FULL_QUEUE_SPREAD: Final = 1.15
 _BURST_RATIO: Final = 0.3
 # Of linger.ms: a timer is never early. Source: our grid of 114,448 records of 1 kB a second, whose batches of 1 MB had
@@ -76,16 +75,6 @@ class Performance:
     def latency_spread(self) -> float:
         """Standard deviation of the latency's logarithm: latencies are log-normal between the two percentiles."""
         return math.log(self.latency_p99_ms / self.latency_p50_ms) / _P99_OF_NORMAL
-
-    @property
-    def latency_mean_ms(self) -> float:
-        """Mean latency."""
-        return self.latency_p50_ms * math.exp(self.latency_spread**2 / 2)
-
-    def latency_ms(self, ratio: float, after_s: float = 0.0) -> float:
-        """What a share of the records, above 0 and below 1, does not exceed, after so many seconds of load."""
-        latency_ms = self.latency_p50_ms * math.exp(self.latency_spread * _NORMAL.inv_cdf(ratio))
-        return latency_ms + self.falling_behind_ratio * after_s * 1e3
 
 
 def performance(cluster: SimulatedCluster, config: ProducerConfig, workload: Workload) -> Performance:

@@ -1,17 +1,215 @@
-"""A runner with no Kafka: it computes with the model, and adds the noise that was asked for."""
+"""A runner with no Kafka: it computes windows with the model, and adds the noise that was asked for."""
 
-from dataclasses import dataclass
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
-from runners.measurement import ClientActivity, Measurement, Origin, Resources
-from runners.runner import Watch, go_on
-from runners.simulated.course import Course, Expected, Noise, luck_of
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.clock import NS_PER_S
+from runners.histogram import Histogram
+from runners.measurement import ClientActivity, Counts, Measurement, Origin, Phase, Resources, TimePoint, Window
+from runners.runner import Phases, Watch, WatchDecision, go_on
 from runners.simulated.inputs import EMBEDDED, SimulatedCluster
-from runners.simulated.model import Performance, performance
+from runners.simulated.model import performance
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
+_SAMPLES_PER_WINDOW: Final = 2_000
+_GOLDEN: Final = 0.6180339887498949
+_UNKNOWN: Final = Resources()
 WARNING: Final = "simulated, not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Standard deviations of logarithms: for small ones, relative to the value.
+
+    Attributes:
+        run_ratio: Of rates, from run to run: looking longer does not help.
+        window_ratio: Of rates, from window to window of one run.
+        latency_run_ratio: Of latencies, from run to run.
+        latency_window_ratio: Of latencies, from window to window.
+    """
+
+    run_ratio: float
+    window_ratio: float
+    latency_run_ratio: float
+    latency_window_ratio: float
+
+    @classmethod
+    def of(
+        cls,
+        run_ratio: float,
+        window_ratio: float | None,
+        latency_run_ratio: float | None,
+        latency_window_ratio: float | None,
+    ) -> "Noise":
+        """Of windows as from run to run, and of latencies as of rates, unless something else is given."""
+        window = run_ratio if window_ratio is None else window_ratio
+        return cls(
+            run_ratio,
+            window,
+            run_ratio if latency_run_ratio is None else latency_run_ratio,
+            window if latency_window_ratio is None else latency_window_ratio,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a run would show without noise.
+
+    Attributes:
+        capacity_records_per_s: What a saturating load gets; a paced one gets what it offers if that is less.
+        latency_p50_ms: Median latency, in the load's first moment where it falls behind; NaN if it is not known.
+        latency_spread: Standard deviation of the latency's logarithm.
+        queue_full_ratio: Share of its time in which the sender waits for room.
+        resources: CPU.
+        activity: The client's own account, its wire bytes left out; None if it is not known.
+        wire_bytes_per_value_byte: Sent per byte of value; None if it is not known.
+        grows: Whether latency grows while the load falls behind; False where that is in the latency already.
+    """
+
+    capacity_records_per_s: float
+    latency_p50_ms: float
+    latency_spread: float
+    queue_full_ratio: float = 0.0
+    resources: Resources = _UNKNOWN
+    activity: ClientActivity | None = None
+    wire_bytes_per_value_byte: float | None = None
+    grows: bool = True
+
+
+class Course:
+    """One run. Noise is drawn in the order of its windows: a run that is stopped shows what it would have shown.
+
+    Args:
+        origin: Where its numbers come from.
+        config: Of the client.
+        workload: Of the run.
+        expected: What it would show without noise.
+        noise: What is added.
+        luck: Where noise comes from.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        config: ProducerConfig,
+        workload: Workload,
+        expected: Expected,
+        noise: Noise,
+        luck: np.random.Generator,
+    ) -> None:
+        self._origin, self._config, self._workload = origin, config, workload
+        self._expected, self._noise, self._luck = expected, noise, luck
+        self._phases = Phases.of(workload)
+        speed, slow = self._factors(noise.run_ratio, noise.latency_run_ratio)
+        self._capacity = expected.capacity_records_per_s * speed
+        self._median_us = expected.latency_p50_ms * 1e3 * slow
+
+    def run(self, watch: Watch, warning: str) -> Measurement:
+        """Show the windows to a watch, and give what those that it let come add up to."""
+        windows: list[Window] = []
+        stopped = False
+        while len(windows) < len(self._phases.ends_ns) and not stopped:
+            windows.append(self._window(len(windows)))
+            stopped = watch(windows[-1]) is WatchDecision.STOP
+        return self._measurement(windows, warning, stopped_early=stopped)
+
+    def _window(self, number: int) -> Window:
+        end_ns = self._phases.ends_ns[number]
+        start_ns = self._phases.ends_ns[number - 1] if number else 0
+        seconds = (end_ns - start_ns) / NS_PER_S
+        speed, slow = self._factors(self._noise.window_ratio, self._noise.latency_window_ratio)
+        capacity, offered = self._capacity * speed, self._workload.rate_records_per_s
+        records = max(1, round((capacity if offered is None else min(offered, capacity)) * seconds))
+        latency_us = self._latencies_us(slow, min(records, _SAMPLES_PER_WINDOW))
+        if offered is not None and self._capacity < offered and self._expected.grows:
+            # What can't be taken in time waits: ever longer, for as long as the load goes on.
+            # When in its window each was meant to leave, from 0 to 1: spread evenly over latencies in ascending order.
+            moments = np.mod(np.arange(len(latency_us)) * _GOLDEN, 1.0)
+            moments_us = start_ns / 1e3 + moments * seconds * 1e6
+            latency_us = latency_us + (1.0 - self._capacity / offered) * moments_us
+        return Window(
+            number=number,
+            phase=self._phases.phase(number),
+            at_s=end_ns / NS_PER_S,
+            duration_s=seconds,
+            records=records,
+            value_bytes=records * self._workload.record_sizes.mean_bytes,
+            failed=0,
+            queue_full_ratio=self._expected.queue_full_ratio,
+            latency=Histogram.of(np.rint(latency_us).astype(np.int64)),
+            total_windows=len(self._phases.ends_ns),
+        )
+
+    def _measurement(self, windows: list[Window], warning: str, *, stopped_early: bool) -> Measurement:
+        """The sum of the windows that count."""
+        measured = [window for window in windows if window.phase is Phase.MEASURED] or windows
+        acknowledged = sum(window.records for window in windows)
+        value_bytes = sum(window.value_bytes for window in measured)
+        return Measurement(
+            config=self._config,
+            workload=self._workload,
+            origin=self._origin,
+            duration_s=sum(window.duration_s for window in measured),
+            records=sum(window.records for window in measured),
+            value_bytes=value_bytes,
+            latency=Histogram.merge(window.latency for window in measured),
+            send_delay=Histogram.merge(()),
+            sample_ratio=min(1.0, sum(window.latency.count for window in measured) / max(1, acknowledged)),
+            counts=Counts(
+                handed_over=acknowledged,
+                acknowledged=acknowledged,
+                failed={},
+                transmitted=acknowledged,
+                retries=0,
+                stored=acknowledged,
+                acks=self._config.acks,
+                idempotent=self._config.idempotent,
+                sole_writer=True,
+            ),
+            latency_check=None,
+            resources=self._expected.resources,
+            activity=self._activity(value_bytes),
+            series=tuple(TimePoint.of(window) for window in windows),
+            stopped_early=stopped_early,
+            warnings=(warning,),
+        )
+
+    def _activity(self, value_bytes: float) -> ClientActivity | None:
+        activity, ratio = self._expected.activity, self._expected.wire_bytes_per_value_byte
+        if activity is None or ratio is None:
+            return activity
+        return replace(activity, wire_bytes=round(value_bytes * ratio))
+
+    def _factors(self, rate_ratio: float, latency_ratio: float) -> tuple[float, float]:
+        rate, latency = self._luck.normal(0.0, 1.0, size=2)
+        return float(np.exp(rate * rate_ratio)), float(np.exp(latency * latency_ratio))
+
+    def _latencies_us(self, slow: float, count: int) -> NDArray[np.float64]:
+        """Evenly spread over the distribution, ascending: they carry no noise of their own. None if it is not known."""
+        if math.isnan(self._median_us):
+            return np.zeros(0)
+        return np.exp(_normal_quantiles(count) * self._expected.latency_spread) * (self._median_us * slow)
+
+
+def luck_of(config: ProducerConfig, workload: Workload) -> np.random.Generator:
+    """Random numbers of a run: the same for the same config and workload, its seed included."""
+    digest = hashlib.sha256(f"{config.fingerprint} {workload}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big"))
+
+
+@lru_cache(maxsize=64)
+def _normal_quantiles(count: int) -> NDArray[np.float64]:
+    """Ascending, so that a histogram of them has the distribution's percentiles."""
+    normal = NormalDist()
+    return np.array([normal.inv_cdf(min(number / count, 1.0 - 0.25 / count)) for number in range(1, count + 1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,57 +238,37 @@ class SimulatedRunner:
         """See `Runner.run`."""
         luck = luck_of(config, workload)
         luck.random()  # without it the numbers of every simulated study would be others than they were
-        course = Course(
-            Origin("simulated", "none", "simulated", "", "", 1.0),
-            config,
-            workload,
-            self._expected(config, workload),
-            self._noise,
-            luck,
-        )
-        return course.run(watch, WARNING)
-
-    @property
-    def _noise(self) -> Noise:
-        return Noise.of(
+        noise = Noise.of(
             self.noise_ratio, self.window_noise_ratio, self.latency_noise_ratio, self.latency_window_noise_ratio
         )
-
-    def _expected(self, config: ProducerConfig, workload: Workload) -> Expected:
         truth = performance(self.cluster, config, workload)
-        return Expected(
+        value_bytes = workload.record_sizes.mean_bytes
+        expected = Expected(
             capacity_records_per_s=truth.capacity_records_per_s,
             latency_p50_ms=truth.latency_p50_ms,
             latency_spread=truth.latency_spread,
             queue_full_ratio=truth.queue_full_ratio,
-            resources=_resources(truth, self.cluster),
-            activity=_activity(truth, workload),
+            resources=Resources(
+                sender_cpu_ratio=truth.sender_cpu_ratio,
+                client_thread_cpu_ratio=truth.client_cpu_ratio,
+                process_cpu_cores=truth.sender_cpu_ratio + truth.client_cpu_ratio,
+                host_cores=int(self.cluster.client_cores),
+                broker_cpu_cores=truth.broker_cpu_cores,
+            ),
+            activity=ClientActivity(
+                queue_full_ratio=truth.queue_full_ratio,
+                queue_growth_ratio=truth.falling_behind_ratio,
+                queued_records=truth.queued_records,
+                queued_bytes=truth.queued_records * value_bytes,
+                in_flight_requests=truth.in_flight_requests,
+                throttle_ms=0.0,
+                wire_bytes=None,
+                batch_records=truth.batch_records,
+                batch_bytes=truth.batch_records * value_bytes * truth.wire_bytes_per_value_byte,
+                retries=0,
+                partitions_used=workload.partitions,
+            ),
             wire_bytes_per_value_byte=truth.wire_bytes_per_value_byte,
         )
-
-
-def _resources(truth: Performance, cluster: SimulatedCluster) -> Resources:
-    return Resources(
-        sender_cpu_ratio=truth.sender_cpu_ratio,
-        client_thread_cpu_ratio=truth.client_cpu_ratio,
-        process_cpu_cores=truth.sender_cpu_ratio + truth.client_cpu_ratio,
-        host_cores=int(cluster.client_cores),
-        broker_cpu_cores=truth.broker_cpu_cores,
-    )
-
-
-def _activity(truth: Performance, workload: Workload) -> ClientActivity:
-    value = workload.record_sizes.mean_bytes
-    return ClientActivity(
-        queue_full_ratio=truth.queue_full_ratio,
-        queue_growth_ratio=truth.falling_behind_ratio,
-        queued_records=truth.queued_records,
-        queued_bytes=truth.queued_records * value,
-        in_flight_requests=truth.in_flight_requests,
-        throttle_ms=0.0,
-        wire_bytes=None,
-        batch_records=truth.batch_records,
-        batch_bytes=truth.batch_records * value * truth.wire_bytes_per_value_byte,
-        retries=0,
-        partitions_used=workload.partitions,
-    )
+        origin = Origin("simulated", "none", "simulated", "", "", 1.0)
+        return Course(origin, config, workload, expected, noise, luck).run(watch, WARNING)

@@ -13,8 +13,16 @@ import psutil
 import pytest
 
 from runners.clusters import memory
-from runners.clusters.broker_layout import LOGS_KEPT, drop_old_logs, lay_out, log_folder, remove_folders
-from runners.clusters.broker_properties import Node, broker_properties, properties_text
+from runners.clusters.broker_layout import (
+    LOGS_KEPT,
+    Node,
+    broker_properties,
+    drop_old_logs,
+    lay_out,
+    log_folder,
+    properties_text,
+    remove_folders,
+)
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact
 from runners.clusters.embedded import EmbeddedCluster

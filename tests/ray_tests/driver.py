@@ -5,13 +5,13 @@ A program rather than a module of the tests, so that workers can't find our code
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError
-from runners.isolated import Kept
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.measurement import Measurement
 from runners.pool import Job
@@ -20,6 +20,7 @@ from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Isolated
 from search_spaces.producer_config import ProducerConfig
 
 
@@ -32,7 +33,9 @@ def measured(asked: dict[str, Any]) -> dict[str, Any]:
         cluster = RayCluster(
             asked["address"], Code(asked.get("code", "ship")), tuple(asked.get("zones", ())), asked.get("wait_s", 60.0)
         )
-        with RayPool(Path(), producers=asked["producers"], cluster=cluster, target="a", tell=told.append) as pool:
+        with closing(
+            RayPool(Path(), producers=asked["producers"], cluster=cluster, target="a", tell=told.append)
+        ) as pool:
             pool.submit(Job("key", (_runner(asked),) * asked["producers"], ProducerConfig.parse({}), workload))
             done = pool.next_done()
             assert done is not None
@@ -54,7 +57,7 @@ def _runner(asked: dict[str, Any]) -> Runner:
     if "connection" not in asked:
         return SimulatedRunner()
     topic = Topic("ours", partitions=4, replication=1)
-    return Kept(LibrdkafkaRunner(RunningCluster("existing", asked["connection"]), topic))
+    return Isolated(LibrdkafkaRunner(RunningCluster("existing", asked["connection"]), topic), kept=True)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from runners.errors import GeneratorError, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import OpenClient
-from runners.librdkafka.load_client import LoadClient
 from runners.librdkafka.statistics import Report
 from runners.librdkafka.tally import Tally
+from runners.librdkafka.threads import LoadClient
 from runners.payload import PayloadPool
 from tests.clusters_tests.waiting import eventually
 

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,13 +12,13 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, GeneratorError, WorkerLost
-from runners.isolated import Isolated
 from runners.measurement import Measurement, Window
 from runners.merging import share
 from runners.pool import Done, Job, Pool
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
+from runners.wrappers import Isolated
 from search_spaces.errors import RuleBroken
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.children import DetailedError, Failing, Stuck
@@ -229,7 +230,7 @@ class PoolContract:
             os.kill(os.getpid(), signal.SIGINT)
 
         thread = threading.Thread(target=interrupt)
-        with own_pool() as pool:
+        with closing(own_pool()) as pool:
             pool.submit(job(Isolated(Stuck())), watch)
             pool.submit(job(Isolated(Slow()), workload=ENDLESS))
             thread.start()

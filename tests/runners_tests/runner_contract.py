@@ -11,8 +11,7 @@ import pytest
 from runners.clock import NS_PER_S
 from runners.kernel_counters import client_thread_times
 from runners.measurement import Measurement, Phase, Window
-from runners.phases import Phases
-from runners.runner import Runner, WatchDecision
+from runners.runner import Phases, Runner, WatchDecision
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually

@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from runners.errors import BrokerLost, DiskTooFull, GeneratorError
-from runners.isolated import Isolated, Kept, end_kept
 from runners.measurement import Window
 from runners.runner import Runner, WatchDecision
 from runners.simulated import SimulatedRunner
+from runners.wrappers import Isolated, end_kept
 from search_spaces.errors import InvalidValue, RuleBroken
 from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.children import (
@@ -93,26 +93,26 @@ def none_kept() -> Iterator[None]:
 @pytest.mark.usefixtures("none_kept")
 class TestKept:
     def test_the_same_child_serves_run_after_run(self) -> None:
-        assert len({self._served(Kept(SimulatedRunner())) for _ in range(3)}) == 1
+        assert len({self._served(Isolated(SimulatedRunner(), kept=True)) for _ in range(3)}) == 1
 
     def test_a_child_that_died_while_it_waited_is_replaced(self) -> None:
-        before = self._served(Kept(SimulatedRunner()))
+        before = self._served(Isolated(SimulatedRunner(), kept=True))
         os.kill(before, signal.SIGKILL)
         assert eventually(lambda: not psutil.pid_exists(before) or _is_zombie(before))
-        assert self._served(Kept(SimulatedRunner())) != before
+        assert self._served(Isolated(SimulatedRunner(), kept=True)) != before
 
     def test_a_child_that_is_killed_in_a_run_is_told_as_what_it_is(self) -> None:
         with pytest.raises(GeneratorError, match="load process must answer"):
-            Kept(Endless()).run(CONFIG, WORKLOAD, kill)
+            Isolated(Endless(), kept=True).run(CONFIG, WORKLOAD, kill)
 
     def test_a_child_is_not_kept_once_a_run_gave_nothing(self) -> None:
-        before = self._served(Kept(SimulatedRunner()))
+        before = self._served(Isolated(SimulatedRunner(), kept=True))
         with pytest.raises(BrokerLost):
-            Kept(Failing(BrokerLost("gone"))).run(CONFIG, WORKLOAD)
+            Isolated(Failing(BrokerLost("gone")), kept=True).run(CONFIG, WORKLOAD)
         assert not psutil.pid_exists(before)
 
     def test_those_that_wait_can_be_ended(self) -> None:
-        before = self._served(Kept(SimulatedRunner()))
+        before = self._served(Isolated(SimulatedRunner(), kept=True))
         end_kept()
         assert not psutil.pid_exists(before)
 

@@ -1,6 +1,5 @@
 """Kafka's own tool: what it prints is read, what it refuses is told, and it gets records as ours are."""
 
-import math
 from pathlib import Path
 
 import pytest
@@ -31,14 +30,14 @@ NOTHING_SENT = (
 
 def test_both_summaries_are_read_and_nothing_in_between() -> None:
     summaries = _summaries(PRINTED)
-    assert summaries[False] == PerformanceSummary(
-        300_000, 32226.877216, 30.73, 674.25, 1303.0, p50_ms=649, p95_ms=1201, p99_ms=1284, p999_ms=1298
-    )
-    assert (summaries[True].records, summaries[True].p999_ms) == (200_000, 1186)
+    assert summaries == {
+        False: PerformanceSummary(300_000, 32226.877216, 30.73),
+        True: PerformanceSummary(200_000, 33990.482665, 32.42),
+    }
 
 
-def test_a_run_that_sent_nothing_has_no_mean() -> None:
-    assert math.isnan(_summaries(NOTHING_SENT)[False].average_ms)
+def test_a_run_that_sent_nothing_is_read_too() -> None:
+    assert _summaries(NOTHING_SENT) == {False: PerformanceSummary(0, 0.0, 0.0)}
 
 
 @pytest.mark.campaign

@@ -9,10 +9,10 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost
-from runners.leased import Leased, named_topic, owned_topic
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Leased, named_topic, owned_topic
 from tests.conftest import TopicMaker
 from tests.runners_tests.children import CONFIG, WORKLOAD, Failing
 

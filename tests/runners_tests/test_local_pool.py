@@ -1,13 +1,14 @@
 """The pool of threads keeps to the contract."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
-from runners.isolated import Isolated
 from runners.local_pool import LocalPool
 from runners.pool import Pool
 from runners.runner import Runner
+from runners.wrappers import Isolated
 from tests.runners_tests.pool_contract import PoolContract
 
 
@@ -16,7 +17,7 @@ class TestLocalPool(PoolContract):
 
     @pytest.fixture
     def pool(self) -> Iterator[Pool]:
-        with LocalPool(capacity=2) as pool:
+        with closing(LocalPool(capacity=2)) as pool:
             yield pool
 
     @pytest.fixture

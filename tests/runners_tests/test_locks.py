@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from runners.locks import target_lock
-from runners.places import state_root
+from runners.places import state_root, target_lock
 
 HOLD = """
 import signal, sys
 from pathlib import Path
-from runners.locks import target_lock
+from runners.places import target_lock
 with target_lock("broker:9092", "nightly", Path(sys.argv[1])):
     print("held", flush=True)
     signal.pause()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import runners
 from benchmarks import problems
 from runners.librdkafka.librdkafka_runner import GENERATORS
-from runners.librdkafka.load_client import LoadClient
+from runners.librdkafka.threads import LoadClient
 from runners.pool import Pool
 from runners.runner import Runner
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from runners.clock import NS_PER_S
 from runners.measurement import Phase
-from runners.phases import Phases
+from runners.runner import Phases
 from runners.workload import RecordSizes, Workload
 
 SECONDS = st.one_of(st.floats(0.001, 100), st.integers(1, 100).map(float))

@@ -5,8 +5,7 @@ import pytest
 from runners.errors import BrokerLost, GeneratorError
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
-from runners.pool import Job
-from runners.producers import Report, Underway, produce
+from runners.pool import Job, Report, Underway, produce
 from runners.runner import WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from tests.runners_tests.builders import measurement, window

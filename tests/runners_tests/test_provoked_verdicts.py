@@ -11,9 +11,9 @@ import pytest
 from objectives.verdict import Bottleneck, Evidence, Verdict, judge
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
-from runners.isolated import Isolated
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Isolated
 from search_spaces.catalogue import Value
 from search_spaces.producer_config import ProducerConfig
 from tests.builders.kafka_tools import set_producer_quota

@@ -7,15 +7,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from runners.isolated import Isolated
 from runners.places import cache_root
 from runners.pool import Pool
 from runners.ray_pool import RayPool
 from runners.runner import Runner
+from runners.wrappers import Isolated
 from tests.runners_tests.pool_contract import PoolContract, job, measured
 from tests.runners_tests.pool_runners import Dying
 
@@ -53,7 +54,7 @@ def shared_pool(home: Path, temporary: Path) -> Iterator[Pool]:
     """One Ray for all tests, as it takes seconds to start; what it must leave as it was is checked at both ends."""
     variables, ours = ray_variables(), signal.signal(signal.SIGTERM, on_sigterm)
     try:
-        with RayPool(home, slots=2, producers=2) as pool:
+        with closing(RayPool(home, slots=2, producers=2)) as pool:
             assert signal.getsignal(signal.SIGTERM) is on_sigterm
             yield pool
     finally:

@@ -13,12 +13,11 @@ from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import BrokerLost, ByteBudgetExceeded, WorkloadRefused
-from runners.isolated import Isolated
-from runners.leased import Leased, owned_topic
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement, Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Isolated, Leased, owned_topic
 from search_spaces.catalogue import Value
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig

@@ -14,13 +14,12 @@ from benchmarks.problems.table_runner import TableRunner
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topics import Topic
 from runners.errors import ByteBudgetExceeded
-from runners.isolated import Isolated, Kept, end_kept
-from runners.leased import Leased
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
-from runners.producers import StartingAt
+from runners.pool import StartingAt
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import Isolated, Leased, end_kept
 from search_spaces.errors import RuleBroken
 from search_spaces.producer_config import ProducerConfig
 from tests.clusters_tests.waiting import eventually
@@ -116,22 +115,22 @@ class TestIsolated(RealRunnerContract):
 
 
 class TestKept(RealRunnerContract):
-    covers = Kept
+    covers = Isolated
 
     @pytest.fixture(autouse=True)
     def one_waits(self) -> Iterator[None]:
         """A child of an earlier run waits, so that a run neither adds one nor has to start one."""
-        Kept(SimulatedRunner()).run(CONFIG, PACED)
+        Isolated(SimulatedRunner(), kept=True).run(CONFIG, PACED)
         yield
         end_kept()
 
     @pytest.fixture
     def runner(self, mock_cluster: RunningCluster) -> Runner:
-        return Kept(LibrdkafkaRunner(mock_cluster, new_topic()))
+        return Isolated(LibrdkafkaRunner(mock_cluster, new_topic()), kept=True)
 
     @pytest.fixture
     def limited(self, mock_cluster: RunningCluster) -> Runner:
-        return Kept(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)))
+        return Isolated(LibrdkafkaRunner(mock_cluster, new_topic(), limits=Limits(max_bytes=100_000)), kept=True)
 
 
 class TestLeased(RealRunnerContract):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from runners.clock import NS_PER_S, Clock
 from runners.errors import ByteBudgetExceeded
-from runners.librdkafka.sender import CALL_RECORDS, LONGEST_WAIT_NS, SHORTEST_WAIT_NS, TICK_NS, Sender
 from runners.librdkafka.tally import Tally
+from runners.librdkafka.threads import CALL_RECORDS, LONGEST_WAIT_NS, SHORTEST_WAIT_NS, TICK_NS, Sender
 from runners.pacing import Schedule
 from runners.payload import PayloadPool, make_pool
 from runners.workload import RecordSizes

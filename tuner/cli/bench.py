@@ -12,11 +12,11 @@ from rich.table import Column, Table
 
 from objectives.ratios import Ratio, ratio_of
 from runners.java_tool import java_throughput
-from runners.leased import owned_topic
 from runners.librdkafka.librdkafka_runner import GENERATORS, Limits
 from runners.measurement import Measurement
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload
+from runners.wrappers import owned_topic
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options

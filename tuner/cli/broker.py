@@ -7,9 +7,16 @@ from typing import Annotated
 import typer
 from rich.table import Column, Table
 
+from runners.clusters.lasting import (
+    Address,
+    PersistentBroker,
+    open_broker,
+    persistent_status,
+    start_persistent,
+    stop_persistent,
+    wait_while_running,
+)
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
-from runners.clusters.open_broker import Address, open_broker, wait_while_running
-from runners.clusters.persistent import PersistentBroker, persistent_status, start_persistent, stop_persistent
 from tuner.cli import options
 from tuner.model.errors import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION

@@ -26,14 +26,13 @@ from runners.clusters.pinned_jars import KAFKA_VERSION
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import RunnerError, TargetError, TargetRefused
-from runners.isolated import Isolated, Kept
-from runners.leased import Lease, Leased, named_topic, owned_topic
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
+from runners.wrappers import Isolated, Lease, Leased, named_topic, owned_topic
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 
@@ -172,7 +171,9 @@ class ClusterTarget:
             # Several producers share the topic: none of them can count what is stored by its own end offsets.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
             share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
-            runners = tuple(Kept(self.opened.on_topic(ours, limits=share_of)) for _ in range(self._producers))
+            runners = tuple(
+                Isolated(self.opened.on_topic(ours, limits=share_of), kept=True) for _ in range(self._producers)
+            )
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:

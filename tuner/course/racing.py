@@ -12,8 +12,7 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, metrics_of
 from objectives.racing import MIN_WINDOWS, Forecast, Race, Range, Stop, followed, window_value
 from runners.measurement import Measurement, Phase, Window
-from runners.phases import Phases
-from runners.runner import Runner, Watch, WatchDecision, go_on
+from runners.runner import Phases, Runner, Watch, WatchDecision, go_on
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.spec import StudySpec

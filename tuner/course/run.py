@@ -5,22 +5,22 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.errors import RayUnfit
-from runners.leased import DELETION_S
 from runners.local_pool import LocalPool
-from runners.locks import target_lock
+from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
+from runners.wrappers import DELETION_S
 from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
@@ -104,14 +104,14 @@ def run_study(
             stack.push(partial(_finish, mirror, spec.name, reporter))
         # A cluster first, which may not have what is asked for; a Ray of our own last, as it takes seconds to start.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
-        there = stack.enter_context(_pool(spec, folder, reporter)) if elsewhere else None
+        there = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
         for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
         # Topics go after the load has ended: brokers that create topics by themselves would make them anew for it.
         leases = stack.enter_context(ExitStack())
         # A pool that is there already is entered once more, so that it too is closed before the leases are.
-        bench = Bench(targets, stack.enter_context(there or _pool(spec, folder, reporter)))
+        bench = Bench(targets, stack.enter_context(closing(there or _pool(spec, folder, reporter))))
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from runners.locks import target_lock
+from runners.places import target_lock
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
 from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress

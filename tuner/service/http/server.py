@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from runners.locks import target_lock
+from runners.places import target_lock
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application

@@ -1,7 +1,8 @@
-"""A runner in a process of its own, so that nothing else in this one (a live view, a web server) disturbs the load.
+"""What a runner is wrapped in: a topic that it has only while it runs, and a process of its own.
 
-A crash of the client library ends that process, not ours; and its sockets and threads are all the load's, which is what
-the host probe counts on.
+The process keeps everything else in this one (a live view, a web server) from disturbing the load. A crash of the
+client library ends that process, not ours; and its sockets and threads are all the load's, which is what the host probe
+counts on.
 """
 
 import contextlib
@@ -9,17 +10,25 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final
 
+from runners.clusters.topics import OwnedTopics, Topic
 from runners.errors import GeneratorError, RunnerError, WorkerLost
 from runners.measurement import Measurement, Window
+from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, WatchDecision, go_on
 from runners.workload import Workload
 from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 
+DELETION_S: Final = 1.0
+"""A deletion is over by then: measured at most 0.7 s, on 2 cores with 1 GB to delete."""
+
+Lease = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
+"""Gives a topic fit for a workload; leaving the context gives it back."""
 _LOOK_S: Final = 0.2
 _FAREWELL_S: Final = 5.0
 _LAST_WORK_S: Final = 0.5
@@ -28,40 +37,78 @@ _RUNS_PER_CHILD: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Isolated:
-    """Runs another runner in a child process for each run.
+class Leased:
+    """Takes a topic for each run and gives it back, however the run ends.
 
     Attributes:
-        runner: Must be picklable.
+        lease: Where topics come from.
+        on_topic: Makes the runner that measures on a topic.
     """
 
-    runner: Runner
+    lease: Lease
+    on_topic: Callable[[Topic], Runner]
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`.
+        """See `Runner.run`."""
+        with self.lease(workload) as topic:
+            return self.on_topic(topic).run(config, workload, watch)
 
-        Raises:
-            WorkerLost: The child process died without a word.
-        """
-        child = _Child()
+
+def owned_topic(
+    topics: OwnedTopics, like: str | None = None, tell: Say = silent, *, overlapping: bool = False
+) -> Lease:
+    """A new topic for each run, deleted after it with its space awaited.
+
+    Args:
+        topics: Creates and deletes them.
+        like: A topic whose partitions, replication and settings are copied; the workload's are not read then.
+        tell: Told where its space was not free in time.
+        overlapping: Whether a deletion may go on while the next run begins: it takes up to a second (the broker has
+            the data synced first), and a warm-up counts for nothing. There are never more than three topics; whoever
+            closes `topics` awaits the last one.
+    """
+
+    def await_deleted() -> None:
+        for warning in topics.await_deleted():
+            tell(warning)
+
+    @contextlib.contextmanager
+    def lease(workload: Workload) -> Iterator[Topic]:
+        topic = topics.create(workload.partitions, workload.replication, like=like)
         try:
-            return child.run(self.runner, config, workload, watch)
+            yield topic
         finally:
-            child.end()
+            await_deleted()
+            topics.begin_delete(topic)
+            if not overlapping:
+                await_deleted()
+
+    return lease
+
+
+def named_topic(topics: OwnedTopics, name: str) -> Lease:
+    """A topic of the user's, which is written to and never deleted."""
+
+    @contextlib.contextmanager
+    def lease(_: Workload) -> Iterator[Topic]:
+        yield topics.describe(name)
+
+    return lease
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Runs another runner in a child process that is kept for the next run: starting one takes most of a second.
-
-    Only a child whose run gave a measurement is kept, and not for ever. `end_kept` ends those that wait; they also end
-    with this process, however it ends.
+class Isolated:
+    """Runs another runner in a child process.
 
     Attributes:
         runner: Must be picklable.
+        kept: Whether the child is kept for the next run, as starting one takes most of a second. Only one whose run
+            gave a measurement is kept, and not for ever. `end_kept` ends those that wait; they also end with this
+            process, however it ends.
     """
 
     runner: Runner
+    kept: bool = False
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """See `Runner.run`.
@@ -69,13 +116,13 @@ class Kept:
         Raises:
             WorkerLost: The child process died without a word.
         """
-        child = _waiting()
+        child = _waiting() if self.kept else _Child()
         try:
             measured = child.run(self.runner, config, workload, watch)
         except BaseException:
             child.end()
             raise
-        if child.runs < _RUNS_PER_CHILD:
+        if self.kept and child.runs < _RUNS_PER_CHILD:
             with _lock:
                 _kept.append(child)
         else:
