@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from objectives.outcome import Direction
 from objectives.repeats import Estimate
 
@@ -30,20 +27,6 @@ def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], direc
         mine.low > other.high if direction is Direction.MAXIMIZE else mine.high < other.low
         for mine, other, direction in zip(ours, theirs, directions, strict=True)
     )
-
-
-def dominated_by(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many others dominate each row, more being better in every column; equal rows do not dominate each other.
-
-    Args:
-        values: Shape (rows, objectives).
-
-    Returns:
-        Shape (rows,).
-    """
-    nowhere_worse = (values[:, None, :] >= values[None, :, :]).all(axis=2)
-    somewhere_better = (values[:, None, :] > values[None, :, :]).any(axis=2)
-    return np.asarray((nowhere_worse & somewhere_better).sum(axis=0), dtype=np.int64)
 
 
 @dataclass(slots=True)

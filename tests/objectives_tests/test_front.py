@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objectives.front import Front, dominated_by, dominates, hypervolume
+from objectives.dominance import dominated_by
+from objectives.front import Front, dominates, hypervolume
 from objectives.outcome import Direction
 from objectives.scoring import Objective
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from objectives.dominance import dominated_by
 from objectives.front import hypervolume
 from search_spaces.domains import Range
 from search_spaces.errors import ConfigError
@@ -23,7 +24,7 @@ from tuner.search.bayesian import observations as observations_module
 from tuner.search.bayesian.candidates import Candidates
 from tuner.search.bayesian.gaussian_process import GaussianProcess, Prior
 from tuner.search.bayesian.improvement import Draws, Improvement
-from tuner.search.bayesian.observations import Observations, dominated_by
+from tuner.search.bayesian.observations import Observations
 from tuner.search.bayesian.solving import Array
 from tuner.search.knob_space import KnobSpace
 

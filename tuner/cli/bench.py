@@ -1,7 +1,6 @@
 """`tuner bench`: measure one config; `tuner compare-tools`: the same load from our generator and from Kafka's own."""
 
 import statistics
-from collections.abc import Callable
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,7 @@ from objectives.ratios import Ratio, ratio_of
 from runners.java_tool import java_throughput
 from runners.librdkafka.librdkafka_runner import GENERATORS, Limits
 from runners.measurement import Measurement
+from runners.reporting import silent
 from runners.runner import go_on
 from runners.workload import RecordSizes, Workload
 from runners.wrappers import owned_topic
@@ -125,13 +125,13 @@ def bench(
     if png is not None and png.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
     options.check_folder(png, "picture")
-    silent = quiet or as_json
-    with open_target(target, (lambda _: None) if silent else say) as session:
+    alone = quiet or as_json
+    with open_target(target, silent if alone else say) as session:
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
         for number in range(repeat):
             title = f"run {number + 1} of {repeat}" if repeat > 1 else "measuring"
-            with nullcontext(go_on) if silent else live_view(title) as watch:
+            with nullcontext(go_on) if alone else live_view(title) as watch:
                 runs.append(runner.run(measured, workload, watch))
     if as_json:
         records = [measurement_record(run) for run in runs]
@@ -187,7 +187,7 @@ def compare_tools(
         warmup_s=warmup,
         measured_s=seconds,
     )
-    tell: Callable[[str], None] = (lambda _: None) if as_json else say
+    tell = silent if as_json else say
     ours: list[float] = []
     theirs: list[float] = []
     with open_target(options.target_of(bootstrap, None, brokers=brokers), tell) as session:

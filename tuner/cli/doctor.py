@@ -24,6 +24,7 @@ from runners.errors import GeneratorError, RunnerError
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import Limits
 from runners.places import cache_root, state_root
+from runners.reporting import silent
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.cli import options
@@ -230,7 +231,7 @@ def doctor(
         tuner doctor --bootstrap broker:9092 --command-config client.properties --topic scratch --no-ceiling
     """
     target = options.target_of(bootstrap, command_config, topic=topic)
-    tell = (lambda _: None) if as_json else say
+    tell = silent if as_json else say
     checks: list[Iterable[Finding]] = [check_host()]
     if bootstrap is not None:
         checks.append(check_cluster(target, tell))

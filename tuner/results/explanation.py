@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from objectives.front import dominated_by
+from objectives.dominance import dominated_by
 from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio
 from tuner.confirmation.gains import Confirmation, Effect, Effects, effects_of

@@ -1,10 +1,11 @@
 """Which config to use, and what can honestly be said of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log
 
 from objectives.ratios import ERROR_RATE, Ratio
+from runners.reporting import Say, silent
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.gains import Confirmation
@@ -77,7 +78,7 @@ class Recommendation:
 
 
 def recommendations(
-    results: StudyResults, goals: Sequence[Goal] | None = None, tell: Callable[[str], None] = lambda _: None
+    results: StudyResults, goals: Sequence[Goal] | None = None, tell: Say = silent
 ) -> list[Recommendation]:
     """One per record size and goal; without goals, for the first for which something is better than the baseline.
 

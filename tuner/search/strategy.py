@@ -14,11 +14,11 @@ import optuna
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
+from objectives.dominance import dominated_by
 from objectives.outcome import Direction
 from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.trial import Kind, Proposal, State, Trial
-from tuner.search.bayesian.observations import dominated_by
 from tuner.search.bayesian.sampler import UNMEASURED
 from tuner.search.knob_space import KnobSpace, optuna_trial
 

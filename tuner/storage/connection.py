@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StorageMisnamed, StorageUnreachable, StudyError
-from tuner.storage.protocols import Tell
 from tuner.storage.url import StorageUrl
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Connection:
         tell: Told when the server is away for long.
     """
 
-    def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Tell | None = None) -> None:
+    def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Say | None = None) -> None:
         try:
             import psycopg
         except ImportError:

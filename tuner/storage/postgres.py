@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from runners.reporting import Say
 from tuner.model.errors import StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
 from tuner.storage.connection import Connection, Db, closed_on_error
 from tuner.storage.postgres_lease import LEASE_S, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of
-from tuner.storage.protocols import ResultsStore, Tell
+from tuner.storage.protocols import ResultsStore
 from tuner.storage.url import StorageUrl
 
 READER_PATIENCE_S: Final = 10.0
@@ -88,7 +89,7 @@ class PostgresStorage:
             return PostgresStore(connection, found[0][0], folder.name)
 
     @contextmanager
-    def drive(self, folder: Path, name: str, tell: Tell) -> Iterator[ResultsStore]:
+    def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
         """See `Storage.drive`. A lease whose driver has died is waited for until it ends."""
         folder.mkdir(parents=True, exist_ok=True)
 

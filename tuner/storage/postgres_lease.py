@@ -12,10 +12,10 @@ import time
 import uuid
 from typing import Any, Final
 
+from runners.reporting import Say
 from tuner.model.errors import StorageUnreachable, StudyBusy, StudyTakenOver
 from tuner.model.trial import Progress
 from tuner.storage.connection import Connection, Db
-from tuner.storage.protocols import Tell
 
 LEASE_S: Final = 30.0
 _RENEWALS: Final = 6
@@ -59,7 +59,7 @@ def taken_over(name: str) -> StudyTakenOver:
     )
 
 
-def take(connection: Connection, study: int, name: str, lease_s: float, tell: Tell) -> int:
+def take(connection: Connection, study: int, name: str, lease_s: float, tell: Say) -> int:
     """Become the study's driver.
 
     A lease that is renewed while we look is another's who lives; one that is not is waited for until it ends.

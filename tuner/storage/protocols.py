@@ -4,14 +4,14 @@ What stands in a results store was measured; all else is made from it. A trial i
 so that a study killed at any moment goes on without losing a finished trial, and without running one twice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from runners.reporting import Say
 from tuner.model.trial import Progress, Trial
 
-Tell = Callable[[str], None]
 """Takes a sentence for the user."""
 
 
@@ -98,7 +98,7 @@ class Storage(Protocol):
             StorageUnreachable: The server does not answer.
         """
 
-    def drive(self, folder: Path, name: str, tell: Tell) -> AbstractContextManager[ResultsStore]:
+    def drive(self, folder: Path, name: str, tell: Say) -> AbstractContextManager[ResultsStore]:
         """Open a study's record to run the study, as the only one on all hosts; it is made if need be.
 
         Args:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from runners.places import target_lock
+from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
 from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
-from tuner.storage.protocols import ResultsStore, Tell
+from tuner.storage.protocols import ResultsStore
 
 _BUSY_S: Final = 30.0
 
@@ -200,7 +201,7 @@ class FolderStorage:
         return SqliteStore(folder, create=False)
 
     @contextmanager
-    def drive(self, folder: Path, name: str, tell: Tell) -> Iterator[ResultsStore]:
+    def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
         """See `Storage.drive`. The kernel ends the lock with its holder, so nothing is ever waited for."""
 
         def refuse(holder: str) -> None:

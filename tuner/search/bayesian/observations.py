@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from objectives.dominance import dominated_by
 from tuner.search.bayesian.solving import Array
 
 MOST_CONFIGS: Final = 80
@@ -119,10 +120,3 @@ class Observations:
 def key_of(row: Array) -> bytes:
     """The same for configs of the same effect, whether they spell defaults out or not."""
     return np.round(row, 9).tobytes()
-
-
-def dominated_by(values: Array) -> Array:
-    """How many others are nowhere worse and somewhere better than each; shape (configs, objectives), more is better."""
-    nowhere_worse = (values[:, None, :] >= values[None, :, :]).all(axis=2)
-    better = (values[:, None, :] > values[None, :, :]).any(axis=2)
-    return np.asarray((nowhere_worse & better).sum(axis=0), dtype=np.float64)

@@ -15,10 +15,11 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from objectives.dominance import dominated_by
 from tuner.search.bayesian.axes import Params, PlainSpace, Space
 from tuner.search.bayesian.belief import AMPLITUDE, Belief
 from tuner.search.bayesian.candidates import Candidates
-from tuner.search.bayesian.observations import Observations, dominated_by, key_of
+from tuner.search.bayesian.observations import Observations, key_of
 from tuner.search.bayesian.solving import Array
 
 UNMEASURED: Final = "unmeasured"

@@ -15,14 +15,13 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from runners.places import target_lock
+from runners.reporting import Say
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
 from tuner.service.http.tokens import TokenFile, is_private
 from tuner.service.queue.job_queue import open_queue
 from tuner.service.worker.supervisor import Supervisor
-
-Say = Callable[[str], None]
 
 
 def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_log: bool = True) -> None:

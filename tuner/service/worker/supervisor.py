@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from runners.clusters.processes import this_host
+from runners.reporting import Say
 from tuner.model.errors import ExitCode
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import ServiceError
@@ -23,7 +24,6 @@ _BUSY_DELAY_S: Final = 2.0
 _TARGET_DELAY_S: Final = 15.0
 _FOR_GOOD: Final = frozenset({ExitCode.USAGE, ExitCode.SAFETY})
 _FOR_GOOD_KINDS: Final = frozenset({"TooManyFailures", "RecordDamaged"})
-Log = Callable[[str], None]
 
 
 class Supervisor:
@@ -40,7 +40,7 @@ class Supervisor:
         log: Told what happens, in sentences.
     """
 
-    def __init__(self, config: ServiceConfig, queue: JobQueue, config_file: Path | None, log: Log) -> None:
+    def __init__(self, config: ServiceConfig, queue: JobQueue, config_file: Path | None, log: Say) -> None:
         self._config = config
         self._queue = queue
         self._config_file = config_file
