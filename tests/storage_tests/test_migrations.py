@@ -5,26 +5,36 @@ whenever the tables change.
 """
 
 import contextlib
+import json
 import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runners.simulated import SimulatedRunner
 from tests.builders.trials import trial
 from tests.postgres_server import USER, PostgresServer
 from tests.storage_tests.shared import opened, storage_of
+from tuner.course.reporter import SilentReporter
+from tuner.course.run import run_study
 from tuner.model.errors import RecordDamaged, StorageUnreachable
-from tuner.model.trial import StudyState
+from tuner.model.identity import study_identity
+from tuner.model.spec import Executor
+from tuner.model.trial import Kind, StudyState
+from tuner.present.export import Format, export_all
+from tuner.results.recommendation import recommendations
 from tuner.results.study_results import load_results
 from tuner.storage.postgres_schema import MIGRATIONS, SCHEMA_VERSION, version_of
 from tuner.storage.postgres_schema import migrate as postgres_migrate
 from tuner.storage.sqlite import MIGRATIONS as SQLITE_MIGRATIONS
 from tuner.storage.sqlite import SqliteStore, migrate
+from tuner.study_file import parse_study
 
 KEPT = Path(__file__).parent / "kept"
 NAME = "kept"
@@ -238,3 +248,28 @@ def test_who_may_not_make_schemas_uses_the_one_that_was_made_for_them(
         postgres.execute("DROP ROLE IF EXISTS stranger", name)
         postgres.execute(f'REASSIGN OWNED BY plain TO "{USER}"', name)
         postgres.execute("DROP ROLE plain", name)
+
+
+def test_a_study_of_an_earlier_release_is_read_recommended_from_and_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quick start as commit 35028fe ran it; `recommended.json` is what its `tuner recommend` printed."""
+    folder = shutil.copytree(KEPT / "quickstart-35028fe", tmp_path / "quickstart")
+    monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
+    results = load_results(folder)
+    expected = json.loads((folder / "recommended.json").read_text(encoding="utf-8"))
+    assert json.loads(export_all(recommendations(results), Format.JSON)) == expected
+    text = (folder / "study.yaml").read_text(encoding="utf-8")
+    spec = parse_study(text, name="quickstart", folder=tmp_path, origin="study.yaml", environ={})
+    assert results.facts["question"] == study_identity(spec)
+    before = {size.record_bytes: size.trials for size in results.sizes}
+    more = replace(
+        spec, search=replace(spec.search, trials=14), confirm=replace(spec.confirm, rounds=0), executor=Executor.LOCAL
+    )
+    after = run_study(more, text, folder, SilentReporter(), simulated=SimulatedRunner(0.03))
+    for size in after.sizes:
+        assert size.trials[: len(before[size.record_bytes])] == before[size.record_bytes]
+        counted = [trial for trial in size.trials if trial.kind in (Kind.SEARCH, Kind.BASELINE)]
+        assert len(counted) == 14
+        proposals = [trial.proposal for trial in counted if trial.proposal is not None]
+        assert proposals == list(range(len(proposals)))
