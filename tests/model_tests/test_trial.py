@@ -67,6 +67,11 @@ def test_every_field_is_kept() -> None:
     assert set(trial(0).as_json()) == {each.name for each in fields(Trial)}
 
 
+def test_it_is_written_in_json_types_alone() -> None:
+    plain = trial(0).as_json()
+    assert json.loads(json.dumps(plain)) == plain
+
+
 def test_fields_of_a_newer_release_are_left_out() -> None:
     newer = {**trial(3).as_json(), "altitude_m": 8_848, "kind": "search"}
     assert Trial.from_json(newer) == trial(3)

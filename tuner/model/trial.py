@@ -3,6 +3,7 @@
 Immutable, and the same in memory and on disk.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -126,8 +127,9 @@ class Trial:
         return _parsed(tuple(self.values.items()))
 
     def as_json(self) -> dict[str, Any]:
-        """Fit to become JSON text; `from_json` reads what that text says."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Of JSON types only; `from_json` reads it."""
+        plain: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in self.__slots__}))
+        return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
