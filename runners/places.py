@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from runners.errors import EmbeddedBrokerError
 from runners.reporting import Say, silent
 
@@ -84,6 +82,8 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
     Raises:
         EmbeddedBrokerError: It was not free in time.
     """
+    from filelock import Timeout
+
     try:
         held = _acquired(path, lambda: progress("waiting for another process that prepares Kafka"), timeout_s)
     except Timeout:
@@ -122,6 +122,9 @@ def _acquired(
     path: Path, on_wait: Callable[[], None], timeout_s: float = _NO_LIMIT
 ) -> contextlib.AbstractContextManager[object]:
     """A lock that is held, and given back when this context is left."""
+    # Deferred: whoever only asks for a folder does not wait for it.
+    from filelock import FileLock, Timeout
+
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # What it would fall back to outlives a process that is killed.
     lock = FileLock(path, mode=0o600, poll_interval=_POLL_S, fallback_to_soft=False)

@@ -6,8 +6,6 @@ from datetime import datetime
 from statistics import median
 from typing import Any, Final
 
-import psutil
-
 from objectives.ratios import Ratio
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
@@ -170,6 +168,9 @@ def _is_alive(progress: Progress) -> bool:
     """Whether the driver still runs: as the storage says, else its process here; one with its number may be another."""
     if progress.alive is not None or progress.pid is None:
         return bool(progress.alive)
+    # Deferred: fronts are shown without it.
+    import psutil
+
     try:
         born = psutil.Process(progress.pid).create_time()
         told = datetime.fromisoformat(progress.updated_at).timestamp()
