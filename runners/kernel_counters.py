@@ -177,7 +177,7 @@ def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
     if not _can_tell():
         return
     for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208 - iterdir would hold a descriptor of the folder itself
-        # Descriptors come and go under our hands: librdkafka's are not ours.
+        # librdkafka opens and closes its sockets while we look.
         with contextlib.suppress(OSError):
             if not str(Path("/proc/self/fd", entry).readlink()).startswith("socket:"):
                 continue

@@ -85,7 +85,7 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
         progress: Told in short sentences what is being done.
 
     Raises:
-        TargetError: The cluster does not answer, or not to us.
+        TargetError: The cluster does not answer, or refuses us.
         EmbeddedBrokerError: A broker of our own could not be started.
     """
     with ExitStack() as stack:

@@ -108,8 +108,8 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
 class PointsSampler(BaseSampler):
     """Proposes points in their order, those left out that a trial of the study has already: a grid can be continued.
 
-    `is_exhausted` says when none is left, as that of Optuna's own `GridSampler` does; a trial that is asked for after
-    that is drawn by chance.
+    `is_exhausted` says whether any are left, as in Optuna's `GridSampler`. A trial that is asked for later is drawn at
+    random.
 
     Args:
         search_space: Distributions of all parameters that points have.

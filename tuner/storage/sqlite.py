@@ -178,7 +178,7 @@ class SqliteStore:
 
 
 class FolderStorage:
-    """A folder each, anywhere; looked for below one root."""
+    """Keeps each study in a folder of its own; names are looked up below one root."""
 
     shown: Final = "folders of this host"
     is_shared: Final = False

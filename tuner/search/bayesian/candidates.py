@@ -79,7 +79,7 @@ class Candidates:
         wanted = rng.integers(1, self.most_changes + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
         changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
-        # A change of a held parameter is void: the fewer there are to change, the closer children stay to parents.
+        # Held parameters keep their value, so with more of them held a child differs less from its parent.
         changed[:, list(self.held)] = False
         for index, axis in enumerate(self.axes):
             fresh = axis.drawn(rng, len(children), _STEPS)

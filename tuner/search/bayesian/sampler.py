@@ -1,4 +1,4 @@
-"""An Optuna sampler for few and noisy trials: it proposes what is expected to improve the front most.
+"""An Optuna sampler for noisy objectives and few trials: it proposes what should improve the Pareto front most.
 
 It knows the parameters, values and constraints of a study, and nothing of what they stand for.
 """
@@ -23,7 +23,7 @@ from tuner.search.bayesian.observations import Observations, key_of
 from tuner.search.bayesian.solving import Array
 
 UNMEASURED: Final = "unmeasured"
-"""User attribute of a trial: the numbers of its objectives and the names of its constraints that are made up."""
+"""User attribute of a trial: which objectives (by index) and constraints (by name) were not measured."""
 STARTUP_TRIALS: Final = 3
 """Configs to begin with: the model says itself how little it knows."""
 _CONSIDERED: Final = 6
@@ -194,12 +194,12 @@ class _Observed:
             self._trials.add(trial.number)
             row = self.row(trial.params)
             if row is not None:
-                made_up = trial.user_attrs.get(UNMEASURED, ())
+                unmeasured = trial.user_attrs.get(UNMEASURED, ())
                 values = [
-                    None if index in made_up else sign * value
+                    None if index in unmeasured else sign * value
                     for index, (sign, value) in enumerate(zip(self.signs, trial.values, strict=True))
                 ]
-                constraints = {name: missed for name, missed in trial.constraints.items() if name not in made_up}
+                constraints = {name: missed for name, missed in trial.constraints.items() if name not in unmeasured}
                 self.observations.add(row, values, constraints)
 
     def pending(self, study: Study, asking: FrozenTrial) -> list[Array]:
