@@ -27,6 +27,8 @@ OUTRUN_RATIO: Final = 0.05
 """A queue that grows by this much of what is acknowledged is on its way to full: what empties it is the limit."""
 HELD_BACK_RATIO: Final = 0.5
 HOST_BUSY_RATIO: Final = 0.93
+OTHERS_RATIO: Final = 0.5
+"""Other processes that use this much of a busy host's cores decide how fast a run is, and not its config."""
 THROTTLE_MS: Final = 1.0
 IDLE_IN_FLIGHT: Final = 0.9
 """Fewer requests than this under way on average: the broker has nothing to do part of the time."""
@@ -100,6 +102,7 @@ class Bottleneck(StrEnum):
     CLIENT_THREAD = "client thread"
     CLIENT_BUFFER = "client buffer"
     OFFERED_RATE = "offered rate"
+    OTHER_PROCESSES = "other processes"
     QUOTA = "quota"
     BROKER = "broker"
     NETWORK = "network"
@@ -124,7 +127,7 @@ class Verdict:
     @property
     def says_nothing_of_config(self) -> bool:
         """Whether the measurement must not be used to judge the config's throughput."""
-        return self.bound is Bottleneck.GENERATOR
+        return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
 
 
 def judge(seen: Evidence) -> Verdict:
@@ -215,6 +218,25 @@ def _network(seen: Evidence) -> str | None:
     return f"the network held the busiest connection back {seen.resources.network_limited_ratio:.0%} of the time"
 
 
+def _other_processes(seen: Evidence) -> str | None:
+    used = seen.resources
+    # What a broker elsewhere, or one that we can't look into, uses of this host is not known.
+    if (
+        used.host_cpu_ratio is None
+        or not used.host_cores
+        or used.process_cpu_cores is None
+        or used.broker_cpu_cores is None
+    ):
+        return None
+    others = used.host_cpu_ratio * used.host_cores - used.process_cpu_cores - used.broker_cpu_cores
+    if used.host_cpu_ratio < HOST_BUSY_RATIO or others < OTHERS_RATIO * used.host_cores:
+        return None
+    return (
+        f"the host's CPU is {used.host_cpu_ratio:.0%} used, and {others:.1f} of its {used.host_cores} cores "
+        "by processes that are neither the client nor the broker"
+    )
+
+
 def _broker(seen: Evidence) -> str | None:
     used = seen.resources
     if (used.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
@@ -262,6 +284,7 @@ _SIGNS: Final[tuple[tuple[Bottleneck, Callable[[Evidence], str | None]], ...]] =
     (Bottleneck.GENERATOR, _generator),
     (Bottleneck.CLIENT_THREAD, _client_thread),
     (Bottleneck.NETWORK, _network),
+    (Bottleneck.OTHER_PROCESSES, _other_processes),
     (Bottleneck.BROKER, _broker),
     (Bottleneck.CLIENT_BUFFER, _client_buffer),
     (Bottleneck.GENERATOR, _nothing_else),

@@ -38,6 +38,7 @@ SATURATING = Evidence(
         sender_demand_ratio=0.2,
         drain_demand_ratio=0.1,
         client_thread_demand_ratio=0.3,
+        process_cpu_cores=2.5,
         broker_cpu_cores=0.4,
         broker_thread_demand_ratio=0.1,
         host_cpu_ratio=0.4,
@@ -59,6 +60,7 @@ SIGNS: list[tuple[Bottleneck, dict[str, Any]]] = [
     (Bottleneck.QUOTA, {"throttle_ms": 5.0}),
     (Bottleneck.CLIENT_THREAD, {"client_thread_demand_ratio": 0.95}),
     (Bottleneck.NETWORK, {"network_limited_ratio": 0.6}),
+    (Bottleneck.OTHER_PROCESSES, {"host_cpu_ratio": 0.97, "process_cpu_cores": 0.5, "broker_cpu_cores": 0.4}),
     (Bottleneck.BROKER, {"broker_thread_demand_ratio": 0.95}),
     (Bottleneck.BROKER, {"broker_cpu_cores": 3.7}),
     (Bottleneck.BROKER, {"receiver_limited_ratio": 0.6}),
@@ -91,6 +93,14 @@ def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bot
     verdict = judge(known(SATURATING, queue_full_ratio=0.02, **sign))
     assert verdict.bound is (Bottleneck.QUOTA if bound is Bottleneck.QUOTA else Bottleneck.GENERATOR)
     assert verdict.says_nothing_of_config == (verdict.bound is Bottleneck.GENERATOR)
+
+
+def test_other_processes_are_blamed_only_where_the_brokers_share_is_known() -> None:
+    busy = known(SATURATING, host_cpu_ratio=1.0, process_cpu_cores=0.5)
+    assert judge(busy).bound is Bottleneck.OTHER_PROCESSES
+    assert "3.1 of its 4 cores" in judge(busy).because
+    assert judge(known(busy, broker_cpu_cores=None)).bound is Bottleneck.CLIENT_BUFFER
+    assert judge(known(busy, host_cpu_ratio=0.9)).bound is Bottleneck.CLIENT_BUFFER
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)

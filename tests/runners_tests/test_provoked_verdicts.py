@@ -1,9 +1,14 @@
 """Each thing that can bind a trial is made to, on a real broker, and is found to be what bound it.
 
 Only the verdict is asserted: how fast it went is the machine's business. Each provocation leaves everything else a wide
-margin, so that other work on the machine does not become the limit. Queues are small, so that they fill and drain soon.
+margin. Queues are small, so that they fill and drain soon.
 """
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -21,10 +26,22 @@ from tests.conftest import TopicMaker
 from tests.runners_tests import slow_network
 from tests.runners_tests.slow_network import OnSlowNetwork
 
-pytestmark = [pytest.mark.broker, pytest.mark.campaign]
+pytestmark = [pytest.mark.broker, pytest.mark.campaign, pytest.mark.alone]
 
 SATURATE = Workload(RecordSizes.fixed(1_000), partitions=1, warmup_s=1.0, measured_s=2.0)
 SMALL_QUEUE: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 5_000, "batch.num.messages": 1_000}
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """So many processes that do nothing but count, for as long as the block runs."""
+    counting = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in counting:
+            process.kill()
+            process.wait()
 
 
 def verdict(
@@ -84,6 +101,15 @@ def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
         assert verdict(held_back, new_topic(), one_request).bound is Bottleneck.QUOTA
     finally:
         set_producer_quota(broker.bootstrap, "held-back", None)
+
+
+def test_other_processes_on_this_host(broker: RunningCluster, new_topic: TopicMaker) -> None:
+    """Four of them for each core, at the same priority: the client and the broker get what is left."""
+    topic = new_topic()
+    with busy_processes(4 * (os.cpu_count() or 1)):
+        given = verdict(broker, topic, SMALL_QUEUE)
+    assert given.bound is Bottleneck.OTHER_PROCESSES
+    assert given.says_nothing_of_config
 
 
 def test_the_broker(broker: RunningCluster, new_topic: TopicMaker) -> None:

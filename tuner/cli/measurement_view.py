@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
-from objectives.verdict import Evidence, Verdict, judge
+from objectives.verdict import Bottleneck, Evidence, Verdict, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.runner import Watch, WatchDecision
@@ -115,7 +115,9 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
     found = list(seen.warnings)
     if seen.latency_is_local:
         found.append("acks=0: nobody answers, so the latency is the hand-off to the local socket, not a delivery")
-    if verdict.says_nothing_of_config:
+    if verdict.bound is Bottleneck.OTHER_PROCESSES:
+        found.append("other processes on this host took the CPU: the throughput says nothing about this config")
+    elif verdict.says_nothing_of_config:
         found.append("the load generator was the bottleneck: the throughput says nothing about this config")
     if verdict.latency_is_buffer:
         found.append(
