@@ -6,7 +6,6 @@ Takes about 20 minutes. All three send distinct records; each run gets a new top
 round.
 """
 
-import argparse
 import json
 import random
 import statistics
@@ -14,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.python_loop import python_loop_throughput
 from objectives.ratios import ratio_of
 from objectives.verdict import Evidence, judge
@@ -59,7 +59,7 @@ def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Callable
 
 def main() -> None:
     """Run all sizes and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--warmup", type=float, default=3.0)
@@ -115,4 +115,4 @@ def _print(found: dict[int, dict[str, list[float]]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

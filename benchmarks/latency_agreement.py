@@ -3,9 +3,9 @@
 python -m benchmarks.latency_agreement [--runs 3] [--seconds 20]
 """
 
-import argparse
 import sys
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from runners.measurement import LATENCY_AGREEMENT_RATIO
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
@@ -19,7 +19,7 @@ CONFIG = {"queue.buffering.max.kbytes": "32768"}
 
 def main() -> None:
     """Run and print the table; exit code 1 where the two differ by more than 3 %."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0)
     asked = parser.parse_args()
@@ -43,9 +43,9 @@ def main() -> None:
                 waited = "" if check.drain_us is None else f"{check.drain_us / 1e3:.3f} ms"
                 print(f"| {size:,} B | {load} | {times} | {check.difference_ratio:+.2%} | {waited} |", flush=True)
                 missed |= abs(check.difference_ratio) > LATENCY_AGREEMENT_RATIO
-    print(f"\ngoal (within {LATENCY_AGREEMENT_RATIO:.0%}): {'missed' if missed else 'met'}")
+    print(f"\nGoal (within {LATENCY_AGREEMENT_RATIO:.0%}): {'missed' if missed else 'met'}")
     sys.exit(1 if missed else 0)
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -8,7 +8,6 @@ should be better than the baseline, and inside the 95 % prediction interval that
 more round.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from objectives.ratios import Ratio
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
 from tuner.model.goals import goal_metrics
@@ -46,7 +46,7 @@ class Case:
 
 def main() -> None:
     """Try every recommendation again; exit code 1 where a goal is missed, or there was nothing to try."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("study")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--record-bytes", help="sizes to try again, with commas between; all by default")
@@ -58,6 +58,8 @@ def main() -> None:
     except StudyNotFound as error:
         parser.error(str(error))
     kept = []
+    print("| record size | goal | config | metric | gain (95 %) | one more round (95 %) | repeats | inside | better |")
+    print("| ---: | --- | --- | --- | --- | --- | --- | --- | --- |")
     there = [size.record_bytes for size in results.sizes]
     sizes = asked.record_bytes.split(",") if asked.record_bytes else there
     if unknown := [size for size in sizes if size not in there]:
@@ -123,4 +125,4 @@ def _told(size: dict[str, Any], metric: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -3,12 +3,12 @@
 python -m benchmarks.memory [--minutes 5] [--rate 200000] [--record-bytes 100]
 """
 
-import argparse
 import multiprocessing
 import sys
 
 import psutil
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from runners.measurement import Window
 from runners.runner import WatchDecision
 from runners.workload import RecordSizes, Workload
@@ -21,7 +21,7 @@ MAX_GROWTH_BYTES = 5_000_000
 
 def main() -> None:
     """Run and print the growth; exit code 1 where the goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--rate", type=float, default=200_000.0)
     parser.add_argument("--record-bytes", type=int, default=100)
@@ -38,18 +38,18 @@ def main() -> None:
         for child in multiprocessing.active_children():
             resident.append((window.at_s, psutil.Process(child.pid).memory_info().rss))
         if window.number % 60 == 59 and resident:
-            print(f"minute {window.at_s / 60:.0f}: {resident[-1][1] / 1e6:.2f} MB resident", flush=True)
+            print(f"- minute {window.at_s / 60:.0f}: {resident[-1][1] / 1e6:.2f} MB resident", flush=True)
         return WatchDecision.GO_ON
 
     with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
         seen = opened.runner().run(ProducerConfig.parse({}), workload, watch)
     first = next(size for at_s, size in resident if at_s >= min(60.0, asked.minutes * 30))
     growth = resident[-1][1] - first
-    print(f"{seen.counts.acknowledged:,} records acknowledged, counts agree: {seen.counts.agree}")
-    print(f"growth from minute 1 to minute {asked.minutes:g}: {growth / 1e6:+.2f} MB", end=" ")
+    print(f"- {seen.counts.acknowledged:,} records acknowledged, counts agree: {seen.counts.agree}")
+    print(f"- growth from minute 1 to minute {asked.minutes:g}: {growth / 1e6:+.2f} MB", end=" ")
     print(f"(goal: less than {MAX_GROWTH_BYTES / 1e6:.0f} MB: {'met' if growth < MAX_GROWTH_BYTES else 'missed'})")
     sys.exit(0 if growth < MAX_GROWTH_BYTES else 1)
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -6,12 +6,12 @@ Each study searches one knob that has no effect here (`batch.num.messages` above
 every other being left at its default, on an embedded broker of its own. Any recommendation of a change is wrong.
 """
 
-import argparse
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from runners.workload import RecordSizes
 from search_spaces.knobs import KNOBS
 from search_spaces.parameters import KnobChange
@@ -28,7 +28,7 @@ NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")
 
 def main() -> None:
     """Run the studies; exit code 1 where one recommends a change."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--studies", type=int, default=5)
     parser.add_argument("--record-bytes", type=int, default=1000)
     asked = parser.parse_args()
@@ -46,12 +46,12 @@ def main() -> None:
         )
         steps = sum(trial.kind in CONFIRMING_KINDS for trial in size.trials)
         print(
-            f"study {seed}: {', '.join(map(str, changed)) or 'keep what you have'}; {len(size.trials)} trials, "
+            f"- study {seed}: {', '.join(map(str, changed)) or 'keep what you have'}; {len(size.trials)} trials, "
             f"{steps} of them to confirm, {time.monotonic() - started:.0f} s; "
             f"gains of what was tried again: {told or 'nothing was'}",
             flush=True,
         )
-    print(f"studies that recommend a change that is none: {wrong} of {asked.studies} (goal: none)")
+    print(f"\nStudies that recommend a change that is none: {wrong} of {asked.studies} (goal: none)")
     sys.exit(1 if wrong else 0)
 
 
@@ -72,4 +72,4 @@ def _spec(seed: int, record_bytes: int) -> StudySpec:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

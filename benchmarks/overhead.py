@@ -9,7 +9,6 @@ python -m benchmarks.overhead [--real-trials 12] [--trials 2000] [--large 5000] 
 3. `tuner recommend` and `tuner front` on a study of thousands of trials.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from runners.measurement import Window
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
@@ -47,12 +47,12 @@ class _Quiet:
     def trial(self, standing: Standing, trial: Trial) -> None:
         """A sign of life, now and then."""
         if trial.number and trial.number % 250 == 0:
-            print(f"  trial {trial.number}: {trial.duration_s:.3f} s", flush=True)
+            print(f"  trial {trial.number}: {trial.duration_s:.3f} s", file=sys.stderr)
 
 
 def main() -> None:
     """Run all three; exit code 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--real-trials", type=int, default=12)
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--large", type=int, default=5000)
@@ -81,7 +81,7 @@ def _real(root: Path, trials: int) -> bool:
     # Load is what was asked for, and the delivery of what is queued when that is over.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
-    print(f"real broker, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
+    print(f"- real broker, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
     return _told(f"median of the last {len(late)}", median(late), OVERHEAD_S)
 
 
@@ -91,7 +91,7 @@ def _long(root: Path, trials: int) -> bool:
     results = run_study(spec, "", root / spec.name, _Quiet(), mirror, SimulatedRunner(0.03))
     took = [trial.duration_s for trial in _searched(results)]
     early, late = median(took[5:15]), median(took[-20:])
-    print(f"simulated load, {len(took)} trials: {early:.3f} s around trial 10, {late:.3f} s at the end")
+    print(f"- simulated load, {len(took)} trials: {early:.3f} s around trial 10, {late:.3f} s at the end")
     return _told("growth", late - early, GROWTH_S)
 
 
@@ -114,9 +114,9 @@ def _large(root: Path, trials: int) -> bool:
 
 def _told(what: str, seconds: float, goal_s: float) -> bool:
     kept = seconds < goal_s
-    print(f"{what}: {seconds:.3f} s (goal: under {goal_s:g} s: {'met' if kept else 'missed'})", flush=True)
+    print(f"- {what}: {seconds:.3f} s (goal: under {goal_s:g} s: {'met' if kept else 'missed'})", flush=True)
     return kept
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

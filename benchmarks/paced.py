@@ -3,10 +3,10 @@
 python -m benchmarks.paced [--runs 5] [--seconds 10] [--rate 20000] [--record-bytes 1000]
 """
 
-import argparse
 import statistics
 import sys
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
@@ -18,7 +18,7 @@ MAX_RATE_ERROR_RATIO = 0.005
 
 def main() -> None:
     """Run and print the table; exit code 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=20_000.0)
@@ -46,12 +46,12 @@ def main() -> None:
     p99 = [run.latency.percentile_us(0.99) / 1e3 for run in runs]
     spread = (max(p99) - min(p99)) / statistics.median(p99)
     print(
-        f"\nlatency p99 over {len(runs)} runs: {min(p99):.2f} to {max(p99):.2f} ms, spread {spread:.0%} of the median"
+        f"\n- latency p99 over {len(runs)} runs: {min(p99):.2f} to {max(p99):.2f} ms, spread {spread:.0%} of the median"
     )
-    print(f"goals (send delay p99 < {MAX_DELAY_P99_MS} ms, rate within {MAX_RATE_ERROR_RATIO:.1%}): ", end="")
+    print(f"- goals (send delay p99 < {MAX_DELAY_P99_MS} ms, rate within {MAX_RATE_ERROR_RATIO:.1%}): ", end="")
     print("missed" if missed else "met")
     sys.exit(1 if missed else 0)
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.problems.clusters import PRESETS as CLUSTERS
 from benchmarks.problems.truth import Truth
 from objectives.front import hypervolume
@@ -69,7 +70,7 @@ class Outcome:
 
 def main() -> None:
     """Run both; exit code 1 where the goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--noise", type=float, default=0.05, help="between trials and between windows")
@@ -172,4 +173,4 @@ def _ratio(values: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.problems.searched import Problem, Volume, problem_of
 from benchmarks.sampler_entries import ENTRIES
 from benchmarks.sampler_searches import Course, ask_costs_s, course
@@ -37,7 +38,7 @@ _SHORT_TRIALS: Final = 30
 
 def main() -> None:
     """Run the comparison, or what was asked for in its place; print Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--trials", type=int, default=100)
@@ -117,4 +118,4 @@ def _print_costs(trials: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
@@ -44,7 +45,7 @@ _POLLER_PROCESSES = 2
 
 def main() -> None:
     """Build, serve, poll, judge; exit code 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--pollers", type=int, default=200)
     parser.add_argument("--interval", type=float, default=0.25, help="seconds between an answer and the next question")
@@ -61,7 +62,7 @@ def main() -> None:
         began = time.perf_counter()
         for number in range(asked.studies):
             _build(root / f"study-{number:03d}", asked.trials // asked.studies, number)
-        print(f"{asked.studies} studies with {asked.trials} trials built in {time.perf_counter() - began:.0f} s")
+        print(f"- {asked.studies} studies with {asked.trials} trials built in {time.perf_counter() - began:.0f} s")
         token = _run("serve", "token", "add", "pollers", root=root).strip()
         with _served(root) as (server, port):
             kept = _measure(asked, server, port, token)
@@ -152,7 +153,7 @@ def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
             for line in process.stderr:
                 if found := re.search(r"serving at http://127\.0\.0\.1:(\d+)", line):
                     _await_ready(int(found[1]))
-                    print(f"ready {time.perf_counter() - began:.1f} s after its start", flush=True)
+                    print(f"- ready {time.perf_counter() - began:.1f} s after its start", flush=True)
                     yield psutil.Process(process.pid), int(found[1])
                     break
             else:
@@ -252,23 +253,24 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
     wrong = len(failures) + sum(count for status, count in statuses.items() if status not in ("200", "304"))
     p50, p99 = np.percentile(times_ms, (50, 99))
     print(
-        f"{len(times_ms)} answers in {asked.seconds:.0f} s ({len(times_ms) / asked.seconds:.0f}/s) to {asked.pollers} "
-        f"pollers: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {times_ms.max():.0f} ms; by status {statuses}"
+        f"- {len(times_ms)} answers in {asked.seconds:.0f} s ({len(times_ms) / asked.seconds:.0f}/s) "
+        f"to {asked.pollers} pollers: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {times_ms.max():.0f} ms; "
+        f"by status {statuses}"
     )
-    print(f"the server's own CPU: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
+    print(f"- the server's own CPU: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
     goals = [
         _told("p99", p99, P99_MS, "ms"),
         _told("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
     ]
-    print(f"errors: {wrong} (goal: none: {'met' if not wrong else 'missed'}) {failures[:3] or ''}")
+    print(f"- errors: {wrong} (goal: none: {'met' if not wrong else 'missed'}) {failures[:3] or ''}")
     return all(goals) and not wrong
 
 
 def _told(what: str, value: float, goal: float, unit: str) -> bool:
     kept = value < goal
-    print(f"{what}: {value:.1f} {unit} (goal: under {goal:g} {unit}: {'met' if kept else 'missed'})", flush=True)
+    print(f"- {what}: {value:.1f} {unit} (goal: under {goal:g} {unit}: {'met' if kept else 'missed'})", flush=True)
     return kept
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -8,11 +8,11 @@ compared with the embedded broker's preset, or the one named. Printed is
 Spearman's rank correlation, over all configs and as the mean within record sizes; the goal is 0.7 for each objective.
 """
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Final
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.problems.agreement import Agreement, agreements
 from benchmarks.problems.clusters import JAVA_LAPTOP, PRESETS
 from benchmarks.problems.table import MeasuredTable, UnreadableTable, embedded_grid, thesis_tables
@@ -25,7 +25,7 @@ OBJECTIVES: Final = ("mb_per_s", "latency_p99_ms", "saturated_latency_mean_ms")
 
 def main() -> None:
     """Print the correlations; exit code 1 where one is below the goal, 2 where a table can't be read."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--table", type=Path, action="append", default=[], help="a measured table of your own")
     parser.add_argument("--cluster", choices=sorted(PRESETS), default=EMBEDDED.name, help="what it is compared with")
     parser.add_argument("--points", action="store_true", help="print every pair of values too")
@@ -41,13 +41,14 @@ def main() -> None:
 
 
 def _shown(table: MeasuredTable, cluster: SimulatedCluster, *, points: bool) -> bool:
-    print(f"{table.title}: {len(table.rows)} rows, against the preset {cluster.name}")
-    print(f"  {'metric':<28} {'configs':>7} {'correlation':>12} {'within sizes':>13}")
+    print(f"{table.title}: {len(table.rows)} rows, against the preset {cluster.name}\n")
+    print("| metric | configs | correlation | within record sizes |\n| --- | ---: | ---: | ---: |")
     found = agreements(table, cluster)
     for each in found:
-        print(f"  {each.metric:<28} {len(each.measured):>7} {each.correlation:>12.3f} {each.within_sizes:>13.3f}")
-        if points:
-            _print_points(each)
+        print(f"| {each.metric} | {len(each.measured)} | {each.correlation:.3f} | {each.within_sizes:.3f} |")
+    print()
+    for each in found if points else ():
+        _print_points(each)
     judged = [each.correlation for each in found if each.metric in OBJECTIVES]
     return bool(judged) and all(correlation >= GOAL for correlation in judged)
 
@@ -58,4 +59,4 @@ def _print_points(agreement: Agreement) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

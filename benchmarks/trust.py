@@ -10,7 +10,6 @@ Whole studies through the driver, the store and the recommendation, with compute
 - `cluster`: the simulated cluster of `runners.simulated`, with 5 % of noise. Intervals should hold the true gains.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
+from benchmarks.evidence import benchmark_parser, run_benchmark
 from benchmarks.planted import Planted
 from benchmarks.problems.truth import Truth
 from objectives.scoring import Objective
@@ -93,7 +93,7 @@ class Found:
 
 def main() -> None:
     """Run what is asked for; exit code 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--only", default=",".join(CASES))
@@ -112,7 +112,7 @@ def _case(name: str, studies: int, trials: int, processes: int) -> bool:
                 print(f"  {name}: {len(found)} of {studies} studies", file=sys.stderr, flush=True)
     recommending = [each for each in found if each.told]
     steps = median(each.confirming for each in found)
-    print(f"\n{name}: {studies} studies of {trials} trials, seeds from 0; {steps:g} more to confirm (median)")
+    print(f"\n{name}: {studies} studies of {trials} trials, seeds from 0; {steps:g} more to confirm (median)\n")
     if name.startswith("aa"):
         wrong = len(recommending) / studies
         return _told("studies that recommend a change that is none", wrong, 0.05, at_most=True)
@@ -136,7 +136,7 @@ def _coverage(what: str, told: list[Told]) -> bool:
 def _told(what: str, value: float, goal: float, *, at_most: bool) -> bool:
     kept = value <= goal if at_most else value >= goal
     bound = "at most" if at_most else "at least"
-    print(f"  {what}: {value:.1%} (goal: {bound} {goal:.0%}: {'met' if kept else 'missed'})")
+    print(f"- {what}: {value:.1%} (goal: {bound} {goal:.0%}: {'met' if kept else 'missed'})")
     sys.stdout.flush()
     return kept
 
@@ -185,4 +185,4 @@ class _truths:  # noqa: N801 - used as a function
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -1,0 +1,140 @@
+"""The pages of docs/evidence: each result stands there once, below the command that measured it.
+
+A page reserves a place for a command by two comments:
+
+    <!-- result of: python -m benchmarks.paced -->
+    <!-- end of result -->
+
+When a benchmark is run with `--write`, it replaces what stands between them by its command, the date, the machine and
+what it printed. A command that no page has a place for is refused before anything is measured.
+"""
+
+import argparse
+import io
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, TextIO
+
+import psutil
+from typing_extensions import override
+
+PAGES: Final = Path(__file__).parents[1] / "docs" / "evidence"
+END: Final = "<!-- end of result -->"
+WRITE: Final = "--write"
+
+
+def benchmark_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options that every benchmark has.
+
+    Args:
+        description: The benchmark's docstring; its first line is shown in the help.
+    """
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    parser.add_argument(WRITE, action="store_true", help="put the result on its page of docs/evidence")
+    return parser
+
+
+def run_benchmark(main: Callable[[], None]) -> None:
+    """Run a benchmark and, with `--write`, put what it prints to standard output on its page.
+
+    A missed goal (exit code 1) is a result too; whatever else ends the benchmark leaves the page alone.
+
+    Raises:
+        SystemExit: As `main` raises it, or no page has a place for this command.
+    """
+    if WRITE not in sys.argv:
+        return main()
+    command = this_command()
+    page, copy = page_of(command), io.StringIO()
+    ended = SystemExit(0)
+    with redirect_stdout(_Both(sys.stdout, copy)):
+        try:
+            main()
+        except SystemExit as error:
+            ended = error
+    if ended.code in (None, 0, 1):
+        page.write_text(with_result(page.read_text(), command, copy.getvalue()))
+        print(f"written to {page.relative_to(PAGES.parents[1])}", file=sys.stderr)
+    raise ended
+
+
+def this_command() -> str:
+    """Return the command that runs this process, without `--write`."""
+    spec = sys.modules["__main__"].__spec__
+    name = spec.name if spec else Path(sys.argv[0]).name
+    return shlex.join(["python", "-m", name, *(word for word in sys.argv[1:] if word != WRITE)])
+
+
+def page_of(command: str) -> Path:
+    """Return the page that has a place for the result of a command.
+
+    Raises:
+        SystemExit: No page has one.
+    """
+    for page in sorted(PAGES.glob("*.md")):
+        if _start(command) in page.read_text():
+            return page
+    sys.exit(f"no page of docs/evidence has a place for this command: add the lines '{_start(command)}' and '{END}'")
+
+
+def with_result(page: str, command: str, printed: str) -> str:
+    """Return a page's text with the result of a command in its place.
+
+    Args:
+        page: The text of the page, which has a place for the command.
+        command: As the page spells it.
+        printed: What the command printed, as Markdown.
+    """
+    place = re.compile(re.escape(_start(command)) + ".*?" + re.escape(END), re.DOTALL)
+    when = datetime.now(UTC).date().isoformat()
+    block = f"{_start(command)}\n```console\n$ {command}\n```\n\n*{when}. {machine()}.*\n\n{printed.strip()}\n\n{END}"
+    return place.sub(lambda _: block, page, count=1)
+
+
+def machine() -> str:
+    """Describe this machine and the versions of what was measured, without the host's name."""
+    memory_gb = psutil.virtual_memory().total / 1e9
+    parts = [
+        f"{os.cpu_count()} cores ({_processor()})",
+        f"{memory_gb:.0f} GB",
+        f"Linux {platform.release().split('-')[0]}",
+    ]
+    parts += [f"Python {platform.python_version()}", f"confluent-kafka {version('confluent-kafka')}"]
+    return ", ".join(parts)
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _start(command: str) -> str:
+    return f"<!-- result of: {command} -->"
+
+
+class _Both(io.TextIOBase):
+    """A stream that writes to two others."""
+
+    def __init__(self, first: TextIO, second: TextIO) -> None:
+        self._streams = (first, second)
+
+    @override
+    def write(self, text: str, /) -> int:
+        for stream in self._streams:
+            stream.write(text)
+        return len(text)
+
+    @override
+    def flush(self) -> None:
+        for stream in self._streams:
+            stream.flush()
