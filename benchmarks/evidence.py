@@ -50,7 +50,7 @@ def run_benchmark(main: Callable[[], None]) -> None:
     Raises:
         SystemExit: As `main` raises it, or no page has a place for this command.
     """
-    if WRITE not in sys.argv:
+    if WRITE not in sys.argv or {"-h", "--help"} & set(sys.argv):
         return main()
     command = this_command()
     page, copy = page_of(command), io.StringIO()

@@ -1,0 +1,54 @@
+"""The places for results on the evidence pages, and how benchmarks fill them."""
+
+import re
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from benchmarks.evidence import END, PAGES, page_of, with_result
+
+COMMANDS = [
+    command
+    for page in sorted(PAGES.glob("*.md"))
+    for command in re.findall("<!-- result of: (.*?) -->", page.read_text())
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_place_is_for_a_benchmark_that_can_write_to_it(command: str) -> None:
+    python, m, module, *words = shlex.split(command)
+    assert (python, m) == ("python", "-m")
+    assert find_spec(module), f"there is no {module}"
+    assert page_of(command).read_text().count(f"<!-- result of: {command} -->") == 1
+    # What follows --help is not looked at, so every word must be accepted before it.
+    run = subprocess.run([sys.executable, "-m", module, *words, "--write", "--help"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "--write" in run.stdout
+
+
+def test_every_place_has_an_end() -> None:
+    for page in PAGES.glob("*.md"):
+        text = page.read_text()
+        assert text.count("<!-- result of: ") == text.count(END), page.name
+
+
+def test_a_result_replaces_the_one_before_and_nothing_else() -> None:
+    page = f"before\n<!-- result of: a -->\nold\n{END}\nbetween\n<!-- result of: b -->\nkept\n{END}\nafter\n"
+    once = with_result(page, "a", "| new |\n")
+    assert "old" not in once
+    assert "```console\n$ a\n```" in once
+    assert "| new |" in once
+    assert once.startswith("before\n<!-- result of: a -->")
+    assert once.endswith(f"between\n<!-- result of: b -->\nkept\n{END}\nafter\n")
+    assert with_result(once, "a", "| new |\n") == once
+
+
+def test_a_command_without_a_place_is_refused_before_it_measures() -> None:
+    command = [sys.executable, "-m", "benchmarks.paced", "--runs", "77", "--write"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1
+    assert "no page of docs/evidence has a place for this command" in run.stderr
+    assert "starting Kafka" not in run.stderr
