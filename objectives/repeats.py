@@ -128,7 +128,7 @@ _STEPS: Final = (0.0, *np.geomspace(1e-4, 0.1, 13).tolist())
 _NOISES: Final = tuple((ASSUMED_NOISE_RATIO * np.geomspace(0.2, 20.0, 14)).tolist())
 """Candidate standard deviations of a measurement; some are large, as a stall can make a p99 five times higher."""
 _EVIDENCE: Final = 2.0
-"""How much larger the log-likelihood of a walk must be than that of a constant; about a likelihood ratio test at 5 %."""
+"""How much larger a walk's log-likelihood must be than that of a constant; about a likelihood ratio test at 5 %."""
 _VAGUE: Final = 100.0
 """Prior variance of the level."""
 _MOST: Final = 60
