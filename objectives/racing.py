@@ -123,7 +123,7 @@ class Forecast:
 def _left_ratio(count: int, windows: int) -> float:
     """Return the variance of the mean of the first windows around the mean of the whole phase.
 
-    The unit is the variance of a single window. The fewer windows are left, the smaller is the result.
+    The unit is the variance of a single window. The fewer windows are left, the smaller the variance.
     """
     return 1 / count - 1 / windows
 
@@ -220,7 +220,9 @@ class Race:
         )
 
     def _can_hardly_recover(self, ranges: Mapping[str, Range]) -> Stop | None:
-        """Return why to end the first phase if only a rare value of the other objectives could still help the trial.
+        """Return why to end the paced phase if the trial has hardly a chance to join the front; None to go on.
+
+        It still has a chance if more than `RARE_RATIO` of the trials had the throughput to make up for its latency.
 
         The next phase is run in any case: constraints may depend on it, and the sampler learns from its values.
         """

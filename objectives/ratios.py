@@ -51,7 +51,7 @@ class Ratio:
 
     Attributes:
         value: Geometric mean of the rounds' ratios.
-        low: Lower end of the confidence interval, which holds the true ratio.
+        low: Lower end of the confidence interval for the true ratio.
         high: Upper end of the confidence interval.
         rounds: How many rounds the ratio was computed from.
         repeat_low: Lower end of the 95 % prediction interval: where the ratio of one more round would fall on another

@@ -130,7 +130,7 @@ class Verdict:
 
     @property
     def says_nothing_of_config(self) -> bool:
-        """Whether the config did not limit the throughput, so that the measurement must not be used to judge it."""
+        """Whether the load generator or other processes were the limit, so that nothing can be said of the config."""
         return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
 
 

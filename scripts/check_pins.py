@@ -43,7 +43,7 @@ def read_pins(text: str) -> dict[str, str]:
 
 
 def installed_for(project: str, extras: set[str]) -> dict[str, str]:
-    """Return the version by canonical name of every installed package that the project needs, without the project."""
+    """Return the version by canonical name of every installed package that the project needs, except the project."""
     found: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     waiting = [(project, extra) for extra in ("", *extras)]

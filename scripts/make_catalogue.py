@@ -76,7 +76,7 @@ def describe() -> dict[str, Any]:
 
 
 def as_json(catalogue: dict[str, Any]) -> str:
-    """Return the catalogue as text, a property a line, so that a version bump reads well as a difference."""
+    """Return the catalogue as text with one property per line, so that a new version gives a readable diff."""
     rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in catalogue["properties"])
     head = "".join(f"  {json.dumps(key)}: {json.dumps(catalogue[key])},\n" for key in ("client", "version"))
     return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"

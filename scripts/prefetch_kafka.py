@@ -1,4 +1,4 @@
-"""Fills the cache with everything that the built-in broker needs, so that later starts need no network.
+"""Fills the cache with everything that the embedded broker needs, so that later starts need no network.
 
 This is for images, and for machines that will have no network later:
 

@@ -79,7 +79,7 @@ class Property:
 class Catalogue:
     """The properties of one version of one client, by name.
 
-    Iterating yields the canonical properties in the client's order, without aliases; `len` counts the same ones.
+    Iterating yields the canonical properties in the client's order, without aliases; `len` counts them.
 
     Attributes:
         client: The client's name, "librdkafka".

@@ -85,7 +85,7 @@ STATEMENTS: Final = {
     **{rule.name: rule.statement for rule in RULES},
     FILL_RULE: "the queue must hold the records of one full batch",
 }
-# Properties that are no knobs but bound one. A study may search them, and then they are drawn before most knobs.
+# Properties that are not in KNOBS but bound a knob. If a study searches them, they are drawn before most knobs.
 _FIRST: Final = ("retries", STRATEGY, BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms")
 _LAST: Final = ("request.timeout.ms", "retry.backoff.ms", "topic.metadata.refresh.fast.interval.ms")
 

@@ -28,7 +28,7 @@ _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
 class Stage(IntEnum):
-    """The stage of a search from which a knob is changed, in a search that starts with few knobs.
+    """The part of a search in which a knob is first changed, if the search starts with few knobs.
 
     A few knobs bring most of the gain, and the search finds their best values sooner while all other knobs stay fixed.
     Source: Kanellis, Alagappan and Venkataraman (2020), Too Many Knobs to Tune?, HotStorage. Simulated clusters showed

@@ -23,7 +23,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
-    """Write what the study is doing now, for other terminals; without waiting for the disk, as it is no result."""
+    """Write what the study is doing now, for other terminals. This does not wait for the disk."""
     path = folder / _PROGRESS
     scratch = path.with_suffix(".new")
     scratch.write_text(json.dumps(progress.as_json()), encoding="utf-8")

@@ -48,7 +48,7 @@ class ResultsStore(Protocol):
         """Return the text of the study file; empty if none was stored."""
 
     def set_progress(self, progress: Progress) -> None:
-        """Store what the study is doing now, for readers. Progress is no result, so this does not wait for the disk."""
+        """Store what the study is doing now, for readers. This does not wait for the disk, unlike `append`."""
 
     def progress(self) -> Progress | None:
         """Return the progress that was stored last; None if there is none.
