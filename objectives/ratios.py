@@ -186,7 +186,9 @@ def ratio_in_turns(ours: ValuesByRound, *others: ValuesByRound, noise: Noise, le
     """
     shared = [ours.keys() & other.keys() for other in others]
     if not others or not all(shared):
-        raise ValueError(f"a ratio needs a round in which both sides were measured, but got {sorted(map(len, shared))}")
+        raise ValueError(
+            f"both sides must have a round in common, but the numbers of common rounds are {sorted(map(len, shared))}"
+        )
     pairs = list(zip(others, shared, strict=True))
     mean = sum(fmean(log(ours[turn] / other[turn]) for turn in turns) for other, turns in pairs)
     weights = [sum(1 / len(turns) for turns in shared if turn in turns) for turn in ours]

@@ -65,7 +65,7 @@ def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
     }
     given = [what for what, is_given in said.items() if is_given]
     if len(given) > 1:
-        raise InvalidKnob(name, "a change has only one of value, off, choices and a range", " and ".join(given))
+        raise InvalidKnob(name, "a change must have only one of value, off, choices and a range", " and ".join(given))
     if change.steps is not None and change.steps < 1:
         raise InvalidKnob(name, "a grid needs at least one step", f"steps={change.steps}", ("steps",))
     if change.is_range:

@@ -78,7 +78,7 @@ def test_a_round_counts_for_the_configs_that_were_measured_in_it() -> None:
     whole, once = (ratio_in_turns(short["0"], short[name], noise=noise) for name in ("1", "2"))
     assert (whole.rounds, once.rounds) == (3, 1)
     assert math.log(once.high / once.low) == pytest.approx(math.log(whole.high / whole.low) * math.sqrt(3))
-    with pytest.raises(ValueError, match="a round in which both sides"):
+    with pytest.raises(ValueError, match="a round in common"):
         ratio_in_turns({0: 1.0}, {1: 1.0}, noise=noise)
 
 

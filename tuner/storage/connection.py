@@ -111,7 +111,7 @@ class Connection:
                     pause_s, again = min(2 * pause_s, _LAST_PAUSE_S), True
                 except self._psycopg.errors.InsufficientPrivilege as error:
                     self._drop()
-                    raise StorageUnreachable(self._broken("grant us its tables", error)) from None
+                    raise StorageUnreachable(self._broken("allow kafka-tuner to use its tables", error)) from None
                 except self._psycopg.Error as error:
                     self._drop()
                     raise RecordDamaged(self._broken("have intact tables", error)) from None
