@@ -232,7 +232,7 @@ class Race:
         worse = f"{self._predicted_text(ranges)}, worse than {self._rival_text(ahead[0])}"
         if len(ahead) == len(self.rivals):
             return Stop(f"{worse}{' and all of the front' if len(ahead) > 1 else ''}", ends_trial=False)
-        unknown = [index for index, asked in enumerate(self.objectives) if asked.metric not in ranges]
+        unknown = [index for index, objective in enumerate(self.objectives) if objective.metric not in ranges]
         if len(self.others) < _FEW:
             return None
         escaping = sum(
@@ -248,8 +248,8 @@ class Race:
     @property
     def _may_be_short(self) -> bool:
         """Whether all metrics that the study needs from the paced phase can be taken from a shortened phase too."""
-        asked = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
-        return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in asked if OUTCOME_METRICS[name].paced)
+        metrics = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
+        return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
 
     def _rivals_ahead(self, ranges: Mapping[str, Range]) -> list[int]:
         """Return the rivals that are better in every objective that has a prediction."""
@@ -277,13 +277,13 @@ class Race:
 
     def _rival_text(self, number: int) -> str:
         values = zip(self.objectives, self.rivals[number], strict=True)
-        return f"trial {number} ({', '.join(f'{asked.metric} {value:.3g}' for asked, value in values)})"
+        return f"trial {number} ({', '.join(f'{objective.metric} {value:.3g}' for objective, value in values)})"
 
 
 def followed(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
     """Return the metrics of a study's objectives and constraints that have a value in every window."""
-    asked = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
-    return tuple(name for name in asked if name in FOLLOWED)
+    metrics = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
+    return tuple(name for name in metrics if name in FOLLOWED)
 
 
 def _is_least(objective: Objective) -> bool:

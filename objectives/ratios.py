@@ -145,24 +145,24 @@ def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     return [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
 
 
-def noise_in_turns(things: Mapping[str, ValuesByRound]) -> Noise | None:
+def noise_in_turns(configs: Mapping[str, ValuesByRound]) -> Noise | None:
     """Return the noise of a single measurement, pooled over all configs.
 
     A config need not have a value in every round: least squares fits the levels to the values that exist. The result is
     None if there are too few values to tell noise from levels.
 
     Args:
-        things: The values of every config by round, by the config's name.
+        configs: The values of every config by round, by the config's name.
     """
-    places = [(name, turn) for name, turns in things.items() for turn in turns]
-    if not places:
+    measured = [(name, round_) for name, rounds in configs.items() for round_ in rounds]
+    if not measured:
         return None
-    names, turns = dict.fromkeys(name for name, _ in places), dict.fromkeys(turn for _, turn in places)
-    levels = [[each == name for each in names] + [each == turn for each in turns] for name, turn in places]
+    names, rounds = dict.fromkeys(name for name, _ in measured), dict.fromkeys(round_ for _, round_ in measured)
+    levels = [[each == name for each in names] + [each == round_ for each in rounds] for name, round_ in measured]
     design = np.array(levels, dtype=np.float64)
-    logs = np.log([things[name][turn] for name, turn in places])
+    logs = np.log([configs[name][round_] for name, round_ in measured])
     fitted, _, rank, _ = np.linalg.lstsq(design, logs)
-    freedom = len(places) - int(rank)
+    freedom = len(measured) - int(rank)
     if freedom < 1:
         return None
     left_over = logs - design @ fitted
@@ -190,9 +190,9 @@ def ratio_in_turns(ours: ValuesByRound, *others: ValuesByRound, noise: Noise, le
             f"both sides must have a round in common, but the numbers of common rounds are {sorted(map(len, shared))}"
         )
     pairs = list(zip(others, shared, strict=True))
-    mean = sum(fmean(log(ours[turn] / other[turn]) for turn in turns) for other, turns in pairs)
-    weights = [sum(1 / len(turns) for turns in shared if turn in turns) for turn in ours]
-    variance = sum(weight**2 for weight in weights) + sum(1 / len(turns) for turns in shared)
+    mean = sum(fmean(log(ours[round_] / other[round_]) for round_ in rounds) for other, rounds in pairs)
+    weights = [sum(1 / len(rounds) for rounds in shared if round_ in rounds) for round_ in ours]
+    variance = sum(weight**2 for weight in weights) + sum(1 / len(rounds) for rounds in shared)
     once_more = len(others) ** 2 + len(others)
     half = t_quantile(level, noise.degrees_of_freedom) * noise.sd_log * sqrt(variance)
     again = t_quantile(LEVEL, noise.degrees_of_freedom) * noise.sd_log * sqrt(variance + once_more)

@@ -172,8 +172,8 @@ class Drift:
         walk = max((candidate for candidate in likelihoods if candidate[0] > 0), key=likelihoods.__getitem__)
         step, noise = walk if likelihoods[walk] > likelihoods[constant] + _EVIDENCE else constant
         weights = np.linalg.solve(_covariance(shared, step, noise), centred)
-        found = cls(step, tuple(at.tolist()), 0.0, weights)
-        return cls(step, found.numbers, found._level(at[0]), weights)
+        fitted = cls(step, tuple(at.tolist()), 0.0, weights)
+        return cls(step, fitted.numbers, fitted._level(at[0]), weights)
 
     def factor(self, number: int) -> float:
         """Return the factor that converts a value of this trial to the time of the first baseline; 1 without drift."""

@@ -13,12 +13,12 @@ def main() -> int:
     """Print the names of missing files and return the exit status."""
     documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pyproject.toml"]
     named = {
-        (document.relative_to(ROOT), found)
+        (document.relative_to(ROOT), path)
         for document in documents
-        for found in _NAMED.findall(document.read_text(encoding="utf-8"))
+        for path in _NAMED.findall(document.read_text(encoding="utf-8"))
     }
     gone = sorted(
-        f"{document} names {found}, which does not exist" for document, found in named if not any(ROOT.glob(found))
+        f"{document} names {path}, which does not exist" for document, path in named if not any(ROOT.glob(path))
     )
     print("\n".join(gone) if gone else f"named files: all {len(named)} exist")
     return bool(gone)

@@ -44,19 +44,19 @@ def read_pins(text: str) -> dict[str, str]:
 
 def installed_for(project: str, extras: set[str]) -> dict[str, str]:
     """Return the version by canonical name of every installed package that the project needs, except the project."""
-    found: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    versions: dict[str, str] = {}
+    visited: set[tuple[str, str]] = set()
     waiting = [(project, extra) for extra in ("", *extras)]
     while waiting:
         name, extra = waiting.pop()
-        if (name, extra) in seen:
+        if (name, extra) in visited:
             continue
-        seen.add((name, extra))
+        visited.add((name, extra))
         package = distribution(name)
         if name != project:
-            found[name] = package.version
+            versions[name] = package.version
         waiting += [step for requirement in _requirements(package, extra) for step in _steps(requirement)]
-    return found
+    return versions
 
 
 def _requirements(package: Distribution, extra: str) -> list[Requirement]:

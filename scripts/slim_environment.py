@@ -32,11 +32,11 @@ def main() -> int:
     (packages,) = environment.glob("lib/python3.*/site-packages")
     before = _bytes_in(packages)
     for pattern in PARTS:
-        found = list(packages.glob(pattern))
-        if not found:
+        paths = list(packages.glob(pattern))
+        if not paths:
             print(f"{pattern} must exist in {packages}, but does not; revise the list in {Path(__file__).name}")
             return 1
-        for path in found:
+        for path in paths:
             _remove(path)
     for package in _WITH_TESTS:
         for path in list((packages / package).rglob("tests")):

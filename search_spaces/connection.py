@@ -79,7 +79,7 @@ def parse_jaas(text: str) -> Login | None:
 
 def _tokens(text: str) -> list[tuple[str, bool]] | None:
     """Return pairs of a token and whether it is a sign (`=` or `;`); None if the text is not valid JAAS syntax."""
-    found: list[tuple[str, bool]] = []
+    tokens: list[tuple[str, bool]] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -87,12 +87,12 @@ def _tokens(text: str) -> list[tuple[str, bool]] | None:
             return None
         position = match.end()
         if match["sign"]:
-            found.append((match["sign"], True))
+            tokens.append((match["sign"], True))
         elif match["word"]:
-            found.append((match["word"], False))
+            tokens.append((match["word"], False))
         elif (quoted := match["double"] if match["double"] is not None else match["single"]) is not None:
-            found.append((_ESCAPE.sub(_unescaped, quoted), False))
-    return found
+            tokens.append((_ESCAPE.sub(_unescaped, quoted), False))
+    return tokens
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -111,23 +111,23 @@ def from_java(mapping: Mapping[str, Value]) -> dict[str, Value]:
         UnknownProperty: A trust store cannot be translated. The message says what to do.
         ConflictingSpellings: The properties of both clients set the same thing to different values.
     """
-    found = dict(mapping)
-    for java, name, value in (*_login(found), *_trust(found), *_identity(found)):
-        if str(found.get(name, value)) != value:
+    properties = dict(mapping)
+    for java, name, value in (*_login(properties), *_trust(properties), *_identity(properties)):
+        if str(properties.get(name, value)) != value:
             raise ConflictingSpellings(name, (java, name), ("", ""), secret=True)
-        found[name] = value
-    if found.get(_IDENTIFICATION) == "":  # Java switches the check off with an empty value
-        found[_IDENTIFICATION] = "none"
-    return found
+        properties[name] = value
+    if properties.get(_IDENTIFICATION) == "":  # Java switches the check off with an empty value
+        properties[_IDENTIFICATION] = "none"
+    return properties
 
 
-def _login(found: dict[str, Value]) -> Iterator[_Translated]:
-    if _JAAS not in found:
+def _login(properties: dict[str, Value]) -> Iterator[_Translated]:
+    if _JAAS not in properties:
         return
-    login = parse_jaas(str(found.pop(_JAAS)))
+    login = parse_jaas(str(properties.pop(_JAAS)))
     if login is None:
         raise _refused(_JAAS, 'exactly one login, such as ScramLoginModule required username="..." password="...";')
-    _check_login(login, str(found.get("sasl.mechanism", found.get("sasl.mechanisms", ""))))
+    _check_login(login, str(properties.get("sasl.mechanism", properties.get("sasl.mechanisms", ""))))
     yield _JAAS, "sasl.username", login.options["username"]
     yield _JAAS, "sasl.password", login.options["password"]
 
@@ -149,22 +149,22 @@ def _check_login(login: Login, mechanism: str) -> None:
             raise _refused(_JAAS, f"a login with the options username and password, but {option} is missing")
 
 
-def _trust(found: dict[str, Value]) -> Iterator[_Translated]:
-    kind, place = _taken(found, "ssl.truststore.type"), _taken(found, "ssl.truststore.location")
-    certificates = _taken(found, "ssl.truststore.certificates")
-    if kind is None and place is None and certificates is None:
+def _trust(properties: dict[str, Value]) -> Iterator[_Translated]:
+    kind, location = _pop_text(properties, "ssl.truststore.type"), _pop_text(properties, "ssl.truststore.location")
+    certificates = _pop_text(properties, "ssl.truststore.certificates")
+    if kind is None and location is None and certificates is None:
         return
-    _taken(found, "ssl.truststore.password")  # a PEM file needs no password
+    _pop_text(properties, "ssl.truststore.password")  # a PEM file needs no password
     kind = (kind or "JKS").upper()
     if kind == "PEM" and certificates is not None:
         yield "ssl.truststore.certificates", "ssl.ca.pem", _pem(certificates)
-    elif kind == "PEM" and place is not None:
-        yield "ssl.truststore.location", "ssl.ca.location", place
-    elif place is None:
+    elif kind == "PEM" and location is not None:
+        yield "ssl.truststore.location", "ssl.ca.location", location
+    elif location is None:
         raise _unknown("ssl.truststore.type", "use ssl.ca.location, or set ssl.truststore.location to a PEM file")
     else:
-        pkcs12 = f"openssl pkcs12 -in {place} -nokeys -out ca.pem"
-        command = pkcs12 if kind == "PKCS12" else f"keytool -list -rfc -keystore {place} > ca.pem"
+        pkcs12 = f"openssl pkcs12 -in {location} -nokeys -out ca.pem"
+        command = pkcs12 if kind == "PKCS12" else f"keytool -list -rfc -keystore {location} > ca.pem"
         raise _unknown(
             "ssl.truststore.location",
             f"it reads PEM files, not trust stores of type {kind}. Run `{command}`, then set "
@@ -172,9 +172,9 @@ def _trust(found: dict[str, Value]) -> Iterator[_Translated]:
         )
 
 
-def _identity(found: dict[str, Value]) -> Iterator[_Translated]:
-    stated, place = _taken(found, "ssl.keystore.type"), _taken(found, "ssl.keystore.location")
-    key, chain = _taken(found, "ssl.keystore.key"), _taken(found, "ssl.keystore.certificate.chain")
+def _identity(properties: dict[str, Value]) -> Iterator[_Translated]:
+    stated, location = _pop_text(properties, "ssl.keystore.type"), _pop_text(properties, "ssl.keystore.location")
+    key, chain = _pop_text(properties, "ssl.keystore.key"), _pop_text(properties, "ssl.keystore.certificate.chain")
     kind = (stated or "").upper()
     if key is not None or chain is not None:
         if kind != "PEM" or key is None or chain is None:
@@ -182,24 +182,24 @@ def _identity(found: dict[str, Value]) -> Iterator[_Translated]:
             raise _unknown("ssl.keystore.key", f"ssl.keystore.type=PEM, ssl.keystore.key and {rule}")
         yield "ssl.keystore.key", "ssl.key.pem", _pem(key)
         yield "ssl.keystore.certificate.chain", "ssl.certificate.pem", _pem(chain)
-    elif place is None:
+    elif location is None:
         if stated is not None:
             raise _unknown("ssl.keystore.type", "it needs ssl.keystore.location, which is missing")
     elif kind == "PEM":
-        yield "ssl.keystore.location", "ssl.key.location", place
-        yield "ssl.keystore.location", "ssl.certificate.location", place
-    elif kind == "PKCS12" or (not kind and not place.lower().endswith(_JAVA_STORES)):
+        yield "ssl.keystore.location", "ssl.key.location", location
+        yield "ssl.keystore.location", "ssl.certificate.location", location
+    elif kind == "PKCS12" or (not kind and not location.lower().endswith(_JAVA_STORES)):
         # Both clients have this property and read PKCS#12 files. Without a type, it may be written for librdkafka.
-        yield "ssl.keystore.location", "ssl.keystore.location", place
+        yield "ssl.keystore.location", "ssl.keystore.location", location
     else:
-        command = f"keytool -importkeystore -srckeystore {place} -destkeystore client.p12 -deststoretype PKCS12"
+        command = f"keytool -importkeystore -srckeystore {location} -destkeystore client.p12 -deststoretype PKCS12"
         rule = f"a PKCS#12 file (with ssl.keystore.type=PKCS12; `{command}` makes one)"
-        raise InvalidValue("ssl.keystore.location", rule, place)
+        raise InvalidValue("ssl.keystore.location", rule, location)
 
 
-def _taken(found: dict[str, Value], name: str) -> str | None:
+def _pop_text(properties: dict[str, Value], name: str) -> str | None:
     """Remove a property and return its value; None if it is not given."""
-    value = found.pop(name, None)
+    value = properties.pop(name, None)
     return None if value is None else str(value).strip()
 
 

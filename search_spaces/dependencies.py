@@ -98,8 +98,8 @@ def ties(sizes: Sizes) -> tuple[frozenset[str], ...]:
 
 def drawing_order(name: str) -> tuple[int, str]:
     """Return a sort key that puts the names of knobs into the order in which they are drawn."""
-    known = [knob.name for knob in KNOBS]
-    order = [*known[:2], *_FIRST, *known[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
+    knobs = [knob.name for knob in KNOBS]
+    order = [*knobs[:2], *_FIRST, *knobs[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
     return (order.index(name) if name in order else len(order)), name
 
 

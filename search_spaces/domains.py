@@ -304,8 +304,8 @@ class Odometer:
     def _turn(self, name: str, size: int) -> int:
         if self._turning is not None and name not in self._turning:
             return 0
-        asked = len(self._sizes)
+        wheel = len(self._sizes)
         self._sizes.append(size)
-        if asked == len(self._wheels):
+        if wheel == len(self._wheels):
             self._wheels.append(0)
-        return self._wheels[asked]
+        return self._wheels[wheel]

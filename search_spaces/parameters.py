@@ -261,12 +261,12 @@ def resolved(
         if name == LEVEL or name in LEVEL_KNOBS:
             continue
         entry, knob = entry_of(name), _KNOBS.get(name)
-        asked = changes.get(name)
-        change = asked or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
+        requested = changes.get(name)
+        change = requested or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
         if change.value is not None:
             fixed[entry.name] = canonical_value(entry, change.value)
         elif not change.off:
-            parameters[name] = _parameter(name, entry, knob, sizes, change, asked=asked is not None)
+            parameters[name] = _parameter(name, entry, knob, sizes, change, requested=requested is not None)
             fixed.pop(entry.name, None)
     codecs: tuple[str, ...] = (Effective(fixed).text("compression.type"),)
     compression = parameters.get("compression.type")
@@ -274,8 +274,8 @@ def resolved(
         codecs = compression.domain.canonical
     kept = None if level is None else f"{LEVEL}.{baseline.compression}"
     for name in LEVEL_KNOBS:
-        asked = changes.get(name) or changes.get(LEVEL)
-        change = asked or KnobChange()
+        requested = changes.get(name) or changes.get(LEVEL)
+        change = requested or KnobChange()
         if name.removeprefix(f"{LEVEL}.") not in codecs:
             if name in changes and not change.off:
                 raise InvalidKnob(name, "its codec must be among the codecs that are searched", ", ".join(codecs))
@@ -283,15 +283,17 @@ def resolved(
         value = level if change.off and name == kept else change.value
         if value is not None:
             pinned = canonical_value(entry_of(LEVEL), value)
-            parameter = _parameter(name, entry_of(name), _KNOBS[name], sizes, KnobChange(), asked=True)
+            parameter = _parameter(name, entry_of(name), _KNOBS[name], sizes, KnobChange(), requested=True)
             parameters[name] = replace(parameter, domain=words(pinned))
         elif not change.off:
-            parameters[name] = _parameter(name, entry_of(name), _KNOBS[name], sizes, change, asked=asked is not None)
+            parameters[name] = _parameter(
+                name, entry_of(name), _KNOBS[name], sizes, change, requested=requested is not None
+            )
     return parameters, fixed
 
 
 def _parameter(
-    name: str, entry: Property, knob: Knob | None, sizes: Sizes, change: KnobChange, *, asked: bool
+    name: str, entry: Property, knob: Knob | None, sizes: Sizes, change: KnobChange, *, requested: bool
 ) -> Parameter:
     return Parameter(
         name=name,
@@ -303,5 +305,5 @@ def _parameter(
         if knob
         else "named by the study file; it is not among the knobs that are searched by default",
         steps=change.steps,
-        stage=Stage.FIRST if asked or knob is None else knob.stage,
+        stage=Stage.FIRST if requested or knob is None else knob.stage,
     )

@@ -152,11 +152,11 @@ class SearchSpace:
         Args:
             steps: Number of grid points of a range, its ends included; a knob with its own number ignores it.
         """
-        seen: set[ProducerConfig] = set()
-        for turn in self._odometer(steps):
-            config = self.draw(turn)
-            if config not in seen:
-                seen.add(config)
+        yielded: set[ProducerConfig] = set()
+        for combination in self._odometer(steps):
+            config = self.draw(combination)
+            if config not in yielded:
+                yielded.add(config)
                 yield config
 
     def grid_size(self, steps: int = 3) -> int:
@@ -171,7 +171,7 @@ class SearchSpace:
         """Return how many combinations the grid would have if all knobs were independent."""
         size = 1
         for parameter in self.parameters:
-            size *= len([parameter.ask(turn) for turn in self._odometer(steps)])
+            size *= len([parameter.ask(combination) for combination in self._odometer(steps)])
         return size
 
     @property
@@ -230,7 +230,7 @@ class SearchSpace:
         return groups
 
     def _count(self, group: frozenset[str], steps: int) -> int:
-        return len({frozenset(self._drawn(turn).items()) for turn in self._odometer(steps, group)})
+        return len({frozenset(self._drawn(combination).items()) for combination in self._odometer(steps, group)})
 
     def _try_ends(self) -> None:
         words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, Words)}

@@ -94,7 +94,7 @@ class Connection:
             RecordDamaged: The server refuses a statement, because the tables are not as expected.
         """
         with self._lock:
-            began_s, pause_s, again, told = time.monotonic(), _FIRST_PAUSE_S, False, False
+            began_s, pause_s, again, user_was_told = time.monotonic(), _FIRST_PAUSE_S, False, False
             while True:
                 try:
                     return work(self._connected(), again)
@@ -104,10 +104,10 @@ class Connection:
                     away_s = time.monotonic() - began_s
                     if hopeless or away_s + pause_s > self.patience_s or self._closed.wait(pause_s):
                         raise StorageUnreachable(self._broken("answer", error)) from None
-                    if self.tell is not None and away_s > _NEWS_S and not told:
+                    if self.tell is not None and away_s > _NEWS_S and not user_was_told:
                         away = self._broken("answer", error)
                         self.tell(f"{away}; retrying for up to {self.patience_s:.0f} s, nothing is lost")
-                        told = True
+                        user_was_told = True
                     pause_s, again = min(2 * pause_s, _LAST_PAUSE_S), True
                 except self._psycopg.errors.InsufficientPrivilege as error:
                     self._drop()
@@ -136,10 +136,10 @@ class Connection:
         if self._open is None or self._open.closed:
             if self._closed.is_set():
                 raise StorageUnreachable(f"the connection to {self.url.shown} was closed")
-            given = {**_DEFAULTS, **self.url.parameters}
+            parameters = {**_DEFAULTS, **self.url.parameters}
             try:
                 # Statements are not prepared, because connection poolers mix up prepared statements of several clients.
-                self._open = self._psycopg.connect(**given, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
+                self._open = self._psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
             except self._psycopg.ProgrammingError as error:
                 raise StorageMisnamed(
                     f"{self.url.shown} must have only options that libpq knows, but: {self._line(error)}"

@@ -74,9 +74,9 @@ def find_study(name: str, root: Path | None = None, storage: Storage | None = No
     folder = storage.find(name, root)
     if folder is not None:
         return folder
-    known = storage.names(root)
-    more = f" and {len(known) - _NAMED} older ones" if len(known) > _NAMED else ""
-    there = f"there are: {', '.join(known[:_NAMED])}{more}" if known else "there is no study yet; `tuner run` makes one"
+    names = storage.names(root)
+    more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
+    hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "there is no study yet; `tuner run` makes one"
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     where = f"in {storage.shown}" if storage.is_shared else below
-    raise StudyNotFound(f"the study must exist {where}, but {name!r} does not; {there}")
+    raise StudyNotFound(f"the study must exist {where}, but {name!r} does not; {hint}")

@@ -73,9 +73,9 @@ class PostgresStorage:
 
     def find(self, name: str, root: Path) -> Path | None:
         """Return the folder of the study with this name, folder or study file; None if the database lacks it."""
-        given = Path(name)
-        there = self.names(root)
-        return next((root / each for each in (name, given.name, given.stem) if each in there), None)
+        path = Path(name)
+        names = self.names(root)
+        return next((root / each for each in (name, path.name, path.stem) if each in names), None)
 
     def names(self, root: Path) -> list[str]:
         """Return the names of all studies, starting with the study that was run last."""
@@ -91,10 +91,10 @@ class PostgresStorage:
             StorageUnreachable: The server does not answer.
         """
         with closed_on_error(Connection(self._url, READER_PATIENCE_S)) as connection:
-            found = self._rows(connection, _STUDY, folder.name)
-            if not found:
+            rows = self._rows(connection, _STUDY, folder.name)
+            if not rows:
                 raise StudyNotFound(f"the study must be in {self.shown}, but {folder.name} is not")
-            return PostgresStore(connection, found[0][0], folder.name)
+            return PostgresStore(connection, rows[0][0], folder.name)
 
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:

@@ -115,13 +115,13 @@ def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
                 f"the schema {SCHEMA} at {where} must be empty or kafka-tuner's own, but has another program's tables"
             )
         return 0
-    ((found,),) = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchall()
-    if found > newest:
+    ((current,),) = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchall()
+    if current > newest:
         raise RecordDamaged(
-            f"the storage at {where} must have version {newest} or older, but has {found}: a newer release made it; "
+            f"the storage at {where} must have version {newest} or older, but has {current}: a newer release made it; "
             "upgrade kafka-tuner"
         )
-    return int(found)
+    return int(current)
 
 
 def migrate(db: Db, where: str, migrations: Sequence[tuple[str, str]] = MIGRATIONS) -> None:

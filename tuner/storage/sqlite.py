@@ -191,16 +191,16 @@ class FolderStorage:
 
     def find(self, name: str, root: Path) -> Path | None:
         """Return the folder if `name` is the path of a study, its name below `root`, or its study file; else None."""
-        given = Path(name)
-        for folder in (given, root / name, root / given.stem):
+        path = Path(name)
+        for folder in (path, root / name, root / path.stem):
             if (folder / RESULTS_FILE).is_file():
                 return folder.absolute()
         return None
 
     def names(self, root: Path) -> list[str]:
         """Return the names of the studies below `root`, starting with the one that was written last."""
-        found = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
-        return [path.parent.name for path in found]
+        files = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        return [path.parent.name for path in files]
 
     def read(self, folder: Path) -> ResultsStore:
         """Open the results in a study's folder for reading.

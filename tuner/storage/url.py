@@ -55,14 +55,14 @@ class StorageUrl:
             raise StorageMisnamed(f"a storage must name its database ({_FORM}), but {shown} does not")
         query = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
         hosts, ports = _hosts(match["hosts"])
-        given = {
+        parameters = {
             "host": hosts,
             "port": ports,
             "user": unquote(match["user"] or ""),
             "password": unquote(match["password"] or ""),
             "dbname": unquote(match["database"]),
         }
-        return cls({**{name: value for name, value in given.items() if value}, **query}, shown)
+        return cls({**{name: value for name, value in parameters.items() if value}, **query}, shown)
 
     def masked(self, text: str) -> str:
         """Return the text with all secrets of this address masked."""
