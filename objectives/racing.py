@@ -68,7 +68,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The prediction of a phase's value from its first windows, for one metric. All values are logarithms.
+    """The prediction of a phase's value from its first windows, for one metric and on logarithms.
 
     Attributes:
         shift_log: How far the value of the whole phase lies above the mean of the first 1, 2, ... windows, on average.
