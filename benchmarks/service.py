@@ -121,7 +121,7 @@ def _build(folder: Path, trials: int, seed: int) -> None:
                 },
                 objectives=(mb_per_s, p99_ms),
                 verdict="broker",
-                because="a thread of the broker wanted a core 97% of the time",
+                because="a thread of the broker needed a core 97% of the time",
                 worker="local",
                 started_at="2026-03-01T20:00:00+00:00",
                 duration_s=30.0,

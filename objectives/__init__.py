@@ -1,1 +1,1 @@
-"""How a measurement is judged. Knows nothing of how it was taken."""
+"""Judging of measurements. This package does not depend on how a measurement was taken."""

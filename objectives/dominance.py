@@ -1,17 +1,19 @@
-"""Which of several points are better than which, in all of their numbers."""
+"""Pareto dominance between the rows of an array."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def dominated_by(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many others dominate each row, more being better in every column; equal rows do not dominate each other.
+    """Return for each row how many other rows dominate it.
+
+    Larger values are better in every column. Equal rows do not dominate each other.
 
     Args:
         values: Shape (rows, objectives).
 
     Returns:
-        Shape (rows,).
+        The counts. Shape (rows,).
     """
     nowhere_worse = (values[:, None, :] >= values[None, :, :]).all(axis=2)
     somewhere_better = (values[:, None, :] > values[None, :, :]).any(axis=2)

@@ -1,4 +1,4 @@
-"""The Pareto front, kept as trials come, and the hypervolume under it."""
+"""The Pareto front, updated with every trial, and the hypervolume that it dominates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,10 @@ from objectives.repeats import Estimate
 
 
 def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequence[Direction]) -> bool:
-    """Whether `ours` is nowhere worse and somewhere better. Shapes: (objectives,) each."""
+    """Return whether `ours` dominates `theirs`: it is worse in no objective and better in at least one.
+
+    All three arguments have the shape (objectives,).
+    """
     for mine, other, direction in zip(ours, theirs, directions, strict=True):
         if mine != other and (mine > other) is not (direction is Direction.MAXIMIZE):
             return False
@@ -16,10 +19,11 @@ def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequen
 
 
 def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], directions: Sequence[Direction]) -> bool:
-    """Whether `ours` dominates by its values, and in one of them with intervals that do not touch.
+    """Return whether `ours` dominates `theirs` by more than noise.
 
-    Where it only dominates plainly, the other config may as well belong to the front: noise decides which of two much
-    alike is ahead. Shapes: (objectives,) each.
+    The values of `ours` must dominate, and in at least one objective the two intervals must not overlap. Otherwise the
+    two configs are so similar that noise may decide which of them is better, and `theirs` may belong to the front too.
+    All three arguments have the shape (objectives,).
     """
     if not dominates([each.value for each in ours], [each.value for each in theirs], directions):
         return False
@@ -31,17 +35,21 @@ def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], direc
 
 @dataclass(slots=True)
 class Front:
-    """The trials that no other dominates, updated one by one: a study of thousands never sorts them all again.
+    """The trials that no other trial dominates.
+
+    The front is updated trial by trial, so that a study of thousands of trials never has to compare them all again.
 
     Attributes:
-        directions: Which way is better, per objective.
+        directions: The better direction of each objective.
     """
 
     directions: tuple[Direction, ...]
     _members: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
     def add(self, number: int, values: Sequence[float]) -> bool:
-        """Take a feasible trial in; equal ones share a place.
+        """Add a feasible trial unless a member dominates it, and remove the members that it dominates.
+
+        Trials with equal values are all members.
 
         Returns:
             Whether the front changed.
@@ -57,12 +65,12 @@ class Front:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The members' numbers, in order."""
+        """The trial numbers of the members, ascending."""
         return tuple(sorted(self._members))
 
     @property
     def points(self) -> tuple[tuple[float, ...], ...]:
-        """The members' values, in the order of their numbers."""
+        """The values of the members, in the order of their trial numbers."""
         return tuple(self._members[number] for number in self.numbers)
 
     def __contains__(self, number: int) -> bool:
@@ -76,14 +84,14 @@ class Front:
 
 
 def hypervolume(gains: Sequence[Sequence[float]]) -> float:
-    """Volume between the origin and points whose every coordinate is to be large.
+    """Return the hypervolume: the volume between the origin and the given points.
 
-    Fed with gains over the baseline (`Objective.gain`), the baseline alone gives 1.0.
+    The gains of the baseline over itself are 1 in every objective, so the baseline alone has a hypervolume of 1.0.
 
-    Source: slicing by the last coordinate (Zitzler 1999); exact, and quick for the two or three objectives of a study.
+    Source: slicing by the last coordinate (Zitzler 1999). It is exact, and fast for two or three objectives.
 
     Args:
-        gains: Shape (points, objectives), not below 0.
+        gains: Gains over the baseline (`Objective.gain`), not below 0. Shape (points, objectives).
     """
     if not gains:
         return 0.0

@@ -1,8 +1,8 @@
-"""What a trial is judged by: the table of all metrics, and their values from a trial's one or two phases.
+"""The table of all metrics, and the computation of a trial's metrics from its phases.
 
-A metric is one number of a trial, with its unit, its better direction and the places that show it. Capacity comes from
-the saturating phase, latency from the paced one, as latency under saturation is only the size of a full buffer
-(`objectives.verdict`); it is kept under a name of its own.
+A metric is one number of a trial, with a unit, a better direction and the places that show it. Throughput comes from
+the saturating phase and latency from the paced phase. Latency in the saturating phase mostly tells how large the
+client's buffer is (see `objectives.verdict`), so it has a metric with another name.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,18 +14,18 @@ from typing import Final
 from runners.measurement import Measurement, Window
 
 SATURATED: Final = "saturated_"
-"""Before the name of a latency that was taken under saturation."""
+"""Prefix of the names of latencies from the saturating phase."""
 
 
 class Direction(Enum):
-    """Which way is better."""
+    """The better direction of a metric."""
 
     MAXIMIZE = "maximize"
     MINIMIZE = "minimize"
 
 
 class ShownIn(Enum):
-    """Where a metric is shown whatever a study optimises; what it optimises is shown in all of these places."""
+    """A place that always shows certain metrics. The metrics that a study optimises are shown in all places."""
 
     MEASUREMENT = "the JSON record of a single measurement"
     COMPARISONS = "gains over the baseline: confirmations, verifications, explanations, the table of the front"
@@ -38,17 +38,17 @@ class Metric:
     """One number of a trial.
 
     Attributes:
-        name: With its unit at the end.
-        label: The name in words, without the unit.
-        unit: For people; empty where there is none.
-        direction: Which way is better.
-        meaning: One sentence for people.
-        read: Takes it from a phase's measurement; None where the measurement does not know it.
-        read_window: Takes it from one window of the phase; None where windows don't tell of it.
-        paced: Whether it comes from the paced phase; else from the saturating one.
-        worst_phase: Whether it comes from both phases instead, and the lower value counts.
-        needs_acknowledgement: Whether it means anything only where brokers answer (acks other than 0).
-        shown: Where it is always shown.
+        name: The metric's name, which ends with the unit.
+        label: The name for people, without the unit.
+        unit: The unit for people; empty if there is none.
+        direction: The better direction.
+        meaning: What the metric says, in one sentence for people.
+        read: Returns the metric's value in a phase's measurement; None if the measurement does not have it.
+        read_window: Returns the metric's value in one window of a phase; None for a metric that windows do not have.
+        paced: Whether the metric comes from the paced phase; otherwise from the saturating phase.
+        worst_phase: Whether the metric comes from both phases, and the lower value counts.
+        needs_acknowledgement: Whether the metric is meaningful only if brokers answer, that is, unless acks=0.
+        shown: The places that always show the metric.
     """
 
     name: str
@@ -65,19 +65,19 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name in words with the unit: `latency p99, ms`."""
+        """The name for people with the unit, such as `latency p99, ms`."""
         named = f"{self.label}, {self.unit}" if self.unit else self.label
         return f"{named} with a full queue" if self.name.startswith(SATURATED) else named
 
-    def value_in(self, seen: Measurement) -> float | None:
-        """The value that a trial may be judged by.
+    def value_in(self, measurement: Measurement) -> float | None:
+        """Return the metric's value by which a trial may be judged.
 
-        None where the measurement does not know it, and for a latency with acks=0: what was timed then is the hand-off
-        to the local socket.
+        The value is None if the measurement does not have it. A latency with acks=0 is None too, because it would only
+        be the time until the record was written to the local socket.
         """
-        if self.needs_acknowledgement and seen.latency_is_local:
+        if self.needs_acknowledgement and measurement.latency_is_local:
             return None
-        return self.read(seen)
+        return self.read(measurement)
 
 
 _ALL_BUT_COMPARISONS: Final = frozenset(ShownIn) - {ShownIn.COMPARISONS}
@@ -88,22 +88,22 @@ Latency = Callable[[Measurement | Window], float | None]
 
 
 def _percentile(ratio: float) -> Latency:
-    return lambda seen: seen.latency.percentile_us(ratio) / 1e3 if seen.latency.count else None
+    return lambda measurement: measurement.latency.percentile_us(ratio) / 1e3 if measurement.latency.count else None
 
 
-def _mean_latency(seen: Measurement | Window) -> float | None:
-    return seen.latency.mean_us / 1e3 if seen.latency.count else None
+def _mean_latency(measurement: Measurement | Window) -> float | None:
+    return measurement.latency.mean_us / 1e3 if measurement.latency.count else None
 
 
-def delivered_ratio(seen: Measurement) -> float:
-    """Share of the records handed over that the client did not give up; 1.0 when none was handed over."""
-    total = seen.counts.acknowledged + seen.counts.failed_records
-    return seen.counts.acknowledged / total if total else 1.0
+def delivered_ratio(measurement: Measurement) -> float:
+    """Return the share of the sent records that were acknowledged; 1.0 if no record was sent."""
+    total = measurement.counts.acknowledged + measurement.counts.failed_records
+    return measurement.counts.acknowledged / total if total else 1.0
 
 
-def _held_rate_ratio(seen: Measurement) -> float | None:
-    rate = seen.workload.rate_records_per_s
-    return None if rate is None else seen.records_per_s / rate
+def _held_rate_ratio(measurement: Measurement) -> float | None:
+    rate = measurement.workload.rate_records_per_s
+    return None if rate is None else measurement.records_per_s / rate
 
 
 def _latencies(
@@ -114,11 +114,11 @@ def _latencies(
     shown: frozenset[ShownIn] = _MEASUREMENT,
     shown_saturated: frozenset[ShownIn] = frozenset(),
 ) -> tuple[Metric, Metric]:
-    """A latency at the study's fixed rate, and the same with the client's queue full."""
+    """Return two metrics: a latency at the study's fixed rate, and the same latency with a full client queue."""
     name, label = f"latency_{what}_ms", f"latency {what.replace('p999', 'p99.9')}"
     window = read if in_windows else None
     at_rate = f"{what} from the intended send time to the acknowledgement, at the study's fixed rate"
-    full = f"{what} with the client's queue full: says how large the buffer is, not how quick the cluster"
+    full = f"{what} with the client's queue full: tells how large the buffer is, not how fast the cluster is"
     return (
         Metric(
             name,
@@ -152,8 +152,8 @@ _ALL: Final = (
         "throughput",
         "MB/s",
         Direction.MAXIMIZE,
-        "megabytes of values acknowledged per second, as fast as acknowledgements allow",
-        lambda seen: seen.mb_per_s,
+        "megabytes of record values acknowledged per second, sent as fast as the client takes them",
+        lambda measurement: measurement.mb_per_s,
         lambda window: window.mb_per_s,
         shown=frozenset(ShownIn),
     ),
@@ -162,8 +162,8 @@ _ALL: Final = (
         "throughput",
         "records/s",
         Direction.MAXIMIZE,
-        "records acknowledged per second, as fast as acknowledgements allow",
-        lambda seen: seen.records_per_s,
+        "records acknowledged per second, sent as fast as the client takes them",
+        lambda measurement: measurement.records_per_s,
         lambda window: window.records_per_s,
         shown=_ALL_BUT_COMPARISONS,
     ),
@@ -172,8 +172,8 @@ _ALL: Final = (
         "bytes on the wire per value byte",
         "",
         Direction.MINIMIZE,
-        "bytes sent per byte of value",
-        lambda seen: seen.wire_bytes_per_value_byte,
+        "bytes sent to brokers per byte of record values",
+        lambda measurement: measurement.wire_bytes_per_value_byte,
         shown=frozenset({ShownIn.MEASUREMENT, ShownIn.TABLES}),
     ),
     Metric(
@@ -181,8 +181,8 @@ _ALL: Final = (
         "broker CPU",
         "ms per MB",
         Direction.MINIMIZE,
-        "CPU milliseconds of local brokers per megabyte of values",
-        lambda seen: seen.broker_cpu_ms_per_mb,
+        "CPU milliseconds of brokers on this host per megabyte of record values",
+        lambda measurement: measurement.broker_cpu_ms_per_mb,
         shown=frozenset({ShownIn.MEASUREMENT, ShownIn.TABLES}),
     ),
     *_latencies("mean", _mean_latency),
@@ -191,14 +191,14 @@ _ALL: Final = (
     *_latencies("p95", _percentile(0.95)),
     *_latencies("p99", _percentile(0.99), shown=frozenset(ShownIn), shown_saturated=_MLFLOW),
     *_latencies("p999", _percentile(0.999), shown=_ALL_BUT_COMPARISONS),
-    # A part of a phase shows a smaller maximum than the whole.
+    # Windows are left out, because the maximum of a part of a phase is lower than that of the whole phase.
     *_latencies("max", _percentile(1.0), in_windows=False),
     Metric(
         "delivered_ratio",
         "share delivered",
         "",
         Direction.MAXIMIZE,
-        "share of records that were acknowledged",
+        "share of the sent records that were acknowledged",
         delivered_ratio,
         worst_phase=True,
         shown=_MLFLOW,
@@ -216,30 +216,30 @@ _ALL: Final = (
 )
 
 OUTCOME_METRICS: Final[Mapping[str, Metric]] = MappingProxyType({metric.name: metric for metric in _ALL})
-"""Every metric by its name: the one table that all other lists of metrics are derived from."""
+"""Every metric by its name. All other lists of metrics are derived from this table."""
 
 
 def shown_in(where: ShownIn) -> tuple[str, ...]:
-    """Names of the metrics that are always shown in a place, in the order of the table."""
+    """Return the names of the metrics that a place always shows, in the order of the table."""
     return tuple(name for name, metric in OUTCOME_METRICS.items() if where in metric.shown)
 
 
 COMPARED: Final = shown_in(ShownIn.COMPARISONS)
-"""What is told of every config against the baseline, whatever the study optimises."""
+"""The metrics in which every config is compared with the baseline, whatever the study optimises."""
 
 
 def metrics_of(saturated: Measurement | None, paced: Measurement | None) -> dict[str, float]:
-    """Every number that the phases can answer for; what they can't (latency with acks=0, say) is left out.
+    """Return a trial's metrics by name, without those that its phases do not have (such as latency with acks=0).
 
     Args:
-        saturated: The saturating phase.
-        paced: The paced phase.
+        saturated: The measurement of the saturating phase; None if it was not run.
+        paced: The measurement of the paced phase; None if it was not run.
     """
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for name, metric in OUTCOME_METRICS.items():
         phases = (saturated, paced) if metric.worst_phase else (paced if metric.paced else saturated,)
-        values = [metric.value_in(seen) for seen in phases if seen is not None]
+        values = [metric.value_in(measurement) for measurement in phases if measurement is not None]
         known = [value for value in values if value is not None]
         if known:
-            found[name] = min(known)
-    return found
+            metrics[name] = min(known)
+    return metrics

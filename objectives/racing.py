@@ -1,18 +1,20 @@
-"""Racing: whether a trial that is under way can still come to anything.
+"""Racing: whether a running trial can still join the front. If it can't, it is stopped early.
 
-Asked is what the trial would show if it ran to its end. What makes one trial of a config differ from the next is in its
-first seconds as it is in the whole: more of the same trial does not average it out. So what racing has to foretell is
-only the rest of a phase: from its first windows, how far what they show is from what the phase will have shown. That is
-learnt from phases that ran to their end, whatever makes the windows of this host differ: chance, stalls, a warm-up that
-was too short. Everything is done on logarithms, as in `objectives.repeats`.
+Racing predicts the values that a trial would have if it ran to its end. Two trials of one config differ, but that
+difference is in a trial's first seconds already, and a longer trial does not average it out. So racing only has to
+predict the rest of a phase: how far the value of the whole phase lies from the mean of its first windows. It learns
+this from phases that ran to their end. So it does not matter why the windows of this host differ, be it chance, stalls
+or a warm-up that was too short. All computations use logarithms, as in `objectives.repeats`.
 
-A trial is over when, with that doubt, some trial of the front is better in everything, or a constraint is broken.
+A trial is stopped if some trial of the front is better in every objective or a constraint is broken, even at the
+favourable end of the predicted intervals.
 
-A paced phase alone ends when its latency hardly matters any more: the throughput that would make up for it was not seen
-in more than `RARE_RATIO` of the trials so far. Should it come after all, and the trial stand on the front, its paced
-phase is run again at its full length (`may_lead`). So each phase is short first, and long where it pays.
+A paced phase is also ended early if its latency hardly matters any more: if at most `RARE_RATIO` of the trials so far
+had enough throughput to make up for the latency. If the trial then has that throughput after all and joins the front,
+its paced phase is run again at full length (`may_lead`). So phases are short at first, and long only for trials that
+need it.
 
-Source: racing as in irace (López-Ibáñez et al. 2016), with prediction intervals within a trial in place of tests
+Source: racing as in irace (López-Ibáñez et al. 2016), but with prediction intervals within a trial instead of tests
 between configs.
 """
 
@@ -30,18 +32,18 @@ from objectives.scoring import Constraint, Objective, score
 from runners.measurement import Window
 
 LEVEL: Final = 0.95
-"""Of the interval in which a phase's value will lie; each side is missed half as often."""
+"""Probability that a phase's value will lie within its predicted interval."""
 _ASSUMED_WEIGHT: Final = 2
-"""In degrees of freedom: what was assumed of windows fades as phases come in."""
+"""Weight of the assumed noise of windows in degrees of freedom; completed phases outweigh it as they come in."""
 _OTHERS_WEIGHT: Final = 4
-"""In degrees of freedom: what other phases say of a phase's windows, against these windows' own scatter."""
+"""Weight of the other phases' scatter in degrees of freedom, compared with the scatter of the phase's own windows."""
 
 FOLLOWED: Final = frozenset(name for name, metric in OUTCOME_METRICS.items() if metric.read_window is not None)
-"""Metrics that windows tell of."""
+"""Names of the metrics that have a value in every window."""
 
 
 def window_value(name: str, window: Window) -> float | None:
-    """One window's value of a metric in `FOLLOWED`, in its unit; None where nothing was acknowledged in it."""
+    """Return a window's value of a metric in `FOLLOWED`; None if no record was acknowledged in the window."""
     read = OUTCOME_METRICS[name].read_window
     value = read(window) if read is not None else None
     return value if value is not None and value > 0 else None
@@ -49,7 +51,7 @@ def window_value(name: str, window: Window) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Where a phase's value will lie when it ends; of one that has ended both ends are its value.
+    """The interval in which a phase's value will lie at its end; for a finished phase, both ends are its value.
 
     Attributes:
         low: Lower end, above 0.
@@ -60,18 +62,18 @@ class Range:
     high: float
 
     def at_best(self, direction: Direction) -> float:
-        """The better end."""
+        """Return the better end of the interval."""
         return self.high if direction is Direction.MAXIMIZE else self.low
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What the first windows of a phase say of the whole, for one metric.
+    """The prediction of a phase's value from its first windows, for one metric and on logarithms.
 
     Attributes:
-        shift_log: What the whole lies above the mean of the first 1, 2, ... windows.
-        sd_log: How far it scatters about that.
-        reach: Standard deviations to each end of the interval.
+        shift_log: How far the value of the whole phase lies above the mean of the first 1, 2, ... windows, on average.
+        sd_log: Standard deviation of that distance.
+        reach: How many standard deviations the interval extends to each side.
     """
 
     shift_log: tuple[float, ...]
@@ -80,31 +82,31 @@ class Forecast:
 
     @classmethod
     def of(cls, ended: Sequence[tuple[Sequence[float], float]], windows: int) -> Self:
-        """Learn from phases that ran to their end.
+        """Return a forecast learnt from phases that ran to their end.
 
         Args:
-            ended: Each one's values per window, and that of the whole; all above 0.
-            windows: Of the whole phase. Phases that have another number are left out.
+            ended: For every phase, its values by window and its value as a whole; all above 0.
+            windows: Number of windows of a whole phase. Phases with another number are ignored.
         """
         known = [(_means_log(course), log(whole)) for course, whole in ended if len(course) == windows]
         freedom = _ASSUMED_WEIGHT + max(0, len(known) - 1)
         shifts, sds = [], []
-        for place in range(windows - 1):
-            off = [whole - means[place] for means, whole in known]
+        for index in range(windows - 1):
+            off = [whole - means[index] for means, whole in known]
             shift = fmean(off) if off else 0.0
-            squares = _ASSUMED_WEIGHT * ASSUMED_NOISE_RATIO**2 * _left_ratio(place + 1, windows)
+            squares = _ASSUMED_WEIGHT * ASSUMED_NOISE_RATIO**2 * _left_ratio(index + 1, windows)
             squares += sum((each - shift) ** 2 for each in off)
             shifts.append(shift)
             sds.append(sqrt(squares / freedom * (1 + 1 / max(1, len(off)))))
         return cls(tuple(shifts), tuple(sds), t_quantile(LEVEL, freedom))
 
     def range(self, values: Sequence[float]) -> Range | None:
-        """Where the phase's value will lie; None where that can't be told.
+        """Return the interval in which the phase's value will lie; None if it can't be predicted.
 
-        A phase whose own windows scatter more than others' is in more doubt than these were.
+        The interval is wider if the phase's own windows scatter more than those of other phases.
 
         Args:
-            values: Of the first windows, at least one, and not all.
+            values: The values of the first windows; at least one, but not all of the phase.
         """
         count, windows = len(values), len(self.shift_log) + 1
         if not 0 < count < windows or min(values) <= 0:
@@ -119,33 +121,36 @@ class Forecast:
 
 
 def _left_ratio(count: int, windows: int) -> float:
-    """Variance of a part's mean about that of the whole, in variances of a window: the less is left, the smaller."""
+    """Return the variance of the mean of the first windows around the mean of the whole phase.
+
+    The unit is the variance of a single window. The fewer windows are left, the smaller the variance.
+    """
     return 1 / count - 1 / windows
 
 
 def _means_log(course: Sequence[float]) -> list[float]:
-    """Means of the logarithms of the first 1, 2, ... values."""
+    """Return the means of the logarithms of the first 1, 2, ... values."""
     totals = accumulate(log(value) for value in course)
     return [total / count for count, total in enumerate(totals, 1)]
 
 
 MIN_WINDOWS: Final = 2
-"""Measured windows that are seen in any case."""
+"""How many windows are measured before a phase may be ended."""
 RARE_RATIO: Final = 2 / 5
-"""What fewer trials than this have shown so far is not reckoned with. docs/evidence/trust.md has other values."""
+"""The share of trials up to which a throughput counts as rare. docs/trust.md compares other values."""
 _FEW: Final = 8
-"""Fewer trials than this say nothing of what is rare."""
+"""How many trials are needed to tell what is rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a phase is ended before its time.
+    """The decision to end a phase early.
 
     Attributes:
-        because: In words.
-        ends_trial: Whether nothing that is to come can make anything of the trial.
-        falling_behind: Whether it does not hold its rate: no matter of racing.
+        because: The reason, in words.
+        ends_trial: Whether the whole trial ends, because later phases could not change the outcome.
+        falling_behind: Whether the reason is that the config does not hold the fixed rate, rather than racing.
     """
 
     because: str
@@ -155,14 +160,14 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What a trial has to beat.
+    """What a running trial is compared with.
 
     Attributes:
-        objectives: Of the study.
-        rivals: The front's values, by trial number. Shape of each: (objectives,).
-        others: Values of trials so far that have them all. Shape of each: (objectives,).
-        constraints: Each with the baseline's value, or None.
-        forecasts: By metric, of those that can be followed.
+        objectives: The study's objectives.
+        rivals: The values of the front's trials, by trial number. Shape of one trial's values: (objectives,).
+        others: The values of all trials so far that have a value for every objective. Shape as for `rivals`.
+        constraints: The study's constraints, with the baseline's value of the metric or None.
+        forecasts: The forecasts by metric, for the metrics that have a value in every window.
     """
 
     objectives: tuple[Objective, ...]
@@ -172,21 +177,21 @@ class Race:
     forecasts: Mapping[str, Forecast]
 
     def judge(self, ranges: Mapping[str, Range], *, last: bool) -> Stop | None:
-        """Whether to end the phase that runs; None is to go on.
+        """Return why to end the running phase; None to let it go on.
 
         Args:
-            ranges: By metric, of this phase and of those before it.
-            last: Whether it is the trial's last phase.
+            ranges: The predicted intervals by metric, from this phase and the trial's earlier phases.
+            last: Whether this is the trial's last phase.
         """
         broken = self._broken(ranges)
         if broken is not None:
             return Stop(broken, ends_trial=True)
         if last:
             return self._lost(ranges)
-        return self._hardly_matters(ranges) if self._may_be_short else None
+        return self._can_hardly_recover(ranges) if self._may_be_short else None
 
     def may_lead(self, metrics: Mapping[str, float]) -> bool:
-        """Whether a trial with these numbers stands on the front."""
+        """Return whether a trial with these metrics would join the front."""
         limits = {each.metric: baseline for each, baseline in self.constraints if baseline is not None}
         judged = score(metrics, self.objectives, [each for each, _ in self.constraints], limits)
         values = [value for value in judged.values if value is not None]
@@ -195,84 +200,90 @@ class Race:
 
     def _broken(self, ranges: Mapping[str, Range]) -> str | None:
         for constraint, baseline in self.constraints:
-            seen = ranges.get(constraint.metric)
-            if seen is None:
+            predicted = ranges.get(constraint.metric)
+            if predicted is None:
                 continue
-            best = seen.low if constraint.at_most else seen.high
+            best = predicted.low if constraint.at_most else predicted.high
             if constraint.violation(best, baseline) > 0:
                 limit = str(constraint).removeprefix(f"{constraint.metric} ")
-                return f"{_bound(constraint.metric, best, at_least=constraint.at_most)}, and must be {limit}"
+                return f"{_bound(constraint.metric, best, at_least=constraint.at_most)}, but must be {limit}"
         return None
 
     def _lost(self, ranges: Mapping[str, Range]) -> Stop | None:
         if any(each.metric not in ranges for each in self.objectives):
             return None
-        ahead = self._ahead(ranges)
-        return Stop(f"{self._told(ranges)}; {self._rival(ahead[0])} is better", ends_trial=True) if ahead else None
+        ahead = self._rivals_ahead(ranges)
+        return (
+            Stop(f"{self._predicted_text(ranges)}; {self._rival_text(ahead[0])} is better", ends_trial=True)
+            if ahead
+            else None
+        )
 
-    def _hardly_matters(self, ranges: Mapping[str, Range]) -> Stop | None:
-        """Whether the trial can come to anything only by what is rare, however its first phase goes on.
+    def _can_hardly_recover(self, ranges: Mapping[str, Range]) -> Stop | None:
+        """Return why to end the paced phase if the trial has hardly a chance to join the front; None to go on.
 
-        The next phase is looked at in any case: constraints may hang on it, and a sampler is told of what was seen.
+        It still has a chance if more than `RARE_RATIO` of the trials had the throughput to make up for its latency.
+
+        The next phase is run in any case: constraints may depend on it, and the sampler learns from its values.
         """
-        ahead = self._ahead(ranges)
+        ahead = self._rivals_ahead(ranges)
         if not ahead:
             return None
-        worse = f"{self._told(ranges)}, worse than {self._rival(ahead[0])}"
+        worse = f"{self._predicted_text(ranges)}, worse than {self._rival_text(ahead[0])}"
         if len(ahead) == len(self.rivals):
             return Stop(f"{worse}{' and all of the front' if len(ahead) > 1 else ''}", ends_trial=False)
-        unknown = [place for place, asked in enumerate(self.objectives) if asked.metric not in ranges]
+        unknown = [index for index, objective in enumerate(self.objectives) if objective.metric not in ranges]
         if len(self.others) < _FEW:
             return None
         escaping = sum(
             not any(self._covers(self.rivals[number], values, unknown) for number in ahead) for values in self.others
         )
-        # One more of each: that nothing was seen of it does not say that there is nothing.
+        # One is added to both counts, because a value that no trial has shown yet is still possible.
         if (escaping + 1) / (len(self.others) + 1) > RARE_RATIO:
             return None
-        names = " and ".join(self.objectives[place].metric for place in unknown)
+        names = " and ".join(self.objectives[index].metric for index in unknown)
         rare = f"only {escaping} of {len(self.others)} trials had the {names} to make up for it"
         return Stop(f"{worse}; {rare}", ends_trial=False)
 
     @property
     def _may_be_short(self) -> bool:
-        """Whether all that is asked of the paced phase can be said of its first windows too."""
-        asked = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
-        return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in asked if OUTCOME_METRICS[name].paced)
+        """Whether all metrics that the study needs from the paced phase can be taken from a shortened phase too."""
+        metrics = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
+        return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
 
-    def _ahead(self, ranges: Mapping[str, Range]) -> list[int]:
-        """Rivals that are better in every objective that is known."""
-        known = [(place, ranges[each.metric]) for place, each in enumerate(self.objectives) if each.metric in ranges]
+    def _rivals_ahead(self, ranges: Mapping[str, Range]) -> list[int]:
+        """Return the rivals that are better in every objective that has a prediction."""
+        known = [(index, ranges[each.metric]) for index, each in enumerate(self.objectives) if each.metric in ranges]
         if not known:
             return []
         return [
             number
             for number, values in self.rivals.items()
             if all(
-                _is_better(values[place], seen.at_best(self.objectives[place].direction), self.objectives[place])
-                for place, seen in known
+                _is_better(values[index], predicted.at_best(self.objectives[index].direction), self.objectives[index])
+                for index, predicted in known
             )
         ]
 
-    def _covers(self, ours: Sequence[float], theirs: Sequence[float], places: Sequence[int]) -> bool:
-        return all(not _is_better(theirs[place], ours[place], self.objectives[place]) for place in places)
+    def _covers(self, ours: Sequence[float], theirs: Sequence[float], indices: Sequence[int]) -> bool:
+        return all(not _is_better(theirs[index], ours[index], self.objectives[index]) for index in indices)
 
-    def _told(self, ranges: Mapping[str, Range]) -> str:
+    def _predicted_text(self, ranges: Mapping[str, Range]) -> str:
         return " and ".join(
             _bound(each.metric, ranges[each.metric].at_best(each.direction), at_least=_is_least(each))
             for each in self.objectives
             if each.metric in ranges
         )
 
-    def _rival(self, number: int) -> str:
+    def _rival_text(self, number: int) -> str:
         values = zip(self.objectives, self.rivals[number], strict=True)
-        return f"trial {number} ({', '.join(f'{asked.metric} {value:.3g}' for asked, value in values)})"
+        return f"trial {number} ({', '.join(f'{objective.metric} {value:.3g}' for objective, value in values)})"
 
 
 def followed(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """The metrics of a study that windows tell of."""
-    asked = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
-    return tuple(name for name in asked if name in FOLLOWED)
+    """Return the metrics of a study's objectives and constraints that have a value in every window."""
+    metrics = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
+    return tuple(name for name in metrics if name in FOLLOWED)
 
 
 def _is_least(objective: Objective) -> bool:

@@ -1,23 +1,23 @@
-"""How much better one thing is than another, from measurements taken in turn; and how sure that is.
+"""How much better one config is than another, from measurements taken in turn, and how certain that is.
 
-Everything is done on the logarithms of the rounds' ratios: a round measures both sides, so that what disturbs the round
-disturbs both, and noise is a matter of per cent.
+All computations use the logarithms of the rounds' ratios. A round measures both configs, so a disturbance of the round
+affects both and cancels out in the ratio. Noise is proportional to the value, so it is additive on logarithms.
 
-Source of the method for two things: Stein, "A two-sample test for a linear hypothesis whose power is independent of the
-variance" (1945). The scatter of a first number of rounds, fixed beforehand, decides how many more there are, and the
-interval is built with that first scatter and its degrees of freedom. So the level holds for normal noise, although we
-stop when it is tight: looking again and again at an interval and stopping when it pleases would not. Where all rounds
-together scatter by more than the first ones promised, the interval is as wide as they say: a stall is rare, and may
-come after a calm beginning.
+Two configs are compared with Stein's method: "A two-sample test for a linear hypothesis whose power is independent of
+the variance" (1945). A number of first rounds is fixed beforehand. Their scatter decides how many more rounds there
+are, and the interval uses this first scatter and its degrees of freedom. So the confidence level holds for normal noise
+although we stop when the interval is narrow. It would not hold if we looked at the interval after every round and
+stopped when we liked it. If all rounds together scatter more than the first rounds did, the interval is computed from
+all rounds instead, because a rare stall may come after a calm start.
 
-Of several things measured in the same rounds one noise is estimated. A round measures each thing once, so that what
-disturbs the round disturbs all in it. On logarithms a value is the thing's own level, plus the round's disturbance,
-plus noise; what level and disturbance leave over is noise. With two or three rounds the scatter of one ratio stands on
-one or two degrees of freedom, and its interval says nothing (t is 12.7 or 4.3). But all things are measured on the same
-machine with the same load: n things in r rounds give (n - 1)(r - 1) degrees of freedom. Taking the noise from what is
-left over, and not from the ratios to the one thing that all are compared with, counts that thing's own noise once. The
-price is an assumption: all things scatter alike. Where one scatters more, its interval is too narrow. Source of the
-method: randomised blocks, Fisher, The Design of Experiments (1935), chapter IV.
+For several configs that are measured in the same rounds, one noise is estimated for all of them. On logarithms, a value
+is the config's own level, plus the round's disturbance, plus noise. A least-squares fit of levels and disturbances
+leaves the noise. This is needed with two or three rounds: the scatter of one ratio then has only one or two degrees of
+freedom, and its interval is uselessly wide (t is 12.7 or 4.3). But all configs run on the same machine with the same
+load, and n configs in r rounds give (n - 1)(r - 1) degrees of freedom. The fit also counts the noise of the config that
+all others are compared with only once, which the separate ratios would not. The price is the assumption that all
+configs scatter alike; the interval of a config that scatters more is too narrow. Source of the method: randomised
+blocks, Fisher, The Design of Experiments (1935), chapter IV.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -32,17 +32,17 @@ from objectives.repeats import Noise, t_quantile
 
 LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05
-"""Chance that anything at all is claimed to be better that is not."""
+"""Chance that at least one gain is claimed although there is none."""
 SESSION_SD: Final = 0.05
-"""Standard deviation of a ratio's logarithm from one session to the next: a broker started anew, another hour.
+"""Standard deviation of a ratio's logarithm between sessions, such as another hour or a newly started broker.
 
-The rounds of one session share it, so that their scatter can't show it. From 40 repeats of four recommendations, each
-on a broker of its own: docs/evidence/trust.md.
+All rounds of a session share this deviation, so the scatter of the rounds does not show it. Measured with 40 repeats of
+four recommendations, each repeat on a new broker: see docs/trust.md.
 """
 _AIM: Final = 0.95
-"""Of the width that is asked for: later rounds may scatter a little more than the first ones promised."""
+"""Share of the requested width to aim for, because later rounds may scatter a little more than the first rounds."""
 ValuesByRound = Mapping[Hashable, float]
-"""Values of one thing by round, each above 0."""
+"""The values of one config by round, all above 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,13 @@ class Ratio:
 
     Attributes:
         value: Geometric mean of the rounds' ratios.
-        low: Lower end of the confidence interval: where the true ratio is.
+        low: Lower end of the confidence interval for the true ratio.
         high: Upper end of the confidence interval.
-        rounds: How many rounds it stands on.
-        repeat_low: Lower end of the 95 % prediction interval: where the ratio of one more round is, another day.
+        rounds: How many rounds the ratio was computed from.
+        repeat_low: Lower end of the 95 % prediction interval: where the ratio of one more round would fall on another
+            day.
         repeat_high: Upper end of the prediction interval.
-        level: Of the confidence interval; above 0.95 where several claims share one error rate.
+        level: Level of the confidence interval; above 0.95 if several claims share one error rate.
     """
 
     value: float
@@ -68,20 +69,20 @@ class Ratio:
     level: float = LEVEL
 
     def __str__(self) -> str:
-        """`1.32 (1.25 to 1.40)`."""
+        """Return the ratio with its confidence interval, such as `1.32 (1.25 to 1.40)`."""
         return f"{short(self.value)} ({short(self.low)} to {short(self.high)})"
 
 
 def short(ratio: float) -> str:
-    """A ratio for people: `1.32`, `0.0041`."""
+    """Return a ratio as text for people, such as `1.32` or `0.0041`."""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def claim_level(claims: int) -> float:
-    """Level of each interval so that all claims together err with `ERROR_RATE` at most (Bonferroni).
+    """Return the level of every interval with which all claims together err at a rate of at most `ERROR_RATE`.
 
-    A claim is that a ratio is above 1, so that only the lower end can be wrong about it: up to two claims, intervals of
-    95 % do.
+    This is Bonferroni's correction. A claim says that a ratio is above 1, so only the lower end of its interval can
+    make it wrong. Therefore intervals of 95 % are enough for up to two claims.
     """
     return max(LEVEL, 1 - 2 * ERROR_RATE / max(1, claims))
 
@@ -89,14 +90,14 @@ def claim_level(claims: int) -> float:
 def ratio_of(
     ours: Sequence[float], theirs: Sequence[float], *, level: float = LEVEL, first_rounds: int | None = None
 ) -> Ratio:
-    """Ratio of two sequences measured in the same rounds.
+    """Return the ratio of two sequences that were measured in the same rounds.
 
     Args:
         ours: One positive value per round.
-        theirs: As many, of the same rounds.
-        level: Nominal level of the confidence interval; the prediction interval's is always 95 %.
-        first_rounds: How many rounds were fixed beforehand, where their scatter decided how many more there are; None
-            where all were.
+        theirs: The other side's values in the same rounds.
+        level: Level of the confidence interval; the prediction interval always has 95 %.
+        first_rounds: How many rounds were fixed beforehand, if their scatter decided how many more there are. None if
+            the number of all rounds was fixed beforehand.
 
     Raises:
         ValueError: There are fewer than two rounds, the sequences differ in length, or a value is not above 0.
@@ -121,13 +122,13 @@ def ratio_of(
 
 
 def rounds_needed(ours: Sequence[float], theirs: Sequence[float], *, level: float, width_ratio: float) -> int:
-    """Rounds after which the interval is narrow enough, from those that were fixed beforehand.
+    """Return the number of rounds after which the interval is narrow enough, judged by the first rounds.
 
     Args:
-        ours: Values of these rounds.
-        theirs: The other side's.
-        level: Of the interval.
-        width_ratio: Asked width, relative to the value.
+        ours: Our values in the first rounds, whose number was fixed beforehand.
+        theirs: The other side's values in the same rounds.
+        level: Level of the confidence interval.
+        width_ratio: Requested width of the interval, relative to the ratio.
     """
     logs, width = _logs(ours, theirs), _AIM * width_ratio
     half = log(width / 2 + sqrt(1 + width**2 / 4))  # exp(half) - exp(-half) is the width
@@ -136,29 +137,32 @@ def rounds_needed(ours: Sequence[float], theirs: Sequence[float], *, level: floa
 
 def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     if len(ours) < 2 or len(ours) != len(theirs):
-        raise ValueError(f"both sides need one value in each of two rounds or more, but got {len(ours)}, {len(theirs)}")
+        raise ValueError(
+            f"both sides need values from the same two or more rounds, but got {len(ours)} and {len(theirs)}"
+        )
     if min(*ours, *theirs) <= 0:
         raise ValueError(f"every value must be above 0, but got {min(*ours, *theirs)}")
     return [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
 
 
-def noise_in_turns(things: Mapping[str, ValuesByRound]) -> Noise | None:
-    """How far single measurements scatter, pooled over all things; None where nothing tells noise from level.
+def noise_in_turns(configs: Mapping[str, ValuesByRound]) -> Noise | None:
+    """Return the noise of a single measurement, pooled over all configs.
 
-    Things and rounds may be missing: the levels are fitted by least squares to what is there.
+    A config need not have a value in every round: least squares fits the levels to the values that exist. The result is
+    None if there are too few values to tell noise from levels.
 
     Args:
-        things: By name.
+        configs: The values of every config by round, by the config's name.
     """
-    places = [(name, turn) for name, turns in things.items() for turn in turns]
-    if not places:
+    measured = [(name, round_) for name, rounds in configs.items() for round_ in rounds]
+    if not measured:
         return None
-    names, turns = dict.fromkeys(name for name, _ in places), dict.fromkeys(turn for _, turn in places)
-    levels = [[each == name for each in names] + [each == turn for each in turns] for name, turn in places]
+    names, rounds = dict.fromkeys(name for name, _ in measured), dict.fromkeys(round_ for _, round_ in measured)
+    levels = [[each == name for each in names] + [each == round_ for each in rounds] for name, round_ in measured]
     design = np.array(levels, dtype=np.float64)
-    logs = np.log([things[name][turn] for name, turn in places])
+    logs = np.log([configs[name][round_] for name, round_ in measured])
     fitted, _, rank, _ = np.linalg.lstsq(design, logs)
-    freedom = len(places) - int(rank)
+    freedom = len(measured) - int(rank)
     if freedom < 1:
         return None
     left_over = logs - design @ fitted
@@ -166,26 +170,29 @@ def noise_in_turns(things: Mapping[str, ValuesByRound]) -> Noise | None:
 
 
 def ratio_in_turns(ours: ValuesByRound, *others: ValuesByRound, noise: Noise, level: float = LEVEL) -> Ratio:
-    """How many times larger one thing is than another, from the rounds that they share.
+    """Return how many times larger one config's values are than another's, from the rounds that both were measured in.
 
-    With several others it is the product of the ratios to each: our own noise then counts as often as we are compared.
+    With several others, the result is the product of the ratios to each of them. Our own noise then counts once per
+    comparison.
 
     Args:
-        ours: Values of the one thing.
-        others: Of those that it is compared with, at least one.
-        noise: Of a single measurement.
-        level: Nominal level of the confidence interval.
+        ours: Values of the config.
+        others: Values of the configs that it is compared with; at least one.
+        noise: The noise of a single measurement.
+        level: Level of the confidence interval.
 
     Raises:
-        ValueError: One of the others shares no round with ours.
+        ValueError: No other config is given, or one of them shares no round with ours.
     """
     shared = [ours.keys() & other.keys() for other in others]
     if not others or not all(shared):
-        raise ValueError(f"a ratio needs a round that both sides share, but got {sorted(map(len, shared))} of them")
+        raise ValueError(
+            f"both sides must have a round in common, but the numbers of common rounds are {sorted(map(len, shared))}"
+        )
     pairs = list(zip(others, shared, strict=True))
-    mean = sum(fmean(log(ours[turn] / other[turn]) for turn in turns) for other, turns in pairs)
-    weights = [sum(1 / len(turns) for turns in shared if turn in turns) for turn in ours]
-    variance = sum(weight**2 for weight in weights) + sum(1 / len(turns) for turns in shared)
+    mean = sum(fmean(log(ours[round_] / other[round_]) for round_ in rounds) for other, rounds in pairs)
+    weights = [sum(1 / len(rounds) for rounds in shared if round_ in rounds) for round_ in ours]
+    variance = sum(weight**2 for weight in weights) + sum(1 / len(rounds) for rounds in shared)
     once_more = len(others) ** 2 + len(others)
     half = t_quantile(level, noise.degrees_of_freedom) * noise.sd_log * sqrt(variance)
     again = t_quantile(LEVEL, noise.degrees_of_freedom) * noise.sd_log * sqrt(variance + once_more)

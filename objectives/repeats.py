@@ -1,12 +1,12 @@
-"""The same config measured several times: how far its numbers scatter, and what its mean is worth.
+"""Repeats of one config: how far its values scatter, and how precise their mean is.
 
-Everything is done on logarithms: noise of throughputs and latencies is a matter of per cent, whatever the size.
+All computations use logarithms, because the noise of throughput and latency is proportional to the value.
 
-The baseline, measured again and again, also shows how the target's own speed wanders while a study runs. The logarithm
-of its value is taken for a random walk seen through noise, the local level model (Durbin and Koopman, "Time Series
-Analysis by State Space Methods", chapter 2). A walk without steps is a constant. How much it walks is fitted by maximum
-likelihood, and is nothing as long as a constant explains the baselines about as well: correcting for a drift that is
-none only adds noise.
+The baseline is measured again and again. This also shows the drift of the target: how its own speed changes while a
+study runs. The logarithm of the baseline's value is modelled as a random walk observed with noise, the local level
+model (Durbin and Koopman, "Time Series Analysis by State Space Methods", chapter 2). A walk with a step of 0 is a
+constant. The step is fitted by maximum likelihood. It is set to 0 if a constant explains the baselines about as well,
+because correcting a drift that does not exist only adds noise.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 ASSUMED_NOISE_RATIO: Final = 0.05
-"""What repeats of short benchmarks differ by on a shared machine, as long as nothing better is known."""
+"""The relative scatter of short benchmarks on a shared machine that is assumed until repeats show the true one."""
 _ASSUMED_WEIGHT: Final = 2
-"""In degrees of freedom: what was assumed fades as repeats come in."""
+"""The weight of the assumption in degrees of freedom; repeats outweigh it as they come in."""
 _MANY_DEGREES: Final = 300
 
 
@@ -32,8 +32,8 @@ class Noise:
     """How far single measurements of one config scatter.
 
     Attributes:
-        sd_log: Standard deviation of a measurement's logarithm; 0.05 is some 5 %.
-        degrees_of_freedom: What the estimate stands on; an assumption has `_ASSUMED_WEIGHT`.
+        sd_log: Standard deviation of a measurement's logarithm; 0.05 is about 5 %.
+        degrees_of_freedom: Degrees of freedom of the estimate; a mere assumption has `_ASSUMED_WEIGHT`.
     """
 
     sd_log: float
@@ -41,7 +41,7 @@ class Noise:
 
     @property
     def is_assumed(self) -> bool:
-        """Whether nothing of it was measured."""
+        """Whether the noise is only assumed, because there are no repeats yet."""
         return self.degrees_of_freedom <= _ASSUMED_WEIGHT
 
     @classmethod
@@ -51,12 +51,12 @@ class Noise:
         assumed_ratio: float = ASSUMED_NOISE_RATIO,
         assumed_weight: int = _ASSUMED_WEIGHT,
     ) -> Self:
-        """Pooled over configs, with an assumption that fades as repeats come in.
+        """Return the noise pooled over configs, mixed with an assumption that repeats outweigh.
 
         Args:
-            groups: One sequence of positive values per config; single ones say nothing.
-            assumed_ratio: What is assumed before there are repeats.
-            assumed_weight: What that is worth, in degrees of freedom.
+            groups: One sequence of positive values per config; a config measured once does not count.
+            assumed_ratio: The noise assumed before there are repeats.
+            assumed_weight: The weight of the assumption, in degrees of freedom.
         """
         squares, freedom = assumed_ratio**2 * assumed_weight, assumed_weight
         for group in groups:
@@ -70,13 +70,13 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What repeats of one config say: a mean with its interval.
+    """The mean of a config's repeats with its interval.
 
     Attributes:
         value: Geometric mean.
         low: Lower end of the interval.
         high: Upper end of the interval.
-        repeats: Measurements it stands on.
+        repeats: How many measurements the mean was computed from.
     """
 
     value: float
@@ -85,23 +85,24 @@ class Estimate:
     repeats: int
 
     def __str__(self) -> str:
-        """`12.3 (11.9 to 12.8)`."""
+        """Return the mean with its interval, such as `12.3 (11.9 to 12.8)`."""
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
 @lru_cache(maxsize=1_000)
 def t_quantile(level: float, degrees_of_freedom: int) -> float:
-    """How many standard errors a two-sided interval of that level reaches to each side (Student 1908).
+    """Return how many standard errors a two-sided interval of this level extends to each side (Student 1908).
 
-    Written out, as scipy.special takes longer to import than a study of 3,000 trials takes to read. For many degrees of
-    freedom by a series. Source: Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 to 26.7.5.
+    Computed here, because importing scipy.special takes longer than reading a study of 3,000 trials. A series is used
+    for many degrees of freedom. Source: Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 to
+    26.7.5.
     """
     if degrees_of_freedom < 1:
         return inf
     if degrees_of_freedom > _MANY_DEGREES:
         z, many = NormalDist().inv_cdf((1 + level) / 2), degrees_of_freedom
         return z + (z**3 + z) / (4 * many) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * many**2)
-    # By the angle whose tangent is t over the root of the degrees of freedom: it has an end.
+    # Bisect the angle whose tangent is t / sqrt(degrees of freedom): unlike t itself, the angle is bounded.
     low, high = 0.0, pi / 2
     while low < (middle := (low + high) / 2) < high:
         if _within(middle, degrees_of_freedom) < level:
@@ -112,7 +113,7 @@ def t_quantile(level: float, degrees_of_freedom: int) -> float:
 
 
 def _within(angle: float, degrees_of_freedom: int) -> float:
-    """Probability that |t| is at most sqrt(degrees of freedom) times the angle's tangent."""
+    """Return the probability that |t| is at most sqrt(degrees of freedom) times the angle's tangent."""
     odd, square = degrees_of_freedom % 2, cos(angle) ** 2
     term = sin(angle) * (cos(angle) if odd else 1.0)
     total = term if degrees_of_freedom > 1 else 0.0
@@ -123,24 +124,24 @@ def _within(angle: float, degrees_of_freedom: int) -> float:
 
 
 _STEPS: Final = (0.0, *np.geomspace(1e-4, 0.1, 13).tolist())
-"""Tried standard deviations of the walk per trial."""
+"""Candidate standard deviations of the walk's step per trial."""
 _NOISES: Final = tuple((ASSUMED_NOISE_RATIO * np.geomspace(0.2, 20.0, 14)).tolist())
-"""Tried standard deviations of a measurement: a single stall can make five of a p99, which is no drift."""
+"""Candidate standard deviations of a measurement; some are large, as a stall can make a p99 five times higher."""
 _EVIDENCE: Final = 2.0
-"""A walk must be more likely than a constant by a factor of e to this: the likelihood ratio test at 5 %, about."""
+"""How much larger a walk's log-likelihood must be than that of a constant; about a likelihood ratio test at 5 %."""
 _VAGUE: Final = 100.0
-"""Variance of the level before anything was measured."""
+"""Prior variance of the level."""
 _MOST: Final = 60
-"""More baselines are averaged with their neighbours, so that a long study costs little more than a short one."""
+"""The largest number of baselines to fit; more are averaged with their neighbours, to keep long studies fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The baseline's level over a study.
+    """The level of the baseline over the course of a study.
 
     Attributes:
-        step_log: Standard deviation of the walk per trial, on logarithms; 0 is a constant.
-        numbers: Trials at which the baseline was measured, or means of neighbours. Shape: (baselines,).
+        step_log: Standard deviation of the walk's step per trial, on logarithms; 0 means a constant level.
+        numbers: Numbers of the trials that measured the baseline, or means of neighbours. Shape: (baselines,).
     """
 
     step_log: float
@@ -150,11 +151,11 @@ class Drift:
 
     @classmethod
     def of(cls, numbers: Sequence[int], values: Sequence[float]) -> Self:
-        """Fit a study's baselines.
+        """Fit the drift to a study's baseline measurements.
 
         Args:
-            numbers: Of the trials.
-            values: What was measured in each, above 0.
+            numbers: Numbers of the trials that measured the baseline.
+            values: The measured values, above 0.
         """
         if len(values) < 3:
             return cls(0.0, tuple(map(float, numbers)))
@@ -164,24 +165,25 @@ class Drift:
         centred = logs - logs.mean()
         shared = np.minimum.outer(at - at[0], at - at[0])
         likelihoods = {
-            tried: _log_likelihood(centred, _covariance(shared, *tried)) for tried in product(_STEPS, _NOISES)
+            candidate: _log_likelihood(centred, _covariance(shared, *candidate))
+            for candidate in product(_STEPS, _NOISES)
         }
-        constant = max((tried for tried in likelihoods if tried[0] == 0), key=likelihoods.__getitem__)
-        walk = max((tried for tried in likelihoods if tried[0] > 0), key=likelihoods.__getitem__)
+        constant = max((candidate for candidate in likelihoods if candidate[0] == 0), key=likelihoods.__getitem__)
+        walk = max((candidate for candidate in likelihoods if candidate[0] > 0), key=likelihoods.__getitem__)
         step, noise = walk if likelihoods[walk] > likelihoods[constant] + _EVIDENCE else constant
         weights = np.linalg.solve(_covariance(shared, step, noise), centred)
-        found = cls(step, tuple(at.tolist()), 0.0, weights)
-        return cls(step, found.numbers, found._level(at[0]), weights)
+        fitted = cls(step, tuple(at.tolist()), 0.0, weights)
+        return cls(step, fitted.numbers, fitted._level(at[0]), weights)
 
     def factor(self, number: int) -> float:
-        """By what a value of that trial is multiplied to be as at the first baseline's time; 1 without drift."""
+        """Return the factor that converts a value of this trial to the time of the first baseline; 1 without drift."""
         if not self.step_log:
             return 1.0
         return float(np.exp(self._reference - self._level(number)))
 
     def _level(self, number: float) -> float:
         at = np.asarray(self.numbers, dtype=float)
-        # Before the first baseline and after the last, the walk stays where they saw it.
+        # Before the first baseline and after the last one, the level is constant.
         shared = np.clip(np.minimum(at, number) - at[0], 0.0, None)
         return float((self.step_log**2 * shared + _VAGUE) @ self._weights)
 

@@ -1,4 +1,4 @@
-"""How a trial's numbers become a score: objectives and constraints as data."""
+"""Objectives, constraints, and the score that a trial gets for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,36 +7,37 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction
 
 HELD_RATE_RATIO: Final = 0.95
-"""A config that delivers less of the fixed rate can't hold it: its latency only says how long the phase was."""
+"""A config that delivers less than this share of the fixed rate can't hold it. Records then queue up for as long as the
+phase lasts, so the latency would only tell how long the phase was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """One number to make as good as can be.
+    """A metric that a study optimises.
 
     Attributes:
-        metric: A name of `OUTCOME_METRICS`.
+        metric: A name in `OUTCOME_METRICS`.
     """
 
     metric: str
 
     def __post_init__(self) -> None:
-        """Refuse a metric that there is not."""
+        """Refuse an unknown metric."""
         if self.metric not in OUTCOME_METRICS:
-            raise ValueError(f"an objective is one of {', '.join(OUTCOME_METRICS)}, but got {self.metric!r}")
+            raise ValueError(f"an objective must be one of {', '.join(OUTCOME_METRICS)}, but got {self.metric!r}")
 
     @property
     def direction(self) -> Direction:
-        """Which way is better."""
+        """The better direction of the metric."""
         return OUTCOME_METRICS[self.metric].direction
 
     @property
     def paced(self) -> bool:
-        """Whether it needs the paced phase."""
+        """Whether the metric comes from the paced phase."""
         return OUTCOME_METRICS[self.metric].paced
 
     def gain(self, value: float, baseline: float) -> float:
-        """How many times better `value` is than the baseline's: above 1 is better, whatever the direction."""
+        """Return how many times better `value` is than `baseline`; above 1 is better, whatever the direction."""
         if value <= 0 or baseline <= 0:
             return 0.0
         return value / baseline if self.direction is Direction.MAXIMIZE else baseline / value
@@ -47,10 +48,10 @@ class Constraint:
     """A bound that a config must keep to be recommended.
 
     Attributes:
-        metric: A name of `OUTCOME_METRICS`.
-        at_most: Whether `limit` is an upper bound; else a lower one.
-        limit: In the metric's unit, or as a multiple of the baseline's value.
-        of_baseline: Whether `limit` is such a multiple.
+        metric: A name in `OUTCOME_METRICS`.
+        at_most: Whether `limit` is an upper bound; otherwise it is a lower bound.
+        limit: The bound, in the metric's unit or as a multiple of the baseline's value.
+        of_baseline: Whether `limit` is a multiple of the baseline's value.
     """
 
     metric: str
@@ -59,23 +60,25 @@ class Constraint:
     of_baseline: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a metric that there is not, and a limit that nothing can be compared with."""
+        """Refuse an unknown metric, and a limit that is not a positive finite number."""
         if self.metric not in OUTCOME_METRICS:
-            raise ValueError(f"a constraint is about one of {', '.join(OUTCOME_METRICS)}, but got {self.metric!r}")
+            raise ValueError(f"a constraint must be about one of {', '.join(OUTCOME_METRICS)}, but got {self.metric!r}")
         if not 0 < self.limit < float("inf"):
-            raise ValueError(f"the limit of a constraint must be above 0, but got {self.limit:g} for {self.metric}")
+            raise ValueError(
+                f"the limit of a constraint must be a number above 0, but got {self.limit:g} for {self.metric}"
+            )
 
     @property
     def paced(self) -> bool:
-        """Whether it needs the paced phase."""
+        """Whether the metric comes from the paced phase."""
         return OUTCOME_METRICS[self.metric].paced
 
     def violation(self, value: float, baseline: float | None) -> float:
-        """By how much of the limit `value` misses it; 0 or less is feasible.
+        """Return by what share of the limit `value` breaks it; 0 or less means that the constraint is kept.
 
         Args:
             value: The metric's value.
-            baseline: The baseline's value; None before there is one, and then a relative limit is never missed.
+            baseline: The baseline's value; None if it is not known yet. A relative limit is then always kept.
         """
         if self.of_baseline and not baseline:
             return 0.0
@@ -83,23 +86,24 @@ class Constraint:
         return (value - limit) / limit if self.at_most else (limit - value) / limit
 
     def __str__(self) -> str:
-        """`latency_p99_ms <= 10` or `mb_per_s >= 0.9 x baseline`."""
+        """Return the constraint as text, such as `latency_p99_ms <= 10` or `mb_per_s >= 0.9 x baseline`."""
         relative = " x baseline" if self.of_baseline else ""
         return f"{self.metric} {'<=' if self.at_most else '>='} {self.limit:g}{relative}"
 
 
 HELD_RATE: Final = Constraint("held_rate_ratio", at_most=False, limit=HELD_RATE_RATIO)
 ALWAYS: Final = (Constraint("delivered_ratio", at_most=False, limit=1.0), HELD_RATE)
-"""What every study asks for: nothing lost, and the fixed rate held."""
+"""The constraints of every study: no record is lost, and the fixed rate is held."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a trial is worth.
+    """A trial's values for the objectives, and how it keeps the constraints.
 
     Attributes:
-        values: One per objective, in its unit; None where the trial could not answer for it.
-        violations: By how much each constraint is missed, by its text; 0 or less is kept.
+        values: The value for every objective, in its unit; None if the trial has no such value.
+        violations: By which share of its limit each constraint is broken, by the constraint's text; 0 or less means
+            kept.
     """
 
     values: tuple[float | None, ...]
@@ -112,7 +116,7 @@ class Score:
 
 
 def measured(objective: Objective) -> str:
-    """Name of the constraint that a trial without a value of an objective misses."""
+    """Return the name of the constraint that a trial breaks if it has no value for an objective."""
     return f"{objective.metric} measured"
 
 
@@ -122,13 +126,13 @@ def score(
     constraints: Sequence[Constraint],
     baseline: Mapping[str, float] | None = None,
 ) -> Score:
-    """Judge a trial's numbers.
+    """Return the score of a trial.
 
     Args:
-        metrics: From `metrics_of`; empty for a config that delivered nothing.
-        objectives: Of the study.
-        constraints: Of the study; `ALWAYS` come on top.
-        baseline: The baseline's numbers, for limits relative to it.
+        metrics: The trial's metrics from `metrics_of`; empty for a config that delivered nothing.
+        objectives: The study's objectives.
+        constraints: The study's constraints; those in `ALWAYS` are added.
+        baseline: The baseline's metrics, for limits relative to the baseline.
     """
     violations: dict[str, float] = {}
     for constraint in (*ALWAYS, *constraints):
@@ -136,7 +140,7 @@ def score(
         if value is not None:
             violations[str(constraint)] = constraint.violation(value, (baseline or {}).get(constraint.metric))
         elif constraint not in ALWAYS:
-            violations[str(constraint)] = 1.0  # who can't show it does not keep it
+            violations[str(constraint)] = 1.0  # a trial without a value does not keep the constraint
     for objective in objectives:
         if objective.metric not in metrics:
             violations[measured(objective)] = 1.0

@@ -1,8 +1,11 @@
-"""What bound a trial. A measurement bound by our own generator says nothing about the config it was taken with.
+"""The verdict: what limited the throughput of a measurement.
 
-The causes are tried in a fixed order, the surest sign first: a quota or the asked rate is known for certain; a queue
-that is not full, nor getting there, while we saturate is our own doing; a thread or socket at its limit binds whatever
-else is going on; only then comes the broker, and last the size of the client's buffer.
+A measurement that was limited by our own load generator says nothing about its config.
+
+The possible causes are checked in a fixed order, the most certain first. A quota or the requested rate is known for
+certain. If the client's queue is neither full nor filling up in a saturating phase, our load generator is the limit. A
+thread or a connection at its limit is the cause whatever else is busy. Only then follows the broker, and last the size
+of the client's buffer.
 """
 
 from collections.abc import Callable
@@ -13,46 +16,47 @@ from typing import Final, Self
 from runners.measurement import Measurement, Resources
 
 BUSY_RATIO: Final = 0.9
-"""A thread that wants a core this much has no room to do more; the rest is lost in hand-overs."""
+"""A thread that needs a core for this share of the time is busy; context switches take the rest."""
 DRAIN_BUSY_RATIO: Final = 0.8
-"""The same of the thread that takes answers, which in Python shares its core with the one that sends."""
+"""The same for the thread that processes deliveries, which shares the Python interpreter with the sending thread."""
 HELD_RATE_RATIO: Final = 0.98
-"""Short of this the rate was not held; what is on its way when a short run ends is less."""
+"""From this share of the requested rate on, the rate counts as held; the rest may be in flight at the end."""
 UNDER_WAY_RATIO: Final = 0.9
-"""Short of this it was not held, whatever the lateness of what did arrive."""
+"""Below this share of the requested rate, the rate counts as not held, however small the latency was."""
 LATE_MS: Final = 10.0
-"""A paced sender that is this late on average has fallen behind: it looks for due records 4,000 times a second."""
+"""A paced sender that is this late on average has fallen behind; it checks for due records 4,000 times a second."""
 QUEUE_FULL_RATIO: Final = 0.1
 OUTRUN_RATIO: Final = 0.05
-"""A queue that grows by this much of what is acknowledged is on its way to full: what empties it is the limit."""
+"""A queue that grows by this share of the acknowledged records is filling up, so whatever empties it is the limit."""
 HELD_BACK_RATIO: Final = 0.5
 HOST_BUSY_RATIO: Final = 0.93
 OTHERS_RATIO: Final = 0.5
-"""Other processes that use this much of a busy host's cores decide how fast a run is, and not its config."""
+"""If other processes use this share of a busy host's cores, they decide how fast a measurement is, not its config."""
 THROTTLE_MS: Final = 1.0
 IDLE_IN_FLIGHT: Final = 0.9
-"""Fewer requests than this under way on average: the broker has nothing to do part of the time."""
+"""With fewer requests in flight than this on average, the broker has nothing to do part of the time."""
 BUFFER_LATENCY_TOLERANCE: Final = 0.1
-"""How well Little's law must explain a latency. Source: the VU thesis's rows are met within 6 %."""
+"""Largest relative error with which Little's law explains a latency; it explains those of the VU thesis within 6 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The inputs of `judge`. None is unknown and never counts for or against a cause.
+    """The inputs of `judge`. None means unknown; an unknown value counts neither for nor against a cause.
 
     Attributes:
-        records_per_s: Acknowledged rate.
-        offered_records_per_s: Rate that was asked for; None for a saturating load.
-        mb_per_s: Acknowledged value bytes per second, in millions.
-        duration_s: Seconds that were measured.
-        mean_latency_ms: Mean from hand-over to acknowledgement.
-        send_delay_ms: Mean from the intended send time to hand-over; None for a saturating load.
+        records_per_s: Rate of acknowledged records.
+        offered_records_per_s: The requested rate; None for a saturating load.
+        mb_per_s: Megabytes of acknowledged record values per second.
+        duration_s: Duration of the measured phase, in seconds.
+        mean_latency_ms: Mean time from sending a record to its acknowledgement.
+        send_delay_ms: Mean time from the intended send time to sending; None for a saturating load.
         queue_full_ratio: Share of the time in which the sender waited for room in the client's queue.
-        queue_growth_ratio: Records by which the client's queue grew, per record acknowledged.
-        queued_bytes: Bytes waiting in the client, mean.
-        in_flight_requests: Requests awaiting a response, mean.
-        throttle_ms: Mean time per response that brokers told the client to hold back.
-        resources: What our threads, the client's, local brokers, this host and its connections used of what they had.
+        queue_growth_ratio: Records by which the client's queue grew, per acknowledged record.
+        queued_bytes: Mean number of bytes in the client's queue.
+        in_flight_requests: Mean number of requests that waited for a response.
+        throttle_ms: Mean throttle time per response that brokers imposed on the client.
+        resources: How much of their resources our threads, the client, local brokers, this host and its connections
+            used.
     """
 
     records_per_s: float
@@ -70,7 +74,7 @@ class Evidence:
 
     @classmethod
     def of(cls, measurement: Measurement) -> Self:
-        """The evidence in a measurement."""
+        """Return the evidence that a measurement contains."""
         activity = measurement.activity
         return cls(
             records_per_s=measurement.records_per_s,
@@ -89,14 +93,14 @@ class Evidence:
 
     @property
     def buffer_latency_ms(self) -> float | None:
-        """What records wait when everything queued drains at the measured rate (Little's law)."""
+        """How long a record waits in the client's queue at the measured rate, by Little's law."""
         if self.queued_bytes is None or not self.mb_per_s:
             return None
         return self.queued_bytes / self.mb_per_s / 1e3
 
 
 class Bottleneck(StrEnum):
-    """What kept the throughput from being higher."""
+    """The cause that limited the throughput."""
 
     GENERATOR = "generator"
     CLIENT_THREAD = "client thread"
@@ -111,13 +115,13 @@ class Bottleneck(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What bound a trial, and why we say so.
+    """What limited the throughput of a measurement, with the reason.
 
     Attributes:
         bound: The cause.
-        because: The numbers behind it, in one sentence.
-        latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain; then
-            it says how large the buffer is, not how quick the cluster. None where this can't be told.
+        because: The reason with its numbers, in one sentence.
+        latency_is_buffer: Whether the mean latency is just the time that the client's full buffer takes to drain. It
+            then tells how large the buffer is, not how fast the cluster is. None if this is not known.
     """
 
     bound: Bottleneck
@@ -126,101 +130,109 @@ class Verdict:
 
     @property
     def says_nothing_of_config(self) -> bool:
-        """Whether the measurement must not be used to judge the config's throughput."""
+        """Whether the load generator or other processes were the limit, so that nothing can be said of the config."""
         return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
 
 
-def judge(seen: Evidence) -> Verdict:
-    """Give the verdict on one measurement."""
+def judge(evidence: Evidence) -> Verdict:
+    """Return the verdict on one measurement."""
     for bound, sign in _SIGNS:
-        because = sign(seen)
+        because = sign(evidence)
         if because is not None:
-            return Verdict(bound, because, latency_is_buffer(seen))
-    return Verdict(Bottleneck.UNKNOWN, "no limit that can be read from here was reached", latency_is_buffer(seen))
+            return Verdict(bound, because, latency_is_buffer(evidence))
+    return Verdict(
+        Bottleneck.UNKNOWN, "none of the limits that can be measured from here was reached", latency_is_buffer(evidence)
+    )
 
 
-def latency_is_buffer(seen: Evidence) -> bool | None:
-    """Whether Little's law over the client's queue explains the latency of a full queue."""
-    full = seen.queue_full_ratio
-    if seen.offered_records_per_s is not None or (full is not None and full < QUEUE_FULL_RATIO):
+def latency_is_buffer(evidence: Evidence) -> bool | None:
+    """Return whether the time in a full client queue explains the latency, by Little's law; None if unknown."""
+    full = evidence.queue_full_ratio
+    if evidence.offered_records_per_s is not None or (full is not None and full < QUEUE_FULL_RATIO):
         return False
-    expected, latency = seen.buffer_latency_ms, seen.mean_latency_ms
+    expected, latency = evidence.buffer_latency_ms, evidence.mean_latency_ms
     if expected is None or latency is None or not expected:
         return None
     return abs(latency / expected - 1) <= BUFFER_LATENCY_TOLERANCE
 
 
-def _quota(seen: Evidence) -> str | None:
-    if (seen.throttle_ms or 0.0) < THROTTLE_MS:
+def _quota(evidence: Evidence) -> str | None:
+    if (evidence.throttle_ms or 0.0) < THROTTLE_MS:
         return None
-    return f"brokers told the client to hold back {seen.throttle_ms:.0f} ms per response: a quota"
+    return f"brokers throttled the client by {evidence.throttle_ms:.0f} ms per response, because of a quota"
 
 
-def _offered_rate(seen: Evidence) -> str | None:
-    offered = seen.offered_records_per_s
-    if offered is None or not _held(seen, seen.records_per_s / offered):
+def _offered_rate(evidence: Evidence) -> str | None:
+    offered = evidence.offered_records_per_s
+    if offered is None or not _held(evidence, evidence.records_per_s / offered):
         return None
-    return f"{seen.records_per_s:,.0f} records/s were delivered of {offered:,.0f} offered: more was not asked for"
+    return (
+        f"{evidence.records_per_s:,.0f} records/s were delivered of the requested {offered:,.0f}: no more was requested"
+    )
 
 
-def _held(seen: Evidence, delivered_ratio: float) -> bool:
-    """Whether the offered rate was held, but for what a pause at the edge of a short phase left under way.
+def _held(evidence: Evidence, delivered_ratio: float) -> bool:
+    """Return whether the requested rate was held, apart from records that were still in flight at the end.
 
-    A load that falls behind all along is late by what it misses when the phase ends, and by half of that on average;
-    what is missed without such lateness was only under way.
+    A load that falls behind steadily gets later and later. At the end of the phase it is late by the time that the
+    missing records would have taken, and by half of that on average. If records are missing without that much latency,
+    they were only in flight when the phase ended, for instance because of a short pause.
     """
     if delivered_ratio >= HELD_RATE_RATIO:
         return True
-    if delivered_ratio < UNDER_WAY_RATIO or seen.duration_s is None or seen.mean_latency_ms is None:
+    if delivered_ratio < UNDER_WAY_RATIO or evidence.duration_s is None or evidence.mean_latency_ms is None:
         return False
-    late_ms = seen.mean_latency_ms + (seen.send_delay_ms or 0.0)
-    return late_ms < (1 - delivered_ratio) * seen.duration_s * 1e3 / 2
+    late_ms = evidence.mean_latency_ms + (evidence.send_delay_ms or 0.0)
+    return late_ms < (1 - delivered_ratio) * evidence.duration_s * 1e3 / 2
 
 
-def _generator(seen: Evidence) -> str | None:
-    if seen.queue_full_ratio is None or seen.queue_full_ratio >= QUEUE_FULL_RATIO:
+def _generator(evidence: Evidence) -> str | None:
+    if evidence.queue_full_ratio is None or evidence.queue_full_ratio >= QUEUE_FULL_RATIO:
         return None
-    if (seen.queue_growth_ratio or 0.0) >= OUTRUN_RATIO:
-        # A record leaves the queue when its answer was taken, and that is our work too.
-        drain = seen.resources.drain_demand_ratio or 0.0
+    if (evidence.queue_growth_ratio or 0.0) >= OUTRUN_RATIO:
+        # A record leaves the client's queue only when our thread has processed its delivery.
+        drain = evidence.resources.drain_demand_ratio or 0.0
         if drain < DRAIN_BUSY_RATIO:
             return None
-        busy = f"our thread that takes the client's answers was busy {drain:.0%} while its queue grew"
-        return f"{busy}{_on_a_full_host(seen)}"
-    full = f"the client's queue was full only {seen.queue_full_ratio:.0%} of the time"
-    if seen.offered_records_per_s is None:
-        # A full queue is all that a saturating sender ever waits for.
-        return f"{full}, so our sender never had to wait: it could not send faster{_on_a_full_host(seen)}"
-    busiest = max(seen.resources.sender_demand_ratio or 0.0, seen.resources.drain_demand_ratio or 0.0)
+        busy = f"the load generator's thread for deliveries was busy {drain:.0%} while the client's queue grew"
+        return f"{busy}{_on_a_full_host(evidence)}"
+    full = f"the client's queue was full only {evidence.queue_full_ratio:.0%} of the time"
+    if evidence.offered_records_per_s is None:
+        # A saturating sender waits only when the queue is full.
+        return f"{full}, so the load generator hardly had to wait: it could not send faster{_on_a_full_host(evidence)}"
+    busiest = max(evidence.resources.sender_demand_ratio or 0.0, evidence.resources.drain_demand_ratio or 0.0)
     if busiest >= BUSY_RATIO:
-        return f"{full} and our thread was busy {busiest:.0%}: we could not send faster{_on_a_full_host(seen)}"
-    if (seen.send_delay_ms or 0.0) >= LATE_MS:
-        return f"{full} and records left us {seen.send_delay_ms:.0f} ms late{_on_a_full_host(seen)}"
+        return (
+            f"{full}, and a thread of the load generator was busy {busiest:.0%}: "
+            f"it could not send faster{_on_a_full_host(evidence)}"
+        )
+    if (evidence.send_delay_ms or 0.0) >= LATE_MS:
+        return f"{full}, and records were sent {evidence.send_delay_ms:.0f} ms late{_on_a_full_host(evidence)}"
     return None
 
 
-def _on_a_full_host(seen: Evidence) -> str:
-    if (seen.resources.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
+def _on_a_full_host(evidence: Evidence) -> str:
+    if (evidence.resources.host_cpu_ratio or 0.0) < HOST_BUSY_RATIO:
         return ""
-    return f" (the host's CPU is {seen.resources.host_cpu_ratio:.0%} used)"
+    return f" (the host's CPU is {evidence.resources.host_cpu_ratio:.0%} used)"
 
 
-def _client_thread(seen: Evidence) -> str | None:
-    if (seen.resources.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
+def _client_thread(evidence: Evidence) -> str | None:
+    if (evidence.resources.client_thread_demand_ratio or 0.0) < BUSY_RATIO:
         return None
-    busy = f"the client's own thread wanted a core {seen.resources.client_thread_demand_ratio:.0%} of the time"
-    return f"{busy}: building and compressing batches takes that long{_on_a_full_host(seen)}"
+    busy = f"the client's own thread needed a core {evidence.resources.client_thread_demand_ratio:.0%} of the time"
+    return f"{busy}: building and compressing batches takes that long{_on_a_full_host(evidence)}"
 
 
-def _network(seen: Evidence) -> str | None:
-    if (seen.resources.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
+def _network(evidence: Evidence) -> str | None:
+    if (evidence.resources.network_limited_ratio or 0.0) < HELD_BACK_RATIO:
         return None
-    return f"the network held the busiest connection back {seen.resources.network_limited_ratio:.0%} of the time"
+    return f"the network limited the busiest connection {evidence.resources.network_limited_ratio:.0%} of the time"
 
 
-def _other_processes(seen: Evidence) -> str | None:
-    used = seen.resources
-    # What a broker elsewhere, or one that we can't look into, uses of this host is not known.
+def _other_processes(evidence: Evidence) -> str | None:
+    used = evidence.resources
+    # For a broker on another host, or one whose process we can't read, the CPU use on this host is unknown.
     if (
         used.host_cpu_ratio is None
         or not used.host_cores
@@ -233,49 +245,59 @@ def _other_processes(seen: Evidence) -> str | None:
         return None
     return (
         f"the host's CPU is {used.host_cpu_ratio:.0%} used, and {others:.1f} of its {used.host_cores} cores "
-        "by processes that are neither the client nor the broker"
+        "are used by processes other than the client and the broker"
     )
 
 
-def _broker(seen: Evidence) -> str | None:
-    used = seen.resources
+def _broker(evidence: Evidence) -> str | None:
+    used = evidence.resources
     if (used.broker_thread_demand_ratio or 0.0) >= BUSY_RATIO:
-        return f"a thread of the broker wanted a core {used.broker_thread_demand_ratio:.0%} of the time"
+        return f"a thread of the broker needed a core {used.broker_thread_demand_ratio:.0%} of the time"
     if used.broker_cpu_cores is not None and used.host_cores and used.broker_cpu_cores >= BUSY_RATIO * used.host_cores:
         return f"the broker used {used.broker_cpu_cores:.1f} of {used.host_cores} cores"
     if (used.receiver_limited_ratio or 0.0) >= HELD_BACK_RATIO:
         return f"the broker did not read from the busiest connection {used.receiver_limited_ratio:.0%} of the time"
-    full, outrun = (seen.queue_full_ratio or 0.0) >= QUEUE_FULL_RATIO, (seen.queue_growth_ratio or 0.0) >= OUTRUN_RATIO
-    waits = full or outrun or seen.offered_records_per_s is not None
-    in_flight = seen.in_flight_requests
+    full, outrun = (
+        (evidence.queue_full_ratio or 0.0) >= QUEUE_FULL_RATIO,
+        (evidence.queue_growth_ratio or 0.0) >= OUTRUN_RATIO,
+    )
+    waits = full or outrun or evidence.offered_records_per_s is not None
+    in_flight = evidence.in_flight_requests
     if not waits or (in_flight is not None and in_flight < IDLE_IN_FLIGHT):
         return None
     if (used.host_cpu_ratio or 0.0) >= HOST_BUSY_RATIO and used.broker_cpu_cores is not None:
         return (
-            f"the host's CPU is {used.host_cpu_ratio:.0%} used, {used.broker_cpu_cores:.1f} cores of it by the broker"
+            f"the host's CPU is {used.host_cpu_ratio:.0%} used, and the broker uses {used.broker_cpu_cores:.1f} cores"
         )
     if in_flight is not None:
-        return f"{in_flight:.1f} requests at a time waited for it while the client had more to send"
+        return f"{in_flight:.1f} requests on average waited for the broker while the client had more to send"
     return None
 
 
-def _client_buffer(seen: Evidence) -> str | None:
-    if seen.offered_records_per_s is None and latency_is_buffer(seen):
+def _client_buffer(evidence: Evidence) -> str | None:
+    if evidence.offered_records_per_s is None and latency_is_buffer(evidence):
         return (
-            f"{(seen.queued_bytes or 0) / 1e6:.1f} MB queued in the client at {seen.mb_per_s:.1f} MB/s take "
-            f"{seen.buffer_latency_ms:.0f} ms, and the latency is {seen.mean_latency_ms:.0f} ms: the buffer is full"
+            f"{(evidence.queued_bytes or 0) / 1e6:.1f} MB queued in the client at {evidence.mb_per_s:.1f} MB/s take "
+            f"{evidence.buffer_latency_ms:.0f} ms, and the latency is {evidence.mean_latency_ms:.0f} ms: "
+            "the buffer is full"
         )
-    if (seen.queue_full_ratio or 0.0) < QUEUE_FULL_RATIO:
+    if (evidence.queue_full_ratio or 0.0) < QUEUE_FULL_RATIO:
         return None
-    return f"the client's queue was full {seen.queue_full_ratio:.0%} of the time while the broker had time to spare"
+    return f"the client's queue was full {evidence.queue_full_ratio:.0%} of the time while the broker had time to spare"
 
 
-def _nothing_else(seen: Evidence) -> str | None:
-    """All that empties the queue is known to have had room, so that its growth was only a swing."""
-    known = (seen.queue_full_ratio, seen.in_flight_requests, seen.resources.client_thread_demand_ratio)
-    if seen.offered_records_per_s is not None or None in known:
+def _nothing_else(evidence: Evidence) -> str | None:
+    """Return a sentence if nothing that empties the queue was at its limit.
+
+    Even a growing queue then does not show a limit: its length only fluctuated.
+    """
+    known = (evidence.queue_full_ratio, evidence.in_flight_requests, evidence.resources.client_thread_demand_ratio)
+    if evidence.offered_records_per_s is not None or None in known:
         return None
-    return f"nothing that empties the client's queue was at its limit, and it was full only {seen.queue_full_ratio:.0%}"
+    return (
+        "nothing that empties the client's queue was at its limit, but it was full only "
+        f"{evidence.queue_full_ratio:.0%} of the time"
+    )
 
 
 _SIGNS: Final[tuple[tuple[Bottleneck, Callable[[Evidence], str | None]], ...]] = (

@@ -1,4 +1,4 @@
-"""Checks that each file of ours that the documents and pyproject.toml name is there."""
+"""Checks that every file of this project that the documents and pyproject.toml name exists."""
 
 import re
 import sys
@@ -10,15 +10,17 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(_PLACES)})/[\w./*-]*\.(?:py|csv|yaml|json)
 
 
 def main() -> int:
-    """Print what is named and gone; the exit status."""
+    """Print the names of missing files and return the exit status."""
     documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pyproject.toml"]
     named = {
-        (document.relative_to(ROOT), found)
+        (document.relative_to(ROOT), path)
         for document in documents
-        for found in _NAMED.findall(document.read_text(encoding="utf-8"))
+        for path in _NAMED.findall(document.read_text(encoding="utf-8"))
     }
-    gone = sorted(f"{document} names {found}" for document, found in named if not any(ROOT.glob(found)))
-    print("\n".join(gone) if gone else f"named files: {len(named)}, all there")
+    gone = sorted(
+        f"{document} names {path}, which does not exist" for document, path in named if not any(ROOT.glob(path))
+    )
+    print("\n".join(gone) if gone else f"named files: all {len(named)} exist")
     return bool(gone)
 
 

@@ -1,6 +1,6 @@
-"""Checks that constraints.txt pins each package that this environment has for the project, at its version.
+"""Checks that constraints.txt pins every installed package that the project needs, at its installed version.
 
-A dependency added to pyproject.toml without `make lock` would be installed at whatever version is newest on the day.
+A dependency that is added to pyproject.toml without `make lock` would be installed at the newest version of the day.
 """
 
 import sys
@@ -14,7 +14,7 @@ CONSTRAINTS = Path(__file__).resolve().parents[1] / "constraints.txt"
 
 
 def main() -> int:
-    """Print what is not pinned; the exit status."""
+    """Print the packages that are not pinned and return the exit status."""
     pins = read_pins(CONSTRAINTS.read_text(encoding="utf-8"))
     wrong = []
     for name, version in sorted(installed_for("kafka-tuner", {"dev"}).items()):
@@ -25,38 +25,38 @@ def main() -> int:
             wrong.append(f"{name} is pinned to {pinned}, but {version} is installed")
     if wrong:
         print(
-            "constraints.txt must pin what is installed:",
+            "constraints.txt must pin the installed packages:",
             *wrong,
-            "Run `make lock`, or `make test` for the pins there are.",
+            "Run `make lock` to pin the installed packages, or `make test` to install the pinned ones.",
             sep="\n  ",
         )
         return 1
-    print(f"pins: {len(pins)} packages, all as constraints.txt says")
+    print(f"pins: constraints.txt has {len(pins)} packages and pins everything that is installed for the project")
     return 0
 
 
 def read_pins(text: str) -> dict[str, str]:
-    """Canonical name to version, of each `name==version` line."""
+    """Return the version by canonical name for every `name==version` line."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     pairs = (line.split("==", 1) for line in lines if line)
     return {canonicalize_name(name): version for name, version in pairs}
 
 
 def installed_for(project: str, extras: set[str]) -> dict[str, str]:
-    """Canonical name to version, of each package that the project needs here, itself left out."""
-    found: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    """Return the version by canonical name of every installed package that the project needs, except the project."""
+    versions: dict[str, str] = {}
+    visited: set[tuple[str, str]] = set()
     waiting = [(project, extra) for extra in ("", *extras)]
     while waiting:
         name, extra = waiting.pop()
-        if (name, extra) in seen:
+        if (name, extra) in visited:
             continue
-        seen.add((name, extra))
+        visited.add((name, extra))
         package = distribution(name)
         if name != project:
-            found[name] = package.version
+            versions[name] = package.version
         waiting += [step for requirement in _requirements(package, extra) for step in _steps(requirement)]
-    return found
+    return versions
 
 
 def _requirements(package: Distribution, extra: str) -> list[Requirement]:

@@ -1,7 +1,7 @@
-"""Checks that the files of this repository hold no paths of a machine, no secrets and no package registries.
+"""Checks that the files of this repository contain no paths of a machine, no secrets and no package registries.
 
-Looks at tracked files and at new ones that git would not ignore. A line that must hold one of these, as a test of
-such a rule may, says so at its end with `allowed: ` and the name of the rule.
+It checks tracked files, and new files that git does not ignore. A line that must break a rule, for instance in a test,
+ends with `allowed: ` and the name of the rule.
 """
 
 import re
@@ -13,15 +13,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_BYTES = 1_000_000
 
-# Hosts that stand for themselves or for nobody. Source: RFC 2606, RFC 6761.
+# Loopback addresses, and names reserved for examples and tests. Source: RFC 2606, RFC 6761.
 _NOBODY = r"(?:localhost|127\.0\.0\.1|\[::1\]|[\w.-]*\bexample(?:\.\w+)?|[\w.-]+\.(?:invalid|test))(?=[:/])"
 
 RULES = {
     "machine-path": re.compile(
-        r"(?<![\w.$}~-])/(?:home|Users)/[\w.-]+"  # somebody's home folder
+        r"(?<![\w.$}~-])/(?:home|Users)/[\w.-]+"  # a user's home folder
         r"|(?<![\w.$}~-])/root(?=/)"
         r"|\b[A-Z]:\\+Users\\"
-        + (rf"|{re.escape(str(ROOT))}(?![\w.-])" if len(ROOT.parts) > 2 else "")  # where this clone lies
+        + (rf"|{re.escape(str(ROOT))}(?![\w.-])" if len(ROOT.parts) > 2 else "")  # the folder of this clone
     ),
     "secret": re.compile(
         r"-----BEGIN [A-Z ]*PRIVATE KEY"
@@ -40,20 +40,20 @@ RULES = {
 
 
 def main() -> int:
-    """Print what was found; the exit status."""
+    """Print all findings and return the exit status."""
     paths = repository_files()
     findings = [finding for path in paths for finding in check(path)]
     for finding in findings:
         print(finding)
     if findings:
-        print(f"tracked files: {len(findings)} findings; see {Path(__file__).name} for the rules")
+        print(f"tracked files: {len(findings)} findings; {Path(__file__).name} explains the rules")
         return 1
-    print(f"tracked files: {len(paths)} files hold no machine paths, secrets or registries")
+    print(f"tracked files: {len(paths)} files contain no machine paths, secrets or registries")
     return 0
 
 
 def repository_files() -> list[Path]:
-    """Tracked files and new ones that are not ignored, those that exist."""
+    """Return all existing files that are tracked, or new and not ignored."""
     try:
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -63,12 +63,12 @@ def repository_files() -> list[Path]:
             check=True,
         )
     except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"git must be installed and {ROOT} must be a clone, to know which files count: {error}")
+        sys.exit(f"git must be installed and {ROOT} must be a clone, to find the tracked files, but: {error}")
     return sorted(ROOT / name for name in set(listed.stdout.split("\0")) if name and (ROOT / name).is_file())
 
 
 def check(path: Path) -> Iterator[str]:
-    """What is wrong with a file, as `path:line: rule: excerpt`."""
+    """Yield the problems of a file, as `path:line: rule: excerpt`."""
     name = path.relative_to(ROOT)
     if path.stat().st_size > LARGEST_BYTES:
         yield f"{name}: size: larger than {LARGEST_BYTES / 1e6:.0f} MB"
@@ -79,7 +79,7 @@ def check(path: Path) -> Iterator[str]:
         for rule, pattern in RULES.items():
             match = pattern.search(line)
             if match and f"allowed: {rule}" not in line:
-                # A secret must not get from here into the log of a build.
+                # A secret must not be printed into the log of a build.
                 shown = "..." if rule == "secret" else match[0]
                 yield f"{name}:{number}: {rule}: {shown}"
 

@@ -1,13 +1,14 @@
-"""The container image's health check: is what this container was started for at work?
+"""The health check of the container image. What it checks depends on the container's command.
 
-    tuner serve         /healthz answers on loopback, at --port or 8080
-    tuner broker run    the broker listens
-    anything else       it runs: a study that can't go on ends, and says why
+    tuner serve         /healthz must answer on the loopback address, at --port or 8080
+    tuner broker run    the broker must accept connections
+    anything else       always healthy while it runs: a study that can't continue ends with an error
 
-Where KAFKA_TUNER_HEALTH_URL is set, that is asked, whatever runs: for a port of the configuration file, or MLflow's.
+If KAFKA_TUNER_HEALTH_URL is set, that URL must answer, whatever the command is. This is for a port that is set in the
+configuration file, or for MLflow.
 
-It runs every half minute beside measurements, so it starts in a few milliseconds and needs the standard library only
-(`python -I -S`). Its one line is what `docker inspect` shows; exit status 1 means ill.
+The check runs every half minute during measurements. So it must start within a few milliseconds and needs only the
+standard library (`python -I -S`). It prints one line, which `docker inspect` shows; exit status 1 means unhealthy.
 """
 
 import http.client
@@ -24,34 +25,34 @@ _TIMEOUT_S = 4.0
 
 
 def main() -> int:
-    """Look; the exit status."""
+    """Print the result of the check and return the exit status."""
     words = _COMMAND.read_bytes().decode(errors="replace").split("\0")
     try:
         print(look(words))
     except (OSError, http.client.HTTPException) as error:
-        print(f"ill: {error}")
+        print(f"unhealthy: {error}")
         return 1
     return 0
 
 
 def look(words: Sequence[str]) -> str:
-    """Ask what the command line stands for.
+    """Check the service that a command line runs.
 
     Args:
-        words: Of the container's first process.
+        words: The command line of the container's first process.
 
     Returns:
-        What was found.
+        A sentence about the healthy service.
 
     Raises:
-        OSError: It does not answer.
+        OSError: The service does not answer.
     """
     verbs = words[words.index("tuner") + 1 :][:2] if "tuner" in words else []
     url = os.environ.get(_URL_VARIABLE)
     if url is None and verbs[:1] == ["serve"] and verbs != ["serve", "token"]:
         url = f"http://127.0.0.1:{_option(words, '--port', '8080')}/healthz"
     if url:
-        # Never by way of a proxy: it asks its own host.
+        # The URL is on this host, so the request must not go through a proxy.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(_checked(url), timeout=_TIMEOUT_S) as answer:
             return f"{url} answers {answer.status}"
@@ -65,7 +66,7 @@ def look(words: Sequence[str]) -> str:
 
 def _checked(url: str) -> str:
     if not url.startswith(("http://", "https://")):
-        raise OSError(f"{_URL_VARIABLE} must begin with http:// or https://, but is {url}")
+        raise OSError(f"{_URL_VARIABLE} must start with http:// or https://, but is {url}")
     return url
 
 

@@ -1,6 +1,7 @@
-"""Prints what the container image installs besides ourselves: our dependencies, and the extras that a service needs.
+"""Prints the requirements of the container image: the project's dependencies, and the extras that a service needs.
 
-From pyproject.toml alone, so that a layer of the image that holds them is built anew only when they change.
+The list depends only on pyproject.toml. So the layer of the image that installs it is rebuilt only when the
+dependencies change.
 """
 
 import sys
@@ -12,7 +13,7 @@ EXTRAS = ("postgres",)  # studies in a database that several hosts share
 
 
 def requirements() -> list[str]:
-    """One requirement a line, as pip reads them."""
+    """Return the requirements in pip's format."""
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     extras = project.get("optional-dependencies", {})
     return [*project["dependencies"], *(each for name in EXTRAS for each in extras.get(name, ()))]

@@ -1,8 +1,8 @@
-"""Resolves Kafka's jars from Maven coordinates and pins them in `runners/clusters/pinned_jars.py`.
+"""Resolves the jars of a Kafka version with Maven and pins them in `runners/clusters/pinned_jars.py`.
 
     python scripts/lock_kafka_jars.py 4.3.1
 
-Then read the difference, and run the tests marked `broker`.
+Afterwards, review the difference and run the tests marked `broker`.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from pathlib import Path
 from jgo.maven import Artifact, MavenContext
 
 TARGET = Path(__file__).parent.parent / "runners" / "clusters" / "pinned_jars.py"
-# Only `connect-plugin-path` needs Connect and its web server: 38 jars and 10 MB for a tool that we don't use.
+# Only the tool `connect-plugin-path` needs Connect and its web server. Leaving it out saves 38 jars and 10 MB.
 NOT_NEEDED = ("connect-runtime", "connect-api", "connect-json")
 
 
 def main(kafka_version: str) -> None:
-    """Resolve, download to a temporary folder, write the pins."""
+    """Resolve the jars, download them to a temporary folder, and write the pins."""
     with tempfile.TemporaryDirectory() as repository:
         entries = sorted(entry(jar) for jar in resolve(MavenContext(repo_cache=Path(repository)), kafka_version))
     head, _, _ = TARGET.read_text(encoding="utf-8").partition("PINNED_JARS = (")
@@ -29,7 +29,7 @@ def main(kafka_version: str) -> None:
 
 
 def resolve(maven: MavenContext, kafka_version: str) -> list[Artifact]:
-    """All jars that the broker and its tools need at run time."""
+    """Return all jars that the broker and its tools need at run time."""
     excluded = [maven.project("org.apache.kafka", name) for name in NOT_NEEDED]
     wanted = [
         maven.create_dependency(f"org.apache.kafka:{name}:{kafka_version}", excluded)
@@ -37,15 +37,15 @@ def resolve(maven: MavenContext, kafka_version: str) -> list[Artifact]:
     ]
     _, transitive = maven.resolver.resolve(wanted)
     (log4j,) = {jar.artifact.version for jar in transitive if jar.artifact.artifactId == "log4j-core"}
-    # The link from SLF4J to Log4j is in Kafka's archive and not in its POM. "!": jgo must not take the versions that
-    # Log4j's own POM names, or kafka-clients comes out as 3.9.1.
+    # Kafka's archive contains the bridge from SLF4J to Log4j, but its POM does not name it. With the "!", jgo ignores
+    # the versions in Log4j's own POM, which would select kafka-clients 3.9.1.
     wanted.append(maven.create_dependency(f"org.apache.logging.log4j:log4j-slf4j-impl:{log4j}!"))
     inputs, transitive = maven.resolver.resolve(wanted)
     return [jar.artifact for jar in (*inputs, *transitive) if jar.scope in (None, "compile", "runtime")]
 
 
 def entry(jar: Artifact) -> str:
-    """One pin as source text."""
+    """Return the source text of one pin."""
     content = jar.resolve().read_bytes()
     coordinate = f"{jar.groupId}:{jar.artifactId}:{jar.version}"
     digest = hashlib.sha256(content).hexdigest()

@@ -1,11 +1,11 @@
 """Writes the catalogue of librdkafka's properties from the library itself.
 
-Run it when the pinned version of confluent-kafka moves, and read the difference:
+Run it when the pinned version of confluent-kafka changes, and review the difference:
 
     python scripts/make_catalogue.py
 
-The library prints its properties as a Markdown table; this reads the table back. What the table leaves out
-(which names `partitioner` takes) is asked of the library by setting each candidate.
+The library prints its properties as a Markdown table, which this script parses. The table does not list the values of
+`partitioner`, so the script tries to set each candidate.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ import confluent_kafka.cimpl
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-# The words behind `*Type:` in a description, and what the catalogue calls them.
+# The type names in the table, which follow `*Type:`, and their names in the catalogue.
 _TYPES = {
     "boolean": "bool",
     "integer": "int",
@@ -35,12 +35,12 @@ _TYPES = {
 
 
 def librdkafka() -> ctypes.CDLL:
-    """Return librdkafka as linked into confluent-kafka's extension module, wherever the wheel keeps it."""
+    """Return librdkafka as it is linked into confluent-kafka's extension module."""
     return ctypes.CDLL(confluent_kafka.cimpl.__file__)
 
 
 def catalogue_path(version: str) -> Path:
-    """Return where the catalogue of librdkafka `version` (such as "2.16.0") is kept."""
+    """Return the path of the catalogue for a version of librdkafka, such as "2.16.0"."""
     return REPOSITORY / "search_spaces" / f"librdkafka_{'_'.join(version.split('.')[:2])}.json"
 
 
@@ -57,14 +57,14 @@ def property_table() -> str:
         path = Path(folder) / "properties.md"
         stream = libc.fopen(str(path).encode(), b"w")
         if not stream:
-            raise OSError(f"cannot write {path}")
+            raise OSError(f"the file {path} can't be written")
         show(stream)
         libc.fclose(stream)
         return path.read_text(encoding="utf-8")
 
 
 def describe() -> dict[str, Any]:
-    """Return the catalogue of the loaded library: client, version, and an entry for each row of its table."""
+    """Return the catalogue of the loaded library: client, version, and an entry for every row of the table."""
     properties: list[dict[str, Any]] = []
     scope = ""
     for line in property_table().splitlines():
@@ -76,18 +76,18 @@ def describe() -> dict[str, Any]:
 
 
 def as_json(catalogue: dict[str, Any]) -> str:
-    """Return the catalogue as text, a property a line, so that a version bump reads well as a difference."""
+    """Return the catalogue as text with one property per line, so that a new version gives a readable diff."""
     rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in catalogue["properties"])
     head = "".join(f"  {json.dumps(key)}: {json.dumps(catalogue[key])},\n" for key in ("client", "version"))
     return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
 
 
 def _row(line: str, scope: str) -> dict[str, Any]:
-    # A default may itself contain `||` (a shell command does), so the columns are taken from both ends.
+    # A default may contain `||`, such as in a shell command, so the columns are split off from both ends.
     name, applies, domain, rest = (cell.strip() for cell in line.split("|", 3))
     split = re.fullmatch(r"(.*?)\s*\| (high|medium|low)\s*\| (.*)", rest)
     if split is None:
-        raise ValueError(f"the library's table has changed its form: {line!r}")
+        raise ValueError(f"a row of the library's table must have the known columns, but has not: {line!r}")
     default, _, text = split.groups()
     description, _, type_words = text.partition(" <br>*Type: ")
     kind = _TYPES[type_words.strip().removesuffix("*")]
@@ -101,7 +101,7 @@ def _row(line: str, scope: str) -> dict[str, Any]:
         "low": low,
         "high": high,
         "choices": choices,
-        # What a build was made with is no default of a knob, and differs between wheels.
+        # The features of a build are not a default, and they differ between wheels.
         "default": None if name == "builtin.features" else default or None,
         "alias_of": alias.group(1) if alias else None,
         "description": _short(description),
@@ -140,7 +140,7 @@ def _short(description: str) -> str:
 
 
 def main() -> None:
-    """Write the catalogue file of the loaded library."""
+    """Write the catalogue of the loaded library to its file."""
     catalogue = describe()
     path = catalogue_path(catalogue["version"])
     path.write_text(as_json(catalogue), encoding="utf-8")

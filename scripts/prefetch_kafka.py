@@ -1,11 +1,11 @@
-"""Fills the cache with all that a broker of our own needs, so that none of its later starts needs a network.
+"""Fills the cache with everything that the embedded broker needs, so that later starts need no network.
 
-For images and machines that are cut off later:
+This is for images, and for machines that will have no network later:
 
     KAFKA_TUNER_CACHE=/opt/cache python scripts/prefetch_kafka.py
 
-The cache folder may be moved to another place afterwards, or into another image layer, only with times kept and for
-the same Java; otherwise its jars still serve, and what makes starts quick is made anew.
+The cache folder may be moved or copied into another image layer afterwards. Keep the files' modification times and the
+same Java version. Otherwise the jars are still used, but the files that make starts fast are made again.
 """
 
 import os
@@ -16,10 +16,10 @@ from runners.clusters.jars import KafkaJars
 
 
 def main() -> None:
-    """Fetch the jars, then start a broker once and stop it."""
+    """Fetch the jars, and start and stop a broker once."""
     jars = KafkaJars()
     for jar in jars.class_path(_say).split(os.pathsep):
-        # Whole seconds: image layers drop the rest, and a jar with another time counts as changed.
+        # Image layers keep only whole seconds of the time, and a jar with another time would count as changed.
         whole = int(Path(jar).stat().st_mtime)
         os.utime(jar, (whole, whole))
     cluster = EmbeddedCluster()

@@ -1,9 +1,9 @@
-"""Removes from an environment what the container image never runs: half a gigabyte of code is load for every node.
+"""Removes parts of an environment that the container image never runs, to save half a gigabyte per node.
 
     python scripts/slim_environment.py /opt/kafka-tuner
 
-Whole parts only, each with the reason why nothing of ours reaches it. It fails when a part is
-not there any more: then a new version has moved it, and this list is to be looked at.
+Only whole parts are removed, and the list says what every part is. The script fails if a part is missing. Then a new
+version has moved it, and the list must be revised.
 """
 
 import shutil
@@ -17,26 +17,26 @@ _WITH_TESTS: Final = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "skop
 PARTS: Final = {
     "ray/jars": "workers written in Java",
     "ray/rllib": "Ray's reinforcement learning",
-    "pyarrow": "tables in Arrow's format: MLflow wants it for models and data sets only, Ray and pandas do without",
-    "pyarrow-*.dist-info": "what says that it is there",
+    "pyarrow": "tables in Arrow's format: MLflow needs it for models and data sets only, Ray and pandas work without",
+    "pyarrow-*.dist-info": "the metadata of pyarrow",
     "plotly/labextension": "Plotly in notebooks",
 }
-"""Patterns below the packages' folder, and what lies there."""
+"""The removed parts, as patterns below the folder of packages, with what they are."""
 
 
 def main() -> int:
-    """Remove, and say how much; the exit status."""
+    """Remove the parts, print how much was removed, and return the exit status."""
     if len(sys.argv) != 2 or not (environment := Path(sys.argv[1])).is_dir():
         print("usage: slim_environment.py ENVIRONMENT")
         return 2
     (packages,) = environment.glob("lib/python3.*/site-packages")
     before = _bytes_in(packages)
     for pattern in PARTS:
-        found = list(packages.glob(pattern))
-        if not found:
-            print(f"{pattern} must lie in {packages}, but does not: look at the list in {Path(__file__).name}")
+        paths = list(packages.glob(pattern))
+        if not paths:
+            print(f"{pattern} must exist in {packages}, but does not; revise the list in {Path(__file__).name}")
             return 1
-        for path in found:
+        for path in paths:
             _remove(path)
     for package in _WITH_TESTS:
         for path in list((packages / package).rglob("tests")):

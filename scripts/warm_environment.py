@@ -1,6 +1,7 @@
-"""Runs a short real study, and loads what the service and MLflow's server load, so that their bytecode is there.
+"""Runs a short study and imports the modules of the service and of MLflow's server, to compile their bytecode.
 
-For images whose files can't be written later. Fails when the study does: an image that can't run one is no good.
+This is for images whose files can't be written later. The script fails if the study fails, because an image that can't
+run a study is useless.
 """
 
 import importlib
@@ -21,7 +22,7 @@ search: {trials: 3, startup_trials: 2, burn_in_max: 2}
 confirm: {goals: [balanced], nominees: 1, rounds: 3, max_rounds: 3, ablation_rounds: 0}
 """
 _NO_FEASIBLE_CONFIG: Final = 5
-"""A busy machine may end so short a study without a config that holds its rate: the tool works nevertheless."""
+"""Exit code of a study without a feasible config. It is accepted, as no config may hold the rate on a busy machine."""
 _SERVERS: Final = (
     "tuner.client",
     "tuner.service.http.server",
@@ -34,7 +35,7 @@ _SERVERS: Final = (
 
 
 def main() -> int:
-    """Run and load; the exit status."""
+    """Run the study, import the modules, and return the exit status."""
     tuner = Path(sys.executable).with_name("tuner")
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, "KAFKA_TUNER_HOME": folder, "KAFKA_TUNER_STUDIES": f"{folder}/studies"}
@@ -44,7 +45,7 @@ def main() -> int:
         if ran.returncode not in (0, _NO_FEASIBLE_CONFIG):
             return ran.returncode
         subprocess.run([tuner, "--help"], env=environ, check=True, stdout=subprocess.DEVNULL)
-        # The server asks for its store while it is loaded.
+        # MLflow's server needs the URI of its store as soon as it is imported.
         os.environ["MLFLOW_BACKEND_STORE_URI"] = f"sqlite:///{folder}/mlflow.db"
         for module in _SERVERS:
             importlib.import_module(module)

@@ -1,6 +1,6 @@
-"""What a producer configuration is: its knobs, the rules between them, and the files that hold it.
+"""Producer configs: their properties, the rules between properties, the knobs to search, and the file formats.
 
-Knows nothing of Kafka connections and nothing of search methods.
+This package opens no connection to Kafka and does not depend on any search method.
 """
 
 from search_spaces.catalogue import Property, Value, load_catalogue

@@ -1,9 +1,8 @@
-"""What a client's properties are called, take and default to: the client's own list, as data.
+"""The catalogue of a client's properties: their names, types, ranges and defaults, as the client lists them.
 
-`canonical_value` gives the one canonical text of a property's value, or a refusal where the client would read it
-otherwise. librdkafka reads numbers the way C does and stops at the first character it does not know: it takes
-`batch.size=1e3` for 1, `010` for 8, `4294967300` for 4 and `linger.ms=5ms` for 5, without a word. Here a value means
-what it says or is refused.
+`canonical_value` returns the canonical text of a property's value, and refuses a value that the client would misread.
+librdkafka parses numbers like C and stops at the first character that it does not understand: it reads
+`batch.size=1e3` as 1, `010` as 8, `4294967300` as 4 and `linger.ms=5ms` as 5, and reports no error.
 
 Source: `rd_kafka_conf_set` of librdkafka 2.16.0, tried with each of these values.
 """
@@ -31,17 +30,17 @@ class Property:
     """One row of the client's list of properties.
 
     Attributes:
-        name: the name as the client spells it.
-        scope: "global", or "topic" for what the client applies to each topic.
-        producer: whether a producer uses it.
-        kind: the type of its value.
-        low: the least number taken, in the unit that the name gives; None when it is no number.
-        high: the greatest number taken, likewise.
-        choices: the words taken; None when it is no enumeration.
-        default: the client's default as the client writes it; None when there is none. What it derives from
-            other properties instead is in `search_spaces.effective`.
-        alias_of: the canonical name, when this is another name for it.
-        description: a sentence of the client's own.
+        name: The property's name as the client spells it.
+        scope: "global", or "topic" for a property that the client applies to each topic.
+        producer: Whether a producer uses the property.
+        kind: The type of the property's value.
+        low: The smallest number allowed, in the unit that the name gives; None if the value is not a number.
+        high: The largest number allowed, in the same unit; None if the value is not a number.
+        choices: The words allowed; None if the property is not an enumeration.
+        default: The client's default as the client writes it; None if there is none. Defaults that the client
+            derives from other properties are in `search_spaces.effective`.
+        alias_of: The canonical name, if this name is an alias; None otherwise.
+        description: The first sentence of the client's own description.
 
     Source: `rd_kafka_conf_properties_show` of the library, read by `scripts/make_catalogue.py`.
     """
@@ -59,17 +58,17 @@ class Property:
 
     @property
     def role(self) -> Role:
-        """Who sets it: the measured config, the connection, or the load generator."""
+        """Who sets the property: the measured config, the connection, or the load generator."""
         return self._placed()[0]
 
     @property
     def reason(self) -> str:
-        """Why it has its role, as advice to whoever put it elsewhere."""
+        """Why the property has its role, worded as advice to a user who put it in the wrong place."""
         return self._placed()[1]
 
     @property
     def secret(self) -> bool:
-        """Whether its value must never be shown."""
+        """Whether the property's value must never be shown."""
         return is_secret(self.name)
 
     def _placed(self) -> tuple[Role, str]:
@@ -80,11 +79,11 @@ class Property:
 class Catalogue:
     """The properties of one version of one client, by name.
 
-    Iterating gives the canonical properties in the client's order; `len` counts them.
+    Iterating yields the canonical properties in the client's order, without aliases; `len` counts them.
 
     Attributes:
-        client: the client's name, "librdkafka".
-        version: the version described, such as "2.16.0".
+        client: The client's name, "librdkafka".
+        version: The client version that the catalogue describes, such as "2.16.0".
     """
 
     client: str
@@ -101,11 +100,11 @@ class Catalogue:
         return name in self._properties
 
     def find(self, name: str) -> Property:
-        """Return the property called `name`, with aliases resolved to the canonical entry.
+        """Return the property called `name`; for an alias, return the property that it stands for.
 
         Raises:
-            UnknownProperty: the client has no such property; the error carries the nearest names.
-            MisplacedProperty: a property that the client keeps out of its list (`test.mock.*`).
+            UnknownProperty: The client has no such property. The error carries the most similar names.
+            MisplacedProperty: The client has the property but does not list it (`test.mock.*`).
         """
         entry = self._properties.get(name)
         if entry is None:
@@ -116,12 +115,13 @@ class Catalogue:
         return entry if entry.alias_of is None else self._properties[entry.alias_of]
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Return up to two names that look like `name` and may be set as text, best first."""
+        """Return up to two names similar to `name` that a user may set, the most similar first."""
         settable = [entry.name for entry in self._properties.values() if entry.role is not Role.RESERVED]
         return tuple(difflib.get_close_matches(name.lower().replace("_", "."), settable, n=2, cutoff=0.75))
 
 
-# librdkafka's table calls these aliases of names that only it uses; Kafka's own names are what users know and paste.
+# librdkafka lists these Kafka names as aliases of names that only librdkafka uses. We make the Kafka names canonical,
+# because users know them and paste them into other tools.
 _KAFKA_NAMES: Final = {
     "metadata.broker.list": "bootstrap.servers",
     "sasl.mechanisms": "sasl.mechanism",
@@ -134,14 +134,14 @@ _KAFKA_NAMES: Final = {
 
 
 def _alias_of(name: str, alias_of: str | None) -> str | None:
-    """The canonical name behind a name; None if it is canonical itself."""
+    """Return the canonical name that `name` is an alias of; None if `name` is canonical itself."""
     canonical = _KAFKA_NAMES.get(alias_of or name, alias_of)
     return None if canonical == name else canonical
 
 
 @lru_cache
 def load_catalogue() -> Catalogue:
-    """Return the catalogue of the client library; the same object each time."""
+    """Return the catalogue of librdkafka; every call returns the same object."""
     data = json.loads(resources.files("search_spaces").joinpath("librdkafka_2_16.json").read_text(encoding="utf-8"))
     properties: dict[str, Property] = {}
     for row in data["properties"]:
@@ -157,32 +157,32 @@ def load_catalogue() -> Catalogue:
             alias_of=_alias_of(row["name"], row["alias_of"]),
             description=row["description"],
         )
-        # Some names stand in both lists of the client; setting one on a client sets the global one, listed
-        # first.
+        # librdkafka lists some names twice, as a global and as a topic property. Setting such a name on a client
+        # sets the global property, which is listed first.
         properties.setdefault(entry.name, entry)
     return Catalogue(data["client"], data["version"], MappingProxyType(properties))
 
 
-# What a config may be written with: text from a file, or the plain values of YAML and of a search.
+# The value of a property as a user may write it: text from a file, or a plain YAML value.
 Value = str | int | float | bool
 
 _INTEGER: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)", re.ASCII)
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-# The client compares these without regard to case, and takes nothing else: not yes, not on.
+# librdkafka ignores the case of these words and accepts no others: neither "yes" nor "on".
 _BOOLEANS: Final = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
-# The client keeps linger.ms, its only fractional property, in whole microseconds.
+# librdkafka stores linger.ms, its only fractional property, in whole microseconds.
 _SMALLEST_MS: Final = Decimal("0.001")
 
 
 def canonical_value(entry: Property, value: Value) -> str:
     """Return the canonical text of `value` for the property `entry`.
 
-    Booleans become `true` or `false`; integers lose their sign and spaces; fractional milliseconds are
-    rounded to the microsecond and written without exponent; words take the client's spelling; `acks=all`
-    becomes `-1`.
+    Booleans become `true` or `false`. Integers lose a plus sign and surrounding spaces. Fractional milliseconds are
+    rounded to the microsecond and written without an exponent. Words get the client's spelling. `acks=all` becomes
+    `-1`.
 
     Raises:
-        InvalidValue: the property does not take the value, or the client would read it as another one.
+        InvalidValue: The property does not accept the value, or the client would read it as a different value.
     """
     text = _as_text(entry, value)
     if entry.kind == "bool":
@@ -205,7 +205,7 @@ def _as_text(entry: Property, value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and entry.kind == "int" and value.is_integer():
         return str(int(value))
-    # repr, not str of a subclass: numpy's float64 is a float and prints as one only so.
+    # numpy's float64 is a subclass of float with its own str() and repr(); this prints it like a plain float.
     return float.__repr__(value) if isinstance(value, float) else str(value)
 
 

@@ -1,11 +1,11 @@
-"""How to reach a cluster and as whom: the client's properties that are neither measured nor recorded.
+"""Connection properties: how to reach a cluster and how to log in. They are neither measured nor recorded.
 
-The connection properties of Kafka's Java clients are put into librdkafka's names: logins and PEM files are translated.
-Java's own key stores are not read here: the refusal names the commands that turn one into PEM.
+A file written for Kafka's Java clients works too: its logins and PEM files are translated to librdkafka's properties.
+Java key stores cannot be read here. The error for one names the commands that convert it.
 
-Source: "TLS" and "SASL" of the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory` of kafka-clients 4.3.1 for
-what a store of type PEM holds; `JaasConfig` of the same, which reads `Module flag name=value ...;` with Java's
-`StreamTokenizer`: quotes of both kinds, C's escapes within them, comments of both kinds.
+Source: "TLS" and "SASL" in the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory` of kafka-clients 4.3.1 for
+the contents of a store of type PEM; `JaasConfig` of kafka-clients 4.3.1, which reads `Module flag name=value ...;` with
+Java's `StreamTokenizer`: single and double quotes, C's escapes within them, `//` and `/* */` comments.
 """
 
 import re
@@ -42,7 +42,7 @@ _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 _JAVA_STORES: Final = (".jks", ".keystore")
 
 _Translated = tuple[str, str, str]
-"""A name of the Java client, librdkafka's, and the value."""
+"""A property's name in the Java client, its name in librdkafka, and its value there."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,7 +51,7 @@ class Login:
 
     Attributes:
         module: Class name of the login module, without its package.
-        options: As given.
+        options: The entry's options by name, as the user wrote them.
     """
 
     module: str
@@ -62,7 +62,7 @@ class Login:
 
 
 def parse_jaas(text: str) -> Login | None:
-    """Return the login of a `sasl.jaas.config`; None if it is not one entry in the form that Java takes."""
+    """Return the login that a `sasl.jaas.config` holds; None unless it is exactly one entry in Java's syntax."""
     tokens = _tokens(text)
     if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
         return None
@@ -78,8 +78,8 @@ def parse_jaas(text: str) -> Login | None:
 
 
 def _tokens(text: str) -> list[tuple[str, bool]] | None:
-    """The words of the text, each with whether it is a sign (`=`, `;`); None if it holds anything else."""
-    found: list[tuple[str, bool]] = []
+    """Return pairs of a token and whether it is a sign (`=` or `;`); None if the text is not valid JAAS syntax."""
+    tokens: list[tuple[str, bool]] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -87,12 +87,12 @@ def _tokens(text: str) -> list[tuple[str, bool]] | None:
             return None
         position = match.end()
         if match["sign"]:
-            found.append((match["sign"], True))
+            tokens.append((match["sign"], True))
         elif match["word"]:
-            found.append((match["word"], False))
+            tokens.append((match["word"], False))
         elif (quoted := match["double"] if match["double"] is not None else match["single"]) is not None:
-            found.append((_ESCAPE.sub(_unescaped, quoted), False))
-    return found
+            tokens.append((_ESCAPE.sub(_unescaped, quoted), False))
+    return tokens
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -101,33 +101,33 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def from_java(mapping: Mapping[str, Value]) -> dict[str, Value]:
-    """Return connection properties with those that only the Java client has put into librdkafka's names.
+    """Return connection properties with those of the Java client translated to librdkafka's.
 
     Args:
-        mapping: Properties of either client, or of both; others than those of logins and stores stay as they are.
+        mapping: Properties of either client, or of both. Only those of logins, key stores and trust stores change.
 
     Raises:
-        InvalidValue: A login or a key store that has no translation; what to do is said, and no secret.
-        UnknownProperty: A trust store that has none.
-        ConflictingSpellings: A property stands there in the words of both clients, with two values.
+        InvalidValue: A login or a key store cannot be translated. The message says what to do and shows no secret.
+        UnknownProperty: A trust store cannot be translated. The message says what to do.
+        ConflictingSpellings: The properties of both clients set the same thing to different values.
     """
-    found = dict(mapping)
-    for java, name, value in (*_login(found), *_trust(found), *_identity(found)):
-        if str(found.get(name, value)) != value:
+    properties = dict(mapping)
+    for java, name, value in (*_login(properties), *_trust(properties), *_identity(properties)):
+        if str(properties.get(name, value)) != value:
             raise ConflictingSpellings(name, (java, name), ("", ""), secret=True)
-        found[name] = value
-    if found.get(_IDENTIFICATION) == "":  # Java's way to switch it off
-        found[_IDENTIFICATION] = "none"
-    return found
+        properties[name] = value
+    if properties.get(_IDENTIFICATION) == "":  # Java switches the check off with an empty value
+        properties[_IDENTIFICATION] = "none"
+    return properties
 
 
-def _login(found: dict[str, Value]) -> Iterator[_Translated]:
-    if _JAAS not in found:
+def _login(properties: dict[str, Value]) -> Iterator[_Translated]:
+    if _JAAS not in properties:
         return
-    login = parse_jaas(str(found.pop(_JAAS)))
+    login = parse_jaas(str(properties.pop(_JAAS)))
     if login is None:
-        raise _refused(_JAAS, 'one login, such as ScramLoginModule required username="..." password="...";')
-    _check_login(login, str(found.get("sasl.mechanism", found.get("sasl.mechanisms", ""))))
+        raise _refused(_JAAS, 'exactly one login, such as ScramLoginModule required username="..." password="...";')
+    _check_login(login, str(properties.get("sasl.mechanism", properties.get("sasl.mechanisms", ""))))
     yield _JAAS, "sasl.username", login.options["username"]
     yield _JAAS, "sasl.password", login.options["password"]
 
@@ -135,74 +135,76 @@ def _login(found: dict[str, Value]) -> Iterator[_Translated]:
 def _check_login(login: Login, mechanism: str) -> None:
     if login.module not in _LOGINS:
         advice = _OTHER_LOGINS.get(login.module, "use the sasl.* properties of librdkafka")
-        raise _refused(_JAAS, f"PlainLoginModule or ScramLoginModule here; instead of {login.module}, {advice}")
+        raise _refused(_JAAS, f"PlainLoginModule or ScramLoginModule only; instead of {login.module}, {advice}")
     mechanisms = _LOGINS[login.module]
     if mechanism.upper() not in mechanisms:
         given = f"sasl.mechanism={mechanism}" if mechanism else "no sasl.mechanism (Java's default is GSSAPI)"
-        raise _refused(_JAAS, f"{login.module} with sasl.mechanism={' or '.join(mechanisms)}, and there is {given}")
+        raise _refused(
+            _JAAS, f"{login.module} only with sasl.mechanism={' or '.join(mechanisms)}, but there is {given}"
+        )
     if login.options.get("tokenauth", "").lower() == "true":
-        raise _refused(_JAAS, "user and password; librdkafka has no delegation tokens (tokenauth)")
+        raise _refused(_JAAS, "a user and a password; librdkafka does not support delegation tokens (tokenauth=true)")
     for option in ("username", "password"):
         if option not in login.options:
-            raise _refused(_JAAS, f"the options username and password; {option} is missing")
+            raise _refused(_JAAS, f"a login with the options username and password, but {option} is missing")
 
 
-def _trust(found: dict[str, Value]) -> Iterator[_Translated]:
-    kind, place = _taken(found, "ssl.truststore.type"), _taken(found, "ssl.truststore.location")
-    certificates = _taken(found, "ssl.truststore.certificates")
-    if kind is None and place is None and certificates is None:
+def _trust(properties: dict[str, Value]) -> Iterator[_Translated]:
+    kind, location = _pop_text(properties, "ssl.truststore.type"), _pop_text(properties, "ssl.truststore.location")
+    certificates = _pop_text(properties, "ssl.truststore.certificates")
+    if kind is None and location is None and certificates is None:
         return
-    _taken(found, "ssl.truststore.password")  # of no use with PEM
+    _pop_text(properties, "ssl.truststore.password")  # a PEM file needs no password
     kind = (kind or "JKS").upper()
     if kind == "PEM" and certificates is not None:
         yield "ssl.truststore.certificates", "ssl.ca.pem", _pem(certificates)
-    elif kind == "PEM" and place is not None:
-        yield "ssl.truststore.location", "ssl.ca.location", place
-    elif place is None:
-        raise _unknown("ssl.truststore.type", "use ssl.ca.location, or ssl.truststore.location with a PEM file")
+    elif kind == "PEM" and location is not None:
+        yield "ssl.truststore.location", "ssl.ca.location", location
+    elif location is None:
+        raise _unknown("ssl.truststore.type", "use ssl.ca.location, or set ssl.truststore.location to a PEM file")
     else:
-        pkcs12 = f"openssl pkcs12 -in {place} -nokeys -out ca.pem"
-        command = pkcs12 if kind == "PKCS12" else f"keytool -list -rfc -keystore {place} > ca.pem"
+        pkcs12 = f"openssl pkcs12 -in {location} -nokeys -out ca.pem"
+        command = pkcs12 if kind == "PKCS12" else f"keytool -list -rfc -keystore {location} > ca.pem"
         raise _unknown(
             "ssl.truststore.location",
-            f"it reads PEM files, and a trust store of type {kind} is none. Run `{command}`, and give "
+            f"it reads PEM files, not trust stores of type {kind}. Run `{command}`, then set "
             "ssl.ca.location=ca.pem in place of ssl.truststore.*",
         )
 
 
-def _identity(found: dict[str, Value]) -> Iterator[_Translated]:
-    stated, place = _taken(found, "ssl.keystore.type"), _taken(found, "ssl.keystore.location")
-    key, chain = _taken(found, "ssl.keystore.key"), _taken(found, "ssl.keystore.certificate.chain")
+def _identity(properties: dict[str, Value]) -> Iterator[_Translated]:
+    stated, location = _pop_text(properties, "ssl.keystore.type"), _pop_text(properties, "ssl.keystore.location")
+    key, chain = _pop_text(properties, "ssl.keystore.key"), _pop_text(properties, "ssl.keystore.certificate.chain")
     kind = (stated or "").upper()
     if key is not None or chain is not None:
         if kind != "PEM" or key is None or chain is None:
-            rule = "are three of a kind: type=PEM, the key and the certificate.chain; one of them is missing"
-            raise _unknown("ssl.keystore.key", f"ssl.keystore.type, .key and .certificate.chain {rule}")
+            rule = "ssl.keystore.certificate.chain must be given together; one of them is missing"
+            raise _unknown("ssl.keystore.key", f"ssl.keystore.type=PEM, ssl.keystore.key and {rule}")
         yield "ssl.keystore.key", "ssl.key.pem", _pem(key)
         yield "ssl.keystore.certificate.chain", "ssl.certificate.pem", _pem(chain)
-    elif place is None:
+    elif location is None:
         if stated is not None:
-            raise _unknown("ssl.keystore.type", "it goes with ssl.keystore.location, which is missing")
+            raise _unknown("ssl.keystore.type", "it needs ssl.keystore.location, which is missing")
     elif kind == "PEM":
-        yield "ssl.keystore.location", "ssl.key.location", place
-        yield "ssl.keystore.location", "ssl.certificate.location", place
-    elif kind == "PKCS12" or (not kind and not place.lower().endswith(_JAVA_STORES)):
-        # A name of both clients, and here for the same: one without a type may have been written for librdkafka.
-        yield "ssl.keystore.location", "ssl.keystore.location", place
+        yield "ssl.keystore.location", "ssl.key.location", location
+        yield "ssl.keystore.location", "ssl.certificate.location", location
+    elif kind == "PKCS12" or (not kind and not location.lower().endswith(_JAVA_STORES)):
+        # Both clients have this property and read PKCS#12 files. Without a type, it may be written for librdkafka.
+        yield "ssl.keystore.location", "ssl.keystore.location", location
     else:
-        command = f"keytool -importkeystore -srckeystore {place} -destkeystore client.p12 -deststoretype PKCS12"
+        command = f"keytool -importkeystore -srckeystore {location} -destkeystore client.p12 -deststoretype PKCS12"
         rule = f"a PKCS#12 file (with ssl.keystore.type=PKCS12; `{command}` makes one)"
-        raise InvalidValue("ssl.keystore.location", rule, place)
+        raise InvalidValue("ssl.keystore.location", rule, location)
 
 
-def _taken(found: dict[str, Value], name: str) -> str | None:
-    """The value of a property, which is taken out."""
-    value = found.pop(name, None)
+def _pop_text(properties: dict[str, Value], name: str) -> str | None:
+    """Remove a property and return its value; None if it is not given."""
+    value = properties.pop(name, None)
     return None if value is None else str(value).strip()
 
 
 def _pem(text: str) -> str:
-    """PEM as OpenSSL reads it: Java also takes it in one line, which is what a properties file makes of it."""
+    """Return the PEM text with the line breaks that OpenSSL needs; Java also accepts PEM on a single line."""
     blocks = []
     for block in _PEM_BLOCK.finditer(text):
         body = textwrap.wrap("".join(block["body"].split()), _PEM_LINE)
@@ -222,12 +224,12 @@ def _unknown(name: str, hint: str) -> UnknownProperty:
 class ConnectionConfig:
     """The connection properties of a client, checked by name and value; its repr shows no secret.
 
-    Whether they go together (a mechanism with its credentials) only the client itself can say, when it
+    Whether the properties work together, such as a mechanism with its credentials, shows only when the client
     connects.
 
     Attributes:
-        pairs: canonical name and value of each given property, sorted by name. Holds secrets: pass it to a
-            client, never to a log or a record.
+        pairs: Canonical name and value of each given property, sorted by name. Holds secrets: pass it to a
+            client, never to a log or the results store.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -236,25 +238,25 @@ class ConnectionConfig:
     def parse(cls, mapping: Mapping[str, Value]) -> Self:
         """Check the properties of `mapping`, such as those of a `--command-config` file.
 
-        Logins and stores in the words of Kafka's Java clients are put into the client's own.
+        Logins and stores written for Kafka's Java clients are translated to librdkafka's properties.
 
         Raises:
-            UnknownProperty: a name is no property of the client; other Java-only names carry the client's own.
-            InvalidValue: a property does not take its value; the value of a secret is not shown.
-            ConflictingSpellings: a property stands there under two names with two values.
-            MisplacedProperty: a knob of the producer, or a property that the load generator sets.
+            UnknownProperty: The client has no property of this name. For a Java name, the message says what to use.
+            InvalidValue: A property does not accept its value. The value of a secret is not shown.
+            ConflictingSpellings: A property is given under two names with different values.
+            MisplacedProperty: The property is a knob of the producer, or the load generator sets it.
         """
         values = canonical_values(from_java(mapping), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))
 
     @property
     def values(self) -> dict[str, str]:
-        """The given properties, canonical, secrets included; a new dict each time."""
+        """The given properties by canonical name, secrets included; a new dict on every access."""
         return dict(self.pairs)
 
     @property
     def shown(self) -> dict[str, str]:
-        """The given properties with secrets replaced, fit for a log."""
+        """The given properties with secrets replaced by a placeholder, so that they can be logged."""
         return {name: "(not shown)" if is_secret(name) else value for name, value in self.pairs}
 
     def __repr__(self) -> str:

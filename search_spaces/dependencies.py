@@ -1,8 +1,9 @@
-"""What one knob's value means for another's range, so that every draw keeps the rules between knobs.
+"""Dependencies between knobs: how the value of one knob limits the range of another.
 
-Two numbers of which one bounds the other are drawn larger first: the smaller is then cut at it, and never
-to nothing, because the larger starts no lower than the smaller does. Before anything is drawn, the ranges of a space
-are cut to what rules and guarantee leave of them, or it is said why nothing is left.
+A space draws only configs that keep the rules between knobs. Where one number bounds another, the space draws the
+larger number first and then limits the range of the smaller one to it. That range is never empty, because the range of
+the larger number starts no lower than the range of the smaller one. Before anything is drawn, `narrow` cuts the ranges
+of a space to the values that the rules and the guarantee allow, and raises `EmptySpace` if a knob has no value left.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from search_spaces.rules import RULES
 UNBOUNDED: Final = (float("-inf"), float("inf"))
 STRATEGY: Final = "queuing.strategy"
 BACKPRESSURE: Final = "queue.buffering.backpressure.threshold"
-# Knobs whose ranges hang on acks and idempotence, and how an idempotent producer bounds their numbers.
+# Knobs whose ranges depend on idempotence, with the lowest and highest number that an idempotent producer allows.
 IDEMPOTENT_BOUNDS: Final = {
     IN_FLIGHT: (1, IDEMPOTENT_MAX_IN_FLIGHT),
     "retries": (1, UNBOUNDED[1]),
@@ -35,16 +36,16 @@ Values = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """One number is at most another: `small + gap <= large * factor`.
+    """A rule that bounds one property by another: `small + gap <= large * factor`.
 
     Attributes:
-        small: the property that is bounded.
-        large: the property that bounds it.
-        rule: the rule it keeps, by name.
-        factor: units of `small` in one of `large`.
-        gap: how much more than `small` is needed, in its unit.
-        unlimited: the value of `large` that stands for no limit.
-        with_default: whether the rule holds for a default of `small` too.
+        small: The property that is bounded.
+        large: The property that bounds `small`.
+        rule: The name of the rule that this ordering keeps.
+        factor: How many units of `small` make one unit of `large`.
+        gap: How far `small` must stay below the bound, in the unit of `small`.
+        unlimited: The value of `large` that means "no limit"; None if there is none.
+        with_default: Whether the rule applies even where `small` is left at its default.
     """
 
     small: str
@@ -58,14 +59,14 @@ class Ordering:
 
 @lru_cache
 def orderings(sizes: Sizes) -> tuple[Ordering, ...]:
-    """Return which numbers bound which, for records of given sizes."""
+    """Return the orderings between numeric properties, for records of the given sizes."""
     timeout, backoff = "delivery.timeout.ms", "retry.backoff.max.ms"
     refresh = "topic.metadata.refresh.fast.interval.ms"
     return (
         Ordering("message.max.bytes", QUEUE_KBYTES, "message-within-queue-bytes", factor=1024),
         Ordering("batch.size", QUEUE_KBYTES, "batch-within-queue-bytes", factor=1024),
         Ordering("batch.size", "message.max.bytes", "batch-within-message-max"),
-        # No rule of the client's: a batch that the queue can't fill waits for linger.ms with the queue full.
+        # Not a rule of the client. But a batch that the queue can't fill waits for linger.ms with the queue full.
         Ordering("batch.size", QUEUE_MESSAGES, FILL_RULE, factor=sizes.in_batch_bytes, unlimited=0),
         Ordering("batch.num.messages", QUEUE_MESSAGES, "batch-within-queue-messages", unlimited=0),
         Ordering("linger.ms", timeout, "linger-within-delivery-timeout", gap=1, unlimited=0),
@@ -82,28 +83,28 @@ def orderings(sizes: Sizes) -> tuple[Ordering, ...]:
 FILL_RULE: Final = "queue-fills-a-batch"
 STATEMENTS: Final = {
     **{rule.name: rule.statement for rule in RULES},
-    FILL_RULE: "the queue holds the records of one full batch",
+    FILL_RULE: "the queue must hold the records of one full batch",
 }
-# Before the knobs: properties that bound them, in case they are searched.
+# Properties that are not in KNOBS but bound a knob. If a study searches them, they are drawn before most knobs.
 _FIRST: Final = ("retries", STRATEGY, BACKPRESSURE, "delivery.timeout.ms", "socket.timeout.ms")
 _LAST: Final = ("request.timeout.ms", "retry.backoff.ms", "topic.metadata.refresh.fast.interval.ms")
 
 
 def ties(sizes: Sizes) -> tuple[frozenset[str], ...]:
-    """Return the groups of knobs whose ranges or meaning hang on each other."""
+    """Return the groups of knobs whose ranges or effects depend on each other."""
     pairs = (frozenset({ordering.small, ordering.large}) for ordering in orderings(sizes))
     return frozenset(SAFETY), frozenset({"compression.type", *LEVEL_KNOBS}), *pairs
 
 
 def drawing_order(name: str) -> tuple[int, str]:
-    """Return a key that sorts the names of knobs into the order of drawing."""
-    known = [knob.name for knob in KNOBS]
-    order = [*known[:2], *_FIRST, *known[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
+    """Return a sort key that puts the names of knobs into the order in which they are drawn."""
+    knobs = [knob.name for knob in KNOBS]
+    order = [*knobs[:2], *_FIRST, *knobs[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
     return (order.index(name) if name in order else len(order)), name
 
 
 def bounds(name: str, so_far: Effective, sizes: Sizes, floor: Guarantee) -> tuple[float, float]:
-    """Return between what a number must be, given everything drawn before it."""
+    """Return the lowest and the highest value allowed for a number, given the values drawn before it."""
     low, high = UNBOUNDED
     if so_far.flag(IDEMPOTENCE):
         low, high = IDEMPOTENT_BOUNDS.get(name, UNBOUNDED)
@@ -116,7 +117,7 @@ def bounds(name: str, so_far: Effective, sizes: Sizes, floor: Guarantee) -> tupl
 
 
 def limit(ordering: Ordering, config: Effective) -> float:
-    """Return the greatest value that `ordering` allows its smaller property."""
+    """Return the largest value that `ordering` allows for its smaller property in `config`."""
     if ordering.large == "message.max.bytes" and not config.is_given(ordering.large):
         return UNBOUNDED[1]
     large = config.number(ordering.large)
@@ -124,10 +125,10 @@ def limit(ordering: Ordering, config: Effective) -> float:
 
 
 def follow(config: Effective, sizes: Sizes) -> dict[str, str]:
-    """Return what follows from the knobs: limits moved to where the batches and the record need them.
+    """Return the values of properties that must change so that the config's batches and records fit.
 
-    `message.max.bytes` is raised for larger batches or records than its default takes; a `batch.size` that was
-    left at its default is lowered to what the topic takes.
+    If the batches or the record are larger than the default of `message.max.bytes`, it is raised. If `batch.size` was
+    left at its default and the topic does not accept batches of that size, it is lowered.
     """
     following: dict[str, str] = {}
     needed = sizes.message_bytes
@@ -142,7 +143,7 @@ def follow(config: Effective, sizes: Sizes) -> dict[str, str]:
 
 
 def is_drawn(name: str, so_far: Effective) -> bool:
-    """Say whether a knob means anything, given everything drawn before it."""
+    """Return whether a knob has any effect, given the values drawn before it."""
     if name == IDEMPOTENCE:
         return so_far.integer("acks") == -1
     if name == STRATEGY:
@@ -153,13 +154,13 @@ def is_drawn(name: str, so_far: Effective) -> bool:
 
 
 def narrow(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee) -> None:
-    """Cut the domains of `parameters` in place; what is left with one value moves to `fixed`.
+    """Cut the domains of `parameters` in place; a parameter with only one value left moves to `fixed`.
 
     Raises:
-        EmptySpace: nothing is left of a knob.
+        EmptySpace: A knob has no value left.
     """
     _keep_guarantee(parameters, fixed, sizes, floor)
-    # Orderings form chains of two; a cut at one end has reached the other after as many rounds.
+    # A chain of orderings has two links at most, so a cut at one end has reached the other end after three rounds.
     for _ in range(3):
         for ordering in orderings(sizes):
             _keep_ordering(parameters, fixed, ordering)
@@ -172,26 +173,29 @@ def narrow(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee
 
 
 def check_acks(acks: Parameter | None, floor: Guarantee) -> None:
-    """Check the choices that a study itself gives for acks: nobody should wonder where one of them went.
+    """Check the choices that the study file itself gives for acks.
+
+    Where the knob keeps its own choices, those that promise too little are dropped silently. A choice that the user
+    wrote is refused instead, so that nobody wonders why it was never tried.
 
     Raises:
-        InvalidKnob: one of them is below the floor.
-        InvalidValue: one of them is a number of replicas.
+        InvalidKnob: A choice promises less than the floor.
+        InvalidValue: A choice is a number of replicas, such as 2.
     """
     if acks is None or not isinstance(acks.domain, Words):
         return
     for word, value in zip(acks.domain.values, acks.domain.canonical, strict=True):
         if not _acknowledged(int(value)).at_least(floor):
-            raise InvalidKnob("acks", f"its choices keep the guarantee, which is {floor}", word)
+            raise InvalidKnob("acks", f"every choice must keep the guarantee, which is {floor}", word)
 
 
 def _acknowledged(acks: int) -> Guarantee:
-    """The most that a config with these acks may promise."""
+    """Return the strongest guarantee that a config with these acks can give."""
     return Guarantee(acks, ordered=True, idempotent=True)
 
 
 def _keep_guarantee(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee) -> None:
-    promise = f"the guarantee is at least {floor}"
+    promise = f"the guarantee must be at least {floor}"
     _keep_words(parameters, fixed, "acks", lambda value: _acknowledged(int(value)).at_least(floor), promise)
     plain, idempotent = _can_be_plain(parameters, fixed, floor), _can_be_idempotent(parameters, fixed)
     allowed = [value for value, possible in (("false", plain), ("true", idempotent)) if possible]

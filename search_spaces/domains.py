@@ -1,6 +1,7 @@
-"""What a knob may be: a range, some numbers, or some words; each asks a chooser and reads the answer back.
+"""The domains of knobs: a range of numbers, a list of numbers, or a list of words.
 
-Two choosers need no search: the ends of ranges, and the points of a grid in turn.
+A domain asks a chooser for a value and can tell which answer leads to a given value. Two choosers are defined here:
+`Ends` picks the ends of ranges, and `Odometer` goes through the points of a grid.
 """
 
 import math
@@ -9,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, Self
 
 ParamValue = int | float | str
-# How far rounding in a chooser's logarithms may carry an answer over the edge.
+# A chooser that computes with logarithms may exceed a bound by this relative rounding error.
 _SLACK: Final = 1e-9
 
 
 class Chooser(Protocol):
-    """Whoever picks values: an Optuna trial, a point of a grid, a random generator, a recorded answer.
+    """The source of a knob's value: an Optuna trial, a point of a grid, a random generator, or a recorded answer.
 
-    Bounds belong to the range. One name always comes with the same method and, for `choice`, the same
-    choices; the bounds of a number may differ from config to config.
+    Both bounds are allowed values. A name is always asked for with the same method and, for `choice`, with the same
+    choices. The bounds of a number may differ from config to config.
     """
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
@@ -35,19 +36,20 @@ class Chooser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Numbers from `low` to `high`, and perhaps one special value that is far from them.
+    """The numbers from `low` to `high`, and optionally one special value outside them.
 
-    The special value (0 for "do not wait", a million for "no limit") gets a stretch of its own at the end of
-    the range, between `reach` and the nearer bound: one parameter instead of two, and a fair share of draws.
+    A special value, such as 0 for "do not wait" or a million for "no limit", may lie far from the other numbers. So the
+    range that a chooser sees is extended from the nearer bound to `reach`, and every answer in the extension stands for
+    the special value. The search then needs one parameter instead of two, and tries the special value often enough.
     Source of the idea: "special values" in LlamaTune (Kanellis et al., VLDB 2022).
 
     Attributes:
-        low: the least number, in the knob's unit.
-        high: the greatest.
-        whole: whether only whole numbers are taken; otherwise they have three decimals.
-        log: whether to search it by ratios rather than differences.
-        special: the special value; None when there is none.
-        reach: where the stretch of the special value ends, below `low` or above `high`.
+        low: The smallest number, in the knob's unit.
+        high: The largest number, in the knob's unit.
+        whole: Whether only whole numbers are allowed; otherwise numbers have up to three decimals.
+        log: Whether to search the range on a logarithmic scale.
+        special: The special value; None if there is none.
+        reach: Where the extension for the special value ends, below `low` or above `high`.
     """
 
     low: float
@@ -59,22 +61,22 @@ class Range:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The least and the greatest value, the special one left aside."""
+        """The smallest and the largest number, without the special value."""
         return self.low, self.high
 
     @property
     def text(self) -> str:
-        """The range in words."""
+        """The range as text, such as "1 to 100, log, or 1000000"."""
         text = f"{_number(self.low)} to {_number(self.high)}" + (", log" if self.log else "")
         return text if self.special is None else f"{text}, or {_number(self.special)}"
 
     @property
     def only(self) -> str | None:
-        """Its value when it has but one."""
+        """The range's single value; None if it has several."""
         return _number(self.low) if self.low == self.high and self.special is None else None
 
     def narrowed(self, low: float, high: float) -> Self | None:
-        """Return what is left of it between `low` and `high`; None when nothing is."""
+        """Return the part of the range between `low` and `high`; None if no value lies there."""
         keeps_special = self.special is not None and low <= self.special <= high
         low, high = max(self.low, low), min(self.high, high)
         if self.whole:
@@ -84,10 +86,10 @@ class Range:
         return replace(self, low=low, high=high, special=self.special if keeps_special else None)
 
     def ask(self, chooser: Chooser, name: str) -> str:
-        """Have `chooser` pick a value and return it as text.
+        """Let `chooser` pick a value and return the value as text.
 
         Raises:
-            ValueError: the chooser answered outside the range.
+            ValueError: The chooser answered with a number outside the range.
         """
         low, high = self.low, self.high
         if self.special is not None:
@@ -99,13 +101,13 @@ class Range:
             answer = chooser.real(name, low, high, log=self.log)
         slack = 0 if self.whole else _SLACK * abs(answer)
         if not low - slack <= answer <= high + slack:
-            raise ValueError(f"{name} is chosen from {low} to {high}, not {answer}")
+            raise ValueError(f"{name} must be chosen from {low} to {high}, but got {answer}")
         if self.special is not None and not self.low <= answer <= self.high:
             return _number(self.special)
         return _number(min(max(answer, self.low), self.high))
 
     def answer(self, text: str) -> ParamValue | None:
-        """Return what a chooser would answer to get the value `text`; None when it lies outside."""
+        """Return the chooser's answer that leads to the value `text`; None if the range does not contain it."""
         value = float(text)
         if self.special is not None and value == self.special:
             value = self.reach
@@ -116,11 +118,14 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Some numbers. Choosers hear of their positions, from 0: a rule may then shorten the list from call to call.
+    """A list of numbers.
+
+    A chooser picks the position of a number, counted from 0. Positions stay the same when a rule shortens the list for
+    one config.
 
     Attributes:
-        values: the numbers as text, ascending.
-        first: the position of the first of them in the list as it was before it was narrowed.
+        values: The numbers as text, ascending.
+        first: The position of the first number in the list before it was narrowed.
     """
 
     values: tuple[str, ...]
@@ -128,50 +133,50 @@ class Numbers:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The least and the greatest of them."""
+        """The smallest and the largest number."""
         return float(self.values[0]), float(self.values[-1])
 
     @property
     def text(self) -> str:
-        """The numbers, with commas."""
+        """The numbers, separated by commas."""
         return ", ".join(self.values)
 
     @property
     def only(self) -> str | None:
-        """Its value when it has but one."""
+        """The list's single value; None if it has several."""
         return self.values[0] if len(self.values) == 1 else None
 
     def narrowed(self, low: float, high: float) -> Self | None:
-        """Return what is left of it between `low` and `high`; None when nothing is."""
+        """Return the numbers between `low` and `high`; None if no number lies there."""
         kept = [position for position, value in enumerate(self.values) if low <= float(value) <= high]
         if not kept:
             return None
         return replace(self, values=self.values[kept[0] : kept[-1] + 1], first=self.first + kept[0])
 
     def ask(self, chooser: Chooser, name: str) -> str:
-        """Have `chooser` pick the position of a value and return the value.
+        """Let `chooser` pick the position of a value and return the value.
 
         Raises:
-            ValueError: the chooser answered outside the list.
+            ValueError: The chooser answered with a position outside the list.
         """
         last = self.first + len(self.values) - 1
         answer = chooser.integer(name, self.first, last, log=False)
         if not self.first <= answer <= last:
-            raise ValueError(f"{name} is a position from {self.first} to {last}, not {answer}")
+            raise ValueError(f"{name} must be a position from {self.first} to {last}, but got {answer}")
         return self.values[answer - self.first]
 
     def answer(self, text: str) -> ParamValue | None:
-        """Return what a chooser would answer to get the value `text`; None when it lies outside."""
+        """Return the chooser's answer that leads to the value `text`; None if the list does not contain it."""
         return self.first + self.values.index(text) if text in self.values else None
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Some words, always the same.
+    """A list of words, which is never shortened.
 
     Attributes:
-        values: the words as users read them.
-        canonical: the same as the client's canonical text, position by position.
+        values: The words as users read them.
+        canonical: The client's canonical text for each word, in the same order.
     """
 
     values: tuple[str, ...]
@@ -179,27 +184,27 @@ class Words:
 
     @property
     def text(self) -> str:
-        """The words, with commas."""
+        """The words, separated by commas."""
         return ", ".join(self.values)
 
     @property
     def only(self) -> str | None:
-        """Its value, canonical, when it has but one."""
+        """The canonical text of the list's single word; None if it has several."""
         return self.canonical[0] if len(self.canonical) == 1 else None
 
     def ask(self, chooser: Chooser, name: str) -> str:
-        """Have `chooser` pick a word and return its canonical text.
+        """Let `chooser` pick a word and return its canonical text.
 
         Raises:
-            ValueError: the chooser answered another word.
+            ValueError: The chooser answered with a word that is not in the list.
         """
         answer = chooser.choice(name, self.values)
         if answer not in self.values:
-            raise ValueError(f"{name} is one of {self.text}, not {answer}")
+            raise ValueError(f"{name} must be one of {self.text}, but got {answer}")
         return self.canonical[self.values.index(answer)]
 
     def answer(self, text: str) -> ParamValue | None:
-        """Return what a chooser would answer to get the value `text`; None when it lies outside."""
+        """Return the chooser's answer that leads to the canonical text `text`; None if the list lacks it."""
         return self.values[self.canonical.index(text)] if text in self.canonical else None
 
 
@@ -207,47 +212,53 @@ Domain = Range | Numbers | Words
 
 
 def _number(value: float) -> str:
-    """Write a number as the client does: no exponent, at most microseconds of a millisecond."""
+    """Return a number as the client writes it, without an exponent and with at most three decimals."""
     text = f"{value:.3f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
 class Ends:
-    """Answers with the low or the high end of every range, and with one word of its own where it may."""
+    """A chooser that answers with the low or the high end of every range, and with a given word for one name."""
 
     def __init__(self, name: str, word: str, *, at_high: bool) -> None:
-        """Answer `word` when asked for `name`, and the first word of every other choice."""
+        """Set up the answers.
+
+        Args:
+            name: The choice to answer with `word`; every other choice is answered with its first word.
+            word: The answer for `name`.
+            at_high: Whether to answer with the high end of a range rather than the low one.
+        """
         self._name = name
         self._word = word
         self._at_high = at_high
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return the end."""
+        """Return the chosen end of the range."""
         return high if self._at_high else low
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the end."""
+        """Return the chosen end of the range."""
         return high if self._at_high else low
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the word, or the first."""
+        """Return the given word for the given name, and the first word for any other."""
         return self._word if name == self._name else choices[0]
 
 
 class Odometer:
-    """Answers with grid points, and moves to the next combination like the wheels of an odometer.
+    """A chooser that answers with grid points and goes through their combinations like an odometer.
 
-    A parameter that is asked for in some combinations only has a wheel only there: none is run through for
-    nothing.
+    Every parameter has a wheel, and the last wheel turns fastest. A parameter that is only asked for in some
+    combinations has a wheel only there, so no combination is repeated for a parameter that was never asked for.
     """
 
     def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None = None) -> None:
         """Start at the first combination.
 
         Args:
-            steps: points of each range, its ends included.
-            own_steps: the same for single parameters, by name.
-            turning: the parameters to run through, the others keep their first value; all when None.
+            steps: Number of grid points of a range, its ends included.
+            own_steps: Number of grid points of single parameters, by name, where it differs from `steps`.
+            turning: Names of the parameters to go through; the others keep their first value. None means all.
         """
         self._steps = steps
         self._own_steps = own_steps
@@ -256,7 +267,7 @@ class Odometer:
         self._sizes: list[int] = []
 
     def __iter__(self) -> Iterator[Self]:
-        """Stand at each combination in turn; answers are to be asked for at each of them."""
+        """Yield this chooser once per combination; the caller must ask for all values before it continues."""
         yield self
         while True:
             while self._sizes and self._wheels[-1] + 1 == self._sizes[-1]:
@@ -269,17 +280,17 @@ class Odometer:
             yield self
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return the grid point at which the parameter's wheel stands."""
+        """Return the grid point that the parameter's wheel shows."""
         points = dict.fromkeys(round(point) for point in self._points(name, low, high, log=log))
         return list(points)[self._turn(name, len(points))]
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the grid point at which the parameter's wheel stands."""
+        """Return the grid point that the parameter's wheel shows."""
         points = self._points(name, low, high, log=log)
         return points[self._turn(name, len(points))]
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the word at which the parameter's wheel stands."""
+        """Return the word that the parameter's wheel shows."""
         return choices[self._turn(name, len(choices))]
 
     def _points(self, name: str, low: float, high: float, *, log: bool) -> list[float]:
@@ -293,8 +304,8 @@ class Odometer:
     def _turn(self, name: str, size: int) -> int:
         if self._turning is not None and name not in self._turning:
             return 0
-        asked = len(self._sizes)
+        wheel = len(self._sizes)
         self._sizes.append(size)
-        if asked == len(self._wheels):
+        if wheel == len(self._wheels):
             self._wheels.append(0)
-        return self._wheels[asked]
+        return self._wheels[wheel]

@@ -1,4 +1,4 @@
-"""The value in force for a property: the one given, or the default, which may be derived from others."""
+"""The values in force: the value that a config sets, or else the default, which the client may derive from others."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -6,35 +6,37 @@ from typing import Final
 
 from search_spaces.catalogue import load_catalogue
 
-# Source: RD_KAFKA_IDEMP_MAX_INFLIGHT, a broker keeps the last five batches of each producer to recognise
-# repeats.
+# A broker remembers the last five batches of each producer to recognise repeats.
+# Source: RD_KAFKA_IDEMP_MAX_INFLIGHT of librdkafka.
 IDEMPOTENT_MAX_IN_FLIGHT: Final = 5
 _STICKY_LIMIT_MS: Final = 900_000
 
 
 class Effective:
-    """A look at given values through the client's defaults. Names may be aliases.
+    """The values in force in a config: the given values, and the client's defaults for all other properties.
 
-    Source of the derived defaults: `rd_kafka_conf_finalize` of librdkafka, and `rd_kafka_conf_get` on a
-    producer constructed with 2.16.0, which the tests compare with. One is left out: `connections.max.idle.ms`
-    becomes 230,000 when the address of the cluster contains "azure".
+    Methods accept aliases as property names.
+
+    Source of the derived defaults: `rd_kafka_conf_finalize` of librdkafka. The tests compare them with what
+    `rd_kafka_conf_get` of 2.16.0 returns for a producer. One derived default is left out here: librdkafka sets
+    `connections.max.idle.ms` to 230,000 if the cluster's address contains "azure".
     """
 
     __slots__ = ("_given",)
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        """Look at `given`, canonical values by canonical name."""
+        """Take the config's given values: canonical values by canonical name."""
         self._given = given
 
     def is_given(self, name: str) -> bool:
-        """Whether the config itself sets the property."""
+        """Return whether the config itself sets the property."""
         return load_catalogue().find(name).name in self._given
 
     def text(self, name: str) -> str:
-        """Return the value in force; "" when the client has neither value nor default.
+        """Return the value in force; "" if the property is not given and has no default.
 
         Raises:
-            UnknownProperty: the client has no such property.
+            UnknownProperty: The client has no such property.
         """
         entry = load_catalogue().find(name)
         if entry.name in self._given:
@@ -58,7 +60,7 @@ class Effective:
             case "max.in.flight.requests.per.connection" if self.flag("enable.idempotence"):
                 return str(IDEMPOTENT_MAX_IN_FLIGHT)
             case "sticky.partitioning.linger.ms":
-                # From the linger before it is lowered: the client derives this one first.
+                # The client derives this default before it lowers linger.ms, so the unlowered value counts.
                 return str(min(_STICKY_LIMIT_MS, int(2 * self._linger_before_lowering())))
             case "linger.ms":
                 return self._lowered_linger()

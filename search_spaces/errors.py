@@ -1,18 +1,19 @@
-"""What can be wrong with a config, one type for each answer a caller may give.
+"""Errors in a config, with one type for every way in which a caller may want to react.
 
     ConfigError(ValueError)
-    +-- UnknownProperty         no such property: a misspelling, or a name of another client
-    +-- InvalidValue            the property cannot hold this value
-    +-- ConflictingSpellings    one property given under two names with two values
-    +-- MisplacedProperty       a good property in the wrong place (connection, measured config, or set by us)
-    +-- RuleBroken              values that are good alone and not together
+    +-- UnknownProperty         the client has no such property: a misspelling, or another client's property
+    +-- InvalidValue            the property does not accept this value
+    +-- ConflictingSpellings    one property is given under two names with different values
+    +-- MisplacedProperty       the property is valid but does not belong here (it is a knob, a connection property,
+    |                           or set by the load generator)
+    +-- RuleBroken              every value is valid alone, but together they break a rule
     +-- PropertiesFileError     a line of a properties file or a `key=value` pair cannot be read
-    +-- InvalidKnob             a change to a knob of a search space that means nothing, or not what it says
-    +-- EmptySpace              changes, rules and guarantee together leave a knob no value
-    +-- NothingToSearch         a search space that holds one config only
+    +-- InvalidKnob             a change to a knob of a search space contradicts itself or does not suit the knob
+    +-- EmptySpace              changes, rules and guarantee together leave no value for a knob
+    +-- NothingToSearch         the search space holds only one config
 
-Every message says the rule first, then the values, then what to do. The value of a secret is never in a
-message, and the value of an unknown name never is either: a misspelt `sasl.pasword` holds a password.
+Every message states the rule first, then the values, then what to do. No message contains the value of a secret. Nor
+does a message contain the value of an unknown property, because a misspelt `sasl.pasword` holds a password.
 """
 
 # ruff: noqa: N818 - the names say what is wrong with a config; a suffix would say it twice.
@@ -21,9 +22,10 @@ from collections.abc import Sequence
 
 
 class ConfigError(ValueError):
-    """A config that cannot be measured as it is written; the message says what to change.
+    """Raised when a config cannot be measured as it is written; the message says what to change.
 
-    Crosses process borders: a copy is rebuilt from message and attributes, not by the constructor.
+    The error can be pickled, so that it can be sent to another process. The copy is built from the message and the
+    attributes, without the constructor.
     """
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -37,11 +39,11 @@ def _rebuilt(kind: type[ConfigError], args: tuple[object, ...]) -> ConfigError:
 
 
 class UnknownProperty(ConfigError):
-    """No property of the client has this name.
+    """Raised when the client has no property of this name.
 
     Attributes:
-        name: the name as given.
-        suggestions: names of the client that come nearest, best first; may be empty.
+        name: The name as given.
+        suggestions: The client's most similar names, the best first; may be empty.
     """
 
     def __init__(self, name: str, client: str, suggestions: Sequence[str] = (), hint: str = "") -> None:
@@ -54,26 +56,26 @@ class UnknownProperty(ConfigError):
 
 
 class InvalidValue(ConfigError):
-    """A property cannot hold the value given.
+    """Raised when a property does not accept the given value.
 
     Attributes:
-        name: the property's canonical name.
-        rule: what the property takes, in words.
-        value: the value as shown in the message; a secret's is not shown.
+        name: The property's canonical name.
+        rule: Which values the property takes, worded to follow "NAME takes".
+        value: The value as text; a placeholder if it is a secret.
     """
 
     def __init__(self, name: str, rule: str, value: object, *, secret: bool = False) -> None:
         self.name = name
         self.rule = rule
         self.value = "(not shown)" if secret else repr(value)
-        super().__init__(f"{name} takes {rule}, not {self.value}")
+        super().__init__(f"{name} takes {rule}" + ("" if secret else f", not {self.value}"))
 
 
 class ConflictingSpellings(ConfigError):
-    """One property was given under two of its names, with different values.
+    """Raised when one property is given under two of its names with different values.
 
     Attributes:
-        name: the property's canonical name.
+        name: The property's canonical name.
     """
 
     def __init__(self, name: str, spellings: tuple[str, str], values: tuple[str, str], *, secret: bool) -> None:
@@ -82,17 +84,17 @@ class ConflictingSpellings(ConfigError):
             spelling if secret else f"{spelling}={value}" for spelling, value in zip(spellings, values, strict=True)
         )
         super().__init__(
-            f"one property takes one value: {shown[0]} and {shown[1]} both set {name}; leave one of them out"
+            f"a property can have only one value, but {shown[0]} and {shown[1]} both set {name}; leave one of them out"
         )
 
 
 class MisplacedProperty(ConfigError):
-    """A property the client knows, but not in this place.
+    """Raised when a property is valid but does not belong where it was given.
 
     Attributes:
-        name: the name as given.
-        role: where it belongs: "producer", "connection" or "reserved".
-        reason: why, and what to do.
+        name: The name as given.
+        role: The property's role: "producer", "connection" or "reserved".
+        reason: Why the property does not belong there, and what to do instead.
     """
 
     def __init__(self, name: str, role: str, reason: str) -> None:
@@ -103,11 +105,11 @@ class MisplacedProperty(ConfigError):
 
 
 class RuleBroken(ConfigError):
-    """Values that are good alone break a rule between knobs.
+    """Raised when values that are valid alone break a rule together.
 
     Attributes:
-        rule: the rule's name, such as "level-fits-codec".
-        detail: the values that break it.
+        rule: The rule's name, such as "level-fits-codec".
+        detail: The values that break the rule, as text.
     """
 
     def __init__(self, rule: str, statement: str, detail: str) -> None:
@@ -117,13 +119,14 @@ class RuleBroken(ConfigError):
 
 
 class PropertiesFileError(ConfigError):
-    """A line of a properties file, or a `key=value` pair, cannot be read.
+    """Raised when a properties file, one of its lines, or a `key=value` pair cannot be read.
 
     Attributes:
-        source: the file's name, or "-X".
-        line: the line's number, from 1; of the first line where an entry runs over several; 0 for the whole file.
-        key: the entry's key, or "" when none could be read.
-        rule: what the line should have been.
+        source: The file's name, or "-X" for pairs.
+        line: The number of the line or pair, from 1; 0 if the error concerns the whole file. For an entry that runs
+            over several lines, the number of the first.
+        key: The entry's key; "" if it could not be read.
+        rule: What a valid entry looks like.
     """
 
     def __init__(self, source: str, line: int, key: str, rule: str, value: str = "") -> None:
@@ -137,13 +140,13 @@ class PropertiesFileError(ConfigError):
 
 
 class InvalidKnob(ConfigError):
-    """A change to a knob of a search space cannot be made.
+    """Raised when a study file's change to a knob is not possible.
 
     Attributes:
-        knob: the knob's name.
-        rule: what the change should have been.
-        value: the value at fault, as shown in the message.
-        at: where in the change it stands, such as ("choices", 1); empty for the whole of it.
+        knob: The knob's name.
+        rule: The rule that the change must follow.
+        value: The value that breaks the rule, as shown in the message.
+        at: Path of the value inside the change, such as ("choices", 1); empty for the whole change.
     """
 
     def __init__(self, knob: str, rule: str, value: str, at: tuple[str | int, ...] = ()) -> None:
@@ -151,30 +154,30 @@ class InvalidKnob(ConfigError):
         self.rule = rule
         self.value = value
         self.at = at
-        super().__init__(f"knob {knob}: {rule}, not {value}")
+        super().__init__(f"knob {knob}: {rule}, but got {value}")
 
 
 class EmptySpace(ConfigError):
-    """Changes, rules and guarantee together leave a knob no value.
+    """Raised when changes, rules and guarantee together leave no value for a knob.
 
     Attributes:
-        knob: the knob's name.
-        rule: what cannot be kept.
-        value: the values that stand against it.
+        knob: The knob's name.
+        rule: The rule or guarantee that no value can keep.
+        value: The given values that contradict the rule, as text.
     """
 
     def __init__(self, knob: str, rule: str, value: str) -> None:
         self.knob = knob
         self.rule = rule
         self.value = value
-        super().__init__(f"no value is left for the knob {knob}: {rule}, but {value}")
+        super().__init__(f"no value is left for the knob {knob}: {rule}, but {value}; change one or the other")
 
 
 class NothingToSearch(ConfigError):
-    """A search space holds one config only, so that a search has nothing to choose."""
+    """Raised when a search space holds only one config, so that there is nothing to search."""
 
     def __init__(self) -> None:
         super().__init__(
-            "nothing is left to search: every knob is fixed or off; leave one to the search, or measure a config with "
-            "`tuner verify`"
+            "nothing is left to search: every knob is fixed or off; let the study search at least one knob, or "
+            "measure a single config with `tuner verify`"
         )

@@ -1,8 +1,9 @@
-"""A config that was measured with librdkafka, written for Kafka's Java producer: translated, not measured.
+"""Translation of a librdkafka config for Kafka's Java producer. The result is translated, not measured.
 
-Source for names, types, ranges and defaults of the Java side: `ProducerConfig` of kafka-clients 4.3.1.
-Properties that bear on speed are written out even where librdkafka's default is in force, because the
-defaults differ.
+Properties that affect speed are written out even if the config leaves them at librdkafka's default, because the Java
+producer has other defaults.
+
+Source for the names, types, ranges and defaults of the Java producer: `ProducerConfig` of kafka-clients 4.3.1.
 """
 
 import shlex
@@ -15,7 +16,7 @@ from search_spaces.producer_config import ProducerConfig
 
 LABEL: Final = "translated, not measured"
 _INT_MAX: Final = 2**31 - 1
-# One name in both clients and one meaning, or near enough; written only when the config sets them.
+# Properties with the same name and (nearly) the same meaning in both clients. They are written only if they are given.
 _SAME: Final = {
     "retry.backoff.ms": "retry.backoff.ms",
     "retry.backoff.max.ms": "retry.backoff.max.ms",
@@ -51,12 +52,12 @@ _TRANSLATED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A config in the words of the Java producer.
+    """A config translated for the Java producer.
 
     Attributes:
         properties: Java property names and values, sorted by name.
-        without_twin: the given librdkafka properties that the Java producer has nothing for.
-        notes: what is not quite the same on the other side, one sentence each.
+        without_twin: Names of the given librdkafka properties that have no counterpart in the Java producer.
+        notes: The differences between librdkafka and the Java producer that matter for this config, one sentence each.
         label: "translated, not measured"; show it wherever the properties are shown.
     """
 
@@ -67,48 +68,48 @@ class Translation:
 
 
 def translate_to_java(config: ProducerConfig) -> Translation:
-    """Return the Java producer's properties that come nearest to `config`, for Kafka 4.3."""
-    seen = config.in_force
+    """Return the properties of Kafka 4.3's Java producer that come closest to `config`."""
+    in_force = config.in_force
     notes: list[str] = []
     properties = {
         "acks": str(config.acks),
         "enable.idempotence": "true" if config.idempotent else "false",
-        "max.in.flight.requests.per.connection": seen.text("max.in.flight"),
-        "retries": seen.text("retries"),
+        "max.in.flight.requests.per.connection": in_force.text("max.in.flight"),
+        "retries": in_force.text("retries"),
         "batch.size": str(config.max_batch_bytes),
-        "max.request.size": seen.text("message.max.bytes"),
-        "send.buffer.bytes": _system_default(seen.text("socket.send.buffer.bytes")),
-        "receive.buffer.bytes": _system_default(seen.text("socket.receive.buffer.bytes")),
-        **_buffer(seen, notes),
+        "max.request.size": in_force.text("message.max.bytes"),
+        "send.buffer.bytes": _system_default(in_force.text("socket.send.buffer.bytes")),
+        "receive.buffer.bytes": _system_default(in_force.text("socket.receive.buffer.bytes")),
+        **_buffer(in_force, notes),
         **_compression(config, notes),
         **_timing(config, notes),
-        **{java: seen.text(name) for name, java in _SAME.items() if seen.is_given(name)},
+        **{java: in_force.text(name) for name, java in _SAME.items() if in_force.is_given(name)},
     }
-    if seen.is_given("connections.max.idle.ms"):
-        idle_ms = seen.text("connections.max.idle.ms")
+    if in_force.is_given("connections.max.idle.ms"):
+        idle_ms = in_force.text("connections.max.idle.ms")
         properties["connections.max.idle.ms"] = "-1" if idle_ms == "0" else idle_ms
-    if seen.is_given("topic.metadata.refresh.interval.ms"):
-        refresh_ms = seen.integer("topic.metadata.refresh.interval.ms")
-        # Up to 0 means never to librdkafka; Java cannot say never, and this is 24 days.
+    if in_force.is_given("topic.metadata.refresh.interval.ms"):
+        refresh_ms = in_force.integer("topic.metadata.refresh.interval.ms")
+        # librdkafka takes 0 or less for "never". Java has no such value; its largest one is 24 days.
         properties["metadata.max.age.ms"] = str(refresh_ms if refresh_ms > 0 else _INT_MAX)
     without_twin = _without_twin(config, notes)
     return Translation(dict(sorted(properties.items())), without_twin, tuple(notes))
 
 
 def _system_default(socket_bytes: str) -> str:
-    # librdkafka says 0 for the system's own size, Java -1.
+    # The operating system chooses the size: librdkafka writes this as 0, Java as -1.
     return "-1" if socket_bytes == "0" else socket_bytes
 
 
-def _buffer(seen: Effective, notes: list[str]) -> dict[str, str]:
-    buffer_bytes = seen.integer("queue.buffering.max.kbytes") * 1024
-    messages = seen.integer("queue.buffering.max.messages")
+def _buffer(in_force: Effective, notes: list[str]) -> dict[str, str]:
+    buffer_bytes = in_force.integer("queue.buffering.max.kbytes") * 1024
+    messages = in_force.integer("queue.buffering.max.messages")
     if messages:
         notes.append(
-            f"librdkafka also stops at {messages} queued records. Java counts bytes only: of small records "
-            "buffer.memory holds more, and a full buffer makes for longer latency"
+            f"librdkafka's queue is also full at {messages} records, but Java limits its buffer by bytes only. "
+            "buffer.memory holds more small records than that, and a full buffer means a longer latency"
         )
-    notes.append(f"buffer.memory takes up to {buffer_bytes} bytes of the Java heap; set -Xmx accordingly")
+    notes.append(f"buffer.memory may use up to {buffer_bytes} bytes of the Java heap; set -Xmx accordingly")
     return {"buffer.memory": str(buffer_bytes)}
 
 
@@ -119,35 +120,35 @@ def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
     if level == -1:
         return properties
     if codec == "gzip" and level == 0:
-        notes.append("gzip level 0 (no compression) is not among Java's: its default level is in force")
+        notes.append("Java has no gzip level 0 (no compression), so the Java producer uses its default level")
         return properties
     if codec == "zstd" and level == 0:
         level = 3
     if codec == "lz4" and level <= 2:
-        # Up to 2 is the fast compressor, which in Java is what the default level 9 stands for.
+        # Levels up to 2 select the fast compressor. In Java, the default level 9 selects it.
         level = 9
     elif codec == "lz4" and level == 9:
         level = 10
-        notes.append("lz4 level 9 means the fast compressor in Java; level 10 is the nearest strong one")
+        notes.append("lz4 level 9 selects the fast compressor in Java, so level 10 is used, the closest strong one")
     properties[f"compression.{codec}.level"] = str(level)
     return properties
 
 
 def _timing(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
-    seen = config.in_force
-    linger_ms = int(Decimal(seen.text("linger.ms")).quantize(Decimal(1), ROUND_HALF_UP))
+    in_force = config.in_force
+    linger_ms = int(Decimal(in_force.text("linger.ms")).quantize(Decimal(1), ROUND_HALF_UP))
     if config.linger_ms and not linger_ms:
         linger_ms = 1
     if linger_ms != config.linger_ms:
-        notes.append(f"linger.ms is a whole number in Java: {seen.text('linger.ms')} became {linger_ms}")
-    delivery_ms = seen.integer("delivery.timeout.ms") or _INT_MAX
-    request_ms = seen.integer("request.timeout.ms")
+        notes.append(f"linger.ms must be a whole number in Java: {in_force.text('linger.ms')} became {linger_ms}")
+    delivery_ms = in_force.integer("delivery.timeout.ms") or _INT_MAX
+    request_ms = in_force.integer("request.timeout.ms")
     if linger_ms + request_ms > delivery_ms:
-        # The Java producer does not start when both are given and do not fit in the delivery timeout.
+        # The Java producer does not start if both are given and their sum exceeds the delivery timeout.
         request_ms = max(1, delivery_ms - linger_ms)
         linger_ms = min(linger_ms, delivery_ms - request_ms)
         notes.append(
-            "in Java linger.ms and request.timeout.ms together fit in delivery.timeout.ms: "
+            "in Java linger.ms and request.timeout.ms together must not exceed delivery.timeout.ms: "
             f"they became {linger_ms} and {request_ms}"
         )
     return {
@@ -162,12 +163,14 @@ def _without_twin(config: ProducerConfig, notes: list[str]) -> tuple[str, ...]:
     partitioner = config.effective("partitioner")
     if partitioner == "murmur2_random":
         names = [name for name in names if name != "partitioner"]
-        notes.append("murmur2_random places keyed records as Java's own partitioner does")
+        notes.append("murmur2_random sends keyed records to the same partitions as Java's own partitioner")
     else:
-        notes.append(f"Java has no partitioner like {partitioner}: it hashes keys with murmur2, so they go elsewhere")
+        notes.append(
+            f"Java has no partitioner like {partitioner}; it hashes keys with murmur2, so partitions will differ"
+        )
     notes.append(
-        "without a key Java stays with a partition for batch.size bytes and favours fast brokers, "
-        "librdkafka stays for sticky.partitioning.linger.ms"
+        "for records without a key, Java stays on a partition for batch.size bytes and prefers fast brokers; "
+        "librdkafka stays on a partition for sticky.partitioning.linger.ms"
     )
     return tuple(names)
 
@@ -185,26 +188,26 @@ def perf_test_command(
 ) -> str:
     """Return the command line of Kafka's `kafka-producer-perf-test` (4.2 or later) for the translated config.
 
-    The command holds no secrets: credentials belong in the file `command_config`, in the Java client's own
+    The command contains no secrets. Credentials belong in the file `command_config`, under the Java client's property
     names.
 
     Args:
-        config: the config to translate.
-        topic: the topic to write to; it must exist, or the broker must create topics.
-        records: records to write, the warm-up included.
-        record_bytes: size of each value, in bytes; keys are not written.
-        bootstrap_servers: addresses of brokers, `host:port` with commas between.
-        records_per_s: the rate to hold, in records a second; -1 for as fast as it goes.
-        warmup_records: how many of the first records stay out of the steady-state line.
-        command_config: a properties file with how to reach the cluster and as whom.
+        config: The config to translate.
+        topic: The topic to write to. It must exist, or the broker must create topics automatically.
+        records: How many records to write, the warm-up included.
+        record_bytes: Size of a record's value, in bytes; the tool writes no keys.
+        bootstrap_servers: Addresses of brokers, as `host:port`, separated by commas.
+        records_per_s: The rate in records per second; -1 for as fast as possible.
+        warmup_records: How many of the first records the tool leaves out of its steady-state figures.
+        command_config: Path of a properties file with the address of the cluster and the login.
 
     Raises:
-        ValueError: `warmup_records` is not less than `records`, which the tool refuses.
+        ValueError: `warmup_records` is not less than `records`; the tool would refuse it.
 
     Source: `--help` of `org.apache.kafka.tools.ProducerPerformance` in kafka-tools 4.3.1.
     """
     if not 0 <= warmup_records < records:
-        raise ValueError(f"the warm-up is part of the records: {warmup_records} of {records}")
+        raise ValueError(f"the warm-up must be shorter than the test: {warmup_records} of {records} records")
     arguments = ["kafka-producer-perf-test", "--bootstrap-server", bootstrap_servers, "--topic", topic]
     arguments += ["--num-records", str(records), "--record-size", str(record_bytes)]
     arguments += ["--throughput", str(records_per_s)]

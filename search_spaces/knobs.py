@@ -1,4 +1,4 @@
-"""The knobs of librdkafka's producer worth searching, their ranges by record size, and points to start from."""
+"""The knobs of librdkafka's producer that are worth searching, their ranges, and the starting points of a search."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 IDEMPOTENCE: Final = "enable.idempotence"
 LEVEL: Final = "compression.level"
 
-# What a record in the queue takes besides key and value. Measured with 2.16.0: the resident memory of a process
-# grew by 241 bytes for each of 400,000 queued records of 10 bytes, by 1,216 for each of 100,000 of 1,000.
+# Memory that a queued record needs besides its key and value. Measured with 2.16.0: the resident memory of a process
+# grew by 241 bytes per record with 400,000 queued records of 10 bytes, and by 1,216 with 100,000 of 1,000 bytes.
 _QUEUED_RECORD_BYTES: Final = 232
 _LEAST_QUEUED: Final = 1_000
 _MOST_QUEUED: Final = 2_000_000
@@ -28,11 +28,11 @@ _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
 class Stage(IntEnum):
-    """When a search that begins with few knobs begins to change one.
+    """The part of a search in which a knob is first changed, if the search starts with few knobs.
 
-    A few knobs bring most of the gain, and are found sooner while the others stay. Source: Kanellis, Alagappan and
-    Venkataraman (2020), Too Many Knobs to Tune?, HotStorage; which these are was told from simulated clusters, see
-    docs/evidence/search.md.
+    A few knobs bring most of the gain, and the search finds their best values sooner while all other knobs stay fixed.
+    Source: Kanellis, Alagappan and Venkataraman (2020), Too Many Knobs to Tune?, HotStorage. Simulated clusters showed
+    which knobs these are, see docs/search.md.
     """
 
     FIRST = 0
@@ -45,12 +45,12 @@ class Knob:
     """One knob of the producer.
 
     Attributes:
-        name: what choosers and study files call it: Kafka's name, with the codec added for a level.
-        unit: the unit of its numbers; "" for words and counts without one.
-        domain: its range for given sizes.
-        searched: whether a space searches it unasked, for given sizes and the baseline.
-        source: how we know that it matters, and where its range comes from.
-        stage: when a search that begins with few knobs begins with this one, unless the study names it.
+        name: Kafka's name of the property; for a compression level, the codec is appended.
+        unit: The unit of the knob's numbers; "" for words and for counts without a unit.
+        domain: Returns the knob's domain for given sizes.
+        searched: Returns whether a space searches the knob by default, for given sizes and the baseline.
+        source: How we know that the knob matters, and where its range comes from.
+        stage: The stage from which the knob is searched. A knob that the study file names is searched from the first.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Knob:
 
     @property
     def sets(self) -> str:
-        """The client's property that it sets."""
+        """The client's property that the knob sets."""
         return LEVEL if self.name.startswith(f"{LEVEL}.") else self.name
 
 
 def words(*values: str) -> Words:
-    """Return words that are their own canonical text."""
+    """Return a domain of words that are already canonical text."""
     return Words(values, values)
 
 
@@ -104,21 +104,21 @@ def _level(codec: str, low: int, source: str) -> Knob:
     return Knob(f"{LEVEL}.{codec}", "", _fixed(domain), _always, source, Stage.LAST)
 
 
-# In the order of drawing: what bounds another knob comes before it (see `search_spaces.dependencies`).
+# In the order in which they are drawn: a knob that bounds another comes first (see `search_spaces.dependencies`).
 KNOBS: Final = (
     Knob(
         "acks",
         "",
         _fixed(Words(("0", "1", "all"), ("0", "1", "-1"))),
         _always,
-        f"{_THESIS}, table 13: the most influential knob for the latency of 10 and 100 bytes",
+        f"{_THESIS}, table 13: the most influential knob for the latency of records of 10 and 100 bytes",
     ),
     Knob(
         IDEMPOTENCE,
         "",
         _fixed(words("false", "true")),
         _always,
-        f"{_INTRODUCTION}, Idempotent Producer: no repeats, in order, at most 5 requests in flight",
+        f"{_INTRODUCTION}, Idempotent Producer: no duplicates, order kept, at most 5 requests in flight",
         Stage.LAST,
     ),
     Knob(
@@ -126,7 +126,7 @@ KNOBS: Final = (
         "requests",
         _fixed(Range(1, 100, log=True, special=1_000_000, reach=160)),
         _always,
-        f"{_THESIS}, 5.2.3: 1 costs throughput and helps small records' latency; {_MANUAL}: 1,000,000 is no limit",
+        f"{_THESIS}, 5.2.3: 1 costs throughput but lowers the latency of small records; {_MANUAL}: 1,000,000: no limit",
         Stage.LAST,
     ),
     Knob(
@@ -134,7 +134,7 @@ KNOBS: Final = (
         "KiB",
         _queue_kbytes,
         lambda sizes, baseline: not sizes.messages_bind(baseline),
-        f"{_THESIS}, tables 5 and 6: under full load latency is what waits in the buffer; {_MANUAL}: in bytes",
+        f"{_THESIS}, tables 5 and 6: under full load, latency is the time in the buffer; {_MANUAL}: its limit in bytes",
         Stage.SECOND,
     ),
     Knob(
@@ -142,14 +142,14 @@ KNOBS: Final = (
         "bytes",
         lambda sizes: Range(max(1_000, sizes.message_bytes), sizes.batch_high_bytes, log=True),
         _on_request,
-        f"{_MANUAL}; it follows batch.size and the record unless it is searched",
+        f"{_MANUAL}; unless it is searched, it is raised as far as batch.size and the record need",
     ),
     Knob(
         QUEUE_MESSAGES,
         "records",
         _queue_messages,
         lambda sizes, baseline: sizes.messages_bind(baseline),
-        f"{_THESIS}, tables 5 and 6: latency under full load is what waits in the buffer; {_MANUAL}: importance high",
+        f"{_THESIS}, tables 5 and 6: under full load, latency is the time in the buffer; {_MANUAL}: importance high",
         Stage.SECOND,
     ),
     Knob(
@@ -157,7 +157,7 @@ KNOBS: Final = (
         "bytes",
         lambda sizes: Range(sizes.batch_low_bytes, sizes.batch_high_bytes, log=True),
         lambda sizes, _: sizes.several_in_batch,
-        f"{_THESIS}, tables 8 to 12: best at 100 to 1,000 records a batch, as far as the topic's max.message.bytes",
+        f"{_THESIS}, tables 8 to 12: best at 100 to 1,000 records per batch; at most the topic's max.message.bytes",
     ),
     Knob(
         "batch.num.messages",
@@ -165,12 +165,12 @@ KNOBS: Final = (
         lambda sizes: Range(
             _capacity(sizes, sizes.batch_low_bytes), _capacity(sizes, sizes.batch_high_bytes), log=True
         ),
-        # For larger records batch.size binds first.
+        # For larger records, a batch reaches batch.size before it reaches this count.
         lambda sizes, baseline: (
             baseline.integer("batch.num.messages") * sizes.in_batch_bytes < sizes.batch_high_bytes
             and sizes.several_in_batch
         ),
-        f"{_INTRODUCTION}, High throughput: a batch ends at this count or at batch.size, whichever comes first",
+        f"{_INTRODUCTION}, High throughput: a batch is full at this count or at batch.size, whichever comes first",
     ),
     Knob(
         "linger.ms",
@@ -182,37 +182,37 @@ KNOBS: Final = (
     Knob(
         "sticky.partitioning.linger.ms",
         "ms",
-        # As far as twice the longest linger, which is the client's default.
+        # The client's default is twice linger.ms, so this goes up to twice the longest linger.
         _fixed(Range(0, 200)),
         lambda sizes, baseline: (
             sizes.partitions > 1 and sizes.key_bytes == 0 and baseline.text("partitioner") in _RANDOM_PARTITIONERS
         ),
-        f"{_MANUAL}: how long records without key stay on a partition; fills batches when there are several",
+        f"{_MANUAL}: how long records without a key stay on one partition; a longer stay fills batches better",
     ),
     Knob(
         "compression.type",
         "",
         _fixed(words("none", "gzip", "snappy", "lz4", "zstd")),
         _always,
-        f"{_INTRODUCTION}, Compression: trades the client's CPU for bytes on the network and on disk",
+        f"{_INTRODUCTION}, Compression: uses the client's CPU to save bytes on the network and on disk",
     ),
-    # 0 is left out where it is "store only" (gzip) or another name for the default (zstd).
+    # Level 0 is left out for gzip, where it means "do not compress", and for zstd, where it means the default level.
     _level("gzip", 1, f"{_MANUAL}, compression.level: 0 to 9"),
     _level("lz4", 0, f"{_MANUAL}, compression.level: 0 to 12"),
-    _level("zstd", 1, f"{_MANUAL}, compression.level: 0 to 12, 0 being zstd's own default of 3"),
+    _level("zstd", 1, f"{_MANUAL}, compression.level: 0 to 12, where 0 means zstd's own default of 3"),
     Knob(
         "socket.send.buffer.bytes",
         "bytes",
         _fixed(Range(65_536, 8_388_608, log=True, special=0, reach=40_000)),
         _on_request,
-        f"{_MANUAL}: 0 leaves it to the system, which tunes it by itself; matters on long, fast paths",
+        f"{_MANUAL}: 0 lets the operating system adapt the size; matters on fast networks with long round trips",
     ),
     Knob(
         "socket.nagle.disable",
         "",
         _fixed(words("true", "false")),
         _on_request,
-        f"{_MANUAL}: whether small requests wait for the answer to earlier ones",
+        f"{_MANUAL}: false lets TCP delay small requests until earlier ones are acknowledged",
     ),
 )
 LEVEL_KNOBS: Final = tuple(knob.name for knob in KNOBS if knob.sets == LEVEL)
@@ -220,11 +220,11 @@ LEVEL_KNOBS: Final = tuple(knob.name for knob in KNOBS if knob.sets == LEVEL)
 
 @dataclass(frozen=True, slots=True)
 class StartingPoint:
-    """Changes to the baseline that are worth a try wherever they fit: what guides and measurements found good.
+    """Changes to the baseline that a search tries first, because guides or measurements recommend them.
 
     Attributes:
-        source: why we think so.
-        changes: properties by the names users write.
+        source: The guide or the measurement that recommends the changes.
+        changes: The changed properties and their values, by Kafka's names.
     """
 
     source: str
@@ -233,19 +233,19 @@ class StartingPoint:
 
 STARTING_POINTS: Final = (
     StartingPoint(
-        "measured on 2 cores at 20,000 records of 1 kB a second: p99 2 ms, and 7 to 9 ms with the defaults",
+        "measured on 2 cores at 20,000 records of 1 kB per second: p99 2 ms, against 7 to 9 ms with the defaults",
         {"linger.ms": "0.5", "compression.type": "lz4"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, High throughput: wait for larger batches; compressing them pays then",
+        "librdkafka's INTRODUCTION.md, High throughput: wait for larger batches, which also compress better",
         {"linger.ms": "20", "compression.type": "lz4"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, High throughput: a queue that holds more than the default's 100,000 records",
+        "librdkafka's INTRODUCTION.md, High throughput: a queue for more records than the default of 100,000",
         {"linger.ms": "10", "queue.buffering.max.messages": "500000"},
     ),
     StartingPoint(
-        "librdkafka's INTRODUCTION.md, Low latency: do not wait",
+        "librdkafka's INTRODUCTION.md, Low latency: hardly wait for a batch to fill",
         {"linger.ms": "1"},
     ),
 )

@@ -1,4 +1,4 @@
-"""From knobs, a baseline and what a study file says of knobs to the parameters of a space and the values it fixes."""
+"""The parameters of a search space and its fixed values, from the knobs, the baseline and the study file's changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,18 +17,18 @@ _NUMBERS = ("int", "float")
 
 @dataclass(frozen=True, slots=True)
 class KnobChange:
-    """What a study file says of one knob; with nothing said, the knob is searched with its own domain.
+    """What a study file says about one knob. An empty change means: search the knob with its own domain.
 
-    `value`, `off`, `choices` and a range (`low`, `high`, `log`, `steps`) exclude each other.
+    A change has only one of `value`, `off`, `choices` and a range (`low`, `high`, `log`, `steps`).
 
     Attributes:
-        value: fix it to this.
-        low: the least value, in the knob's unit; None for the knob's own.
-        high: the greatest value, likewise.
-        choices: search these values only.
-        log: whether to search it by ratios; None for the knob's own way.
-        steps: how many values a grid takes of it; None for the grid's own number.
-        off: leave it at the baseline's value.
+        value: The value that every config has.
+        low: The smallest value to search, in the knob's unit; None for the knob's own.
+        high: The largest value to search, in the knob's unit; None for the knob's own.
+        choices: The only values to search.
+        log: Whether to search the range on a logarithmic scale; None for the knob's own setting.
+        steps: How many values of the knob a grid has; None for the grid's own number.
+        off: Whether to leave the knob at the baseline's value.
     """
 
     value: str | None = None
@@ -41,21 +41,21 @@ class KnobChange:
 
     @property
     def is_range(self) -> bool:
-        """Whether it says anything that only a range has."""
+        """Whether the change sets a property of a range."""
         return not (self.low is None and self.high is None and self.log is None and self.steps is None)
 
 
 def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
-    """Return `change` when it says one thing only, and one that suits the property whatever the record size.
+    """Return `change` unchanged if it is valid for the property, whatever the record size.
 
     Args:
-        name: the knob's name.
-        entry: the client's property that it sets.
-        change: what is said of it.
+        name: The knob's name.
+        entry: The client's property that the knob sets.
+        change: What the study file says about the knob.
 
     Raises:
-        InvalidKnob: it contradicts itself, or does not suit the property.
-        InvalidValue: the property does not take a choice.
+        InvalidKnob: The change contradicts itself, or does not suit the property.
+        InvalidValue: The property does not accept one of the choices.
     """
     said = {
         "value": change.value is not None,
@@ -65,9 +65,9 @@ def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
     }
     given = [what for what, is_given in said.items() if is_given]
     if len(given) > 1:
-        raise InvalidKnob(name, "takes one of value, off, choices and a range", " and ".join(given))
+        raise InvalidKnob(name, "a change must have only one of value, off, choices and a range", " and ".join(given))
     if change.steps is not None and change.steps < 1:
-        raise InvalidKnob(name, "a grid takes one step or more of it", f"steps={change.steps}", ("steps",))
+        raise InvalidKnob(name, "a grid needs at least one step", f"steps={change.steps}", ("steps",))
     if change.is_range:
         check_takes_range(name, entry)
     if change.low is not None and change.high is not None:
@@ -75,18 +75,18 @@ def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
     if change.choices is not None:
         canonical = [canonical_value(entry, choice) for choice in change.choices]
         if not canonical:
-            raise InvalidKnob(name, "takes one choice or more", "none", ("choices",))
+            raise InvalidKnob(name, "choices must not be empty", "none", ("choices",))
         for position, choice in enumerate(canonical):
             if choice in canonical[:position]:
-                raise InvalidKnob(name, "each choice stands once", f"{choice} twice", ("choices", position))
+                raise InvalidKnob(name, "each choice may be listed only once", f"{choice} twice", ("choices", position))
     return change
 
 
 def check_takes_range(name: str, entry: Property) -> None:
-    """Whether the property is a number.
+    """Check that the property is a number, so that a range suits it.
 
     Raises:
-        InvalidKnob: it is none.
+        InvalidKnob: The property is not a number.
     """
     if entry.kind not in _NUMBERS:
         rule = f"{entry.name} is not a number, so it takes {{choices: [...]}} or one value"
@@ -95,21 +95,21 @@ def check_takes_range(name: str, entry: Property) -> None:
 
 def _check_order(name: str, low: float, high: float) -> None:
     if low > high:
-        raise InvalidKnob(name, "low is at most high", f"low={low:g}, high={high:g}", ("low",))
+        raise InvalidKnob(name, "low must be at most high", f"low={low:g}, high={high:g}", ("low",))
 
 
 def changed(name: str, entry: Property, domain: Domain | None, change: KnobChange) -> Domain:
-    """Return the domain of a knob as `change` leaves it.
+    """Return the domain of a knob after a change.
 
     Args:
-        name: the knob's name.
-        entry: the client's property that it sets.
-        domain: the knob's own domain; None for a property that is no knob of ours.
-        change: what is said of it, as `checked` lets it pass; neither `off` nor a `value`.
+        name: The knob's name.
+        entry: The client's property that the knob sets.
+        domain: The knob's own domain; None for a property that is not in `KNOBS`.
+        change: What the study file says about the knob, as `checked` returns it; neither `off` nor a `value`.
 
     Raises:
-        InvalidKnob: the change does not suit the knob.
-        InvalidValue: the property does not take a bound.
+        InvalidKnob: The change does not suit the knob.
+        InvalidValue: The property does not accept one of the bounds or choices.
     """
     if change.choices is not None:
         return _chosen(entry, change.choices)
@@ -118,10 +118,10 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
     if domain is None and not change.is_range:
         words = ("false", "true") if entry.kind == "bool" else entry.choices
         if words is None or entry.kind == "flags":
-            raise InvalidKnob(name, "needs low and high, or choices, for it has no range of its own", "nothing")
+            raise InvalidKnob(name, "low and high, or choices, must be given, as it has no default range", "neither")
         return Words(words, words)
     if isinstance(domain, Words):
-        raise InvalidKnob(name, "takes choices", "a range")
+        raise InvalidKnob(name, "only choices suit this property", "a range")
     return _ranged(name, entry, domain if isinstance(domain, Range) else None, change)
 
 
@@ -136,7 +136,9 @@ def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -
     low = change.low if change.low is not None else own.low if own else None
     high = change.high if change.high is not None else own.high if own else None
     if low is None or high is None:
-        raise InvalidKnob(name, "needs both low and high, for it has no range of its own", f"low={low}, high={high}")
+        raise InvalidKnob(
+            name, "both low and high must be given, as it has no default range", f"low={low}, high={high}"
+        )
     for bound in (low, high):
         canonical_value(entry, bound)
     _check_order(name, low, high)
@@ -147,12 +149,16 @@ def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -
     if own is not None and own.special is not None and log:
         bounds = _with_special(bounds, own, change)
     if bounds.log and bounds.low <= 0:
-        raise InvalidKnob(name, "a logarithmic range begins above 0", f"low={low:g}")
+        raise InvalidKnob(name, "a logarithmic range must start above 0", f"low={low:g}")
     return bounds
 
 
 def _with_special(bounds: Range, own: Range, change: KnobChange) -> Range:
-    """Keep the special value beyond a bound that was not given, and 0 below one that was given as 0."""
+    """Add the knob's special value to changed bounds, unless the change excludes it.
+
+    A special value above the range is kept if the change gives no `high`. One below the range is kept if the change
+    gives no `low`, or a `low` that includes the special value.
+    """
     special = own.special or 0
     if special < own.low:
         if change.low is None or change.low <= special:
@@ -172,14 +178,14 @@ class Parameter:
     """A knob that a space searches.
 
     Attributes:
-        name: what choosers call it: the property's name, with the codec added for a level.
-        sets: the client's property that it sets.
-        unit: the unit of its numbers; "" for words and counts without one.
-        domain: what it may be.
-        default: the client's default, as text.
-        source: how we know that it matters, and where its range comes from.
-        steps: how many values a grid takes of it; None for the grid's own number.
-        stage: when a search that begins with few knobs begins with it; what the study names is among the first.
+        name: The property's name; for a compression level, the codec is appended.
+        sets: The client's property that the parameter sets.
+        unit: The unit of the parameter's numbers; "" for words and for counts without a unit.
+        domain: The values that the parameter may have.
+        default: The client's default, as text.
+        source: How we know that the knob matters, and where its range comes from.
+        steps: How many values of the parameter a grid has; None for the grid's own number.
+        stage: The stage from which the parameter is searched; the first stage if the study file names the knob.
     """
 
     name: str
@@ -193,11 +199,11 @@ class Parameter:
 
     @property
     def text(self) -> str:
-        """What it may be, in words."""
+        """The values that the parameter may have, in words."""
         return self.domain.text
 
     def ask(self, chooser: Chooser) -> str:
-        """Return the value that `chooser` picks, as text; its only one without a question."""
+        """Return the value that `chooser` picks, as text; if there is only one value, do not ask."""
         only = self.domain.only
         return self.domain.ask(chooser, self.name) if only is None else only
 
@@ -206,8 +212,8 @@ def entry_of(name: str) -> Property:
     """Return the property that the knob `name` sets.
 
     Raises:
-        UnknownProperty: the client has no such property.
-        MisplacedProperty: it is no property of the measured config.
+        UnknownProperty: The client has no such property.
+        MisplacedProperty: The property does not belong to the measured config.
     """
     entry = load_catalogue().find(LEVEL if name in LEVEL_KNOBS else name)
     if entry.role is not Role.PRODUCER:
@@ -216,18 +222,18 @@ def entry_of(name: str) -> Property:
 
 
 def named(changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
-    """Return `changes` by canonical names.
+    """Return the checked `changes` by canonical name.
 
     Raises:
-        UnknownProperty: the client has no such property.
-        MisplacedProperty: it is no property of the measured config.
-        InvalidKnob: a change contradicts itself, or a knob is changed under two names.
+        UnknownProperty: The client has no such property.
+        MisplacedProperty: A property does not belong to the measured config.
+        InvalidKnob: A change contradicts itself, or a knob is changed under two names.
     """
     by_name: dict[str, KnobChange] = {}
     for spelling, change in changes.items():
         name = spelling if spelling in LEVEL_KNOBS else entry_of(spelling).name
         if name in by_name:
-            raise InvalidKnob(name, "is changed once, under one name", f"again as {spelling}")
+            raise InvalidKnob(name, "a knob may be changed only once, under one name", f"it again as {spelling}")
         by_name[name] = checked(name, entry_of(name), change)
     return by_name
 
@@ -235,16 +241,18 @@ def named(changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
 def resolved(
     sizes: Sizes, baseline: ProducerConfig, changes: Mapping[str, KnobChange]
 ) -> tuple[dict[str, Parameter], dict[str, str]]:
-    """Return the parameters by name, in no order, and the values that every config has; no rule is applied yet.
+    """Return the parameters by name, in no particular order, and the values that every config has.
+
+    The rules between knobs are not applied yet.
 
     Args:
-        sizes: what the ranges depend on.
-        baseline: the config that the search starts from.
-        changes: what the study file says, as `named` returns it; `compression.level` means every codec's.
+        sizes: The sizes that the ranges depend on.
+        baseline: The config that the search starts from.
+        changes: The study file's changes as `named` returns them; `compression.level` means the level of every codec.
 
     Raises:
-        InvalidKnob: a change does not suit its knob.
-        InvalidValue: a property does not take a value.
+        InvalidKnob: A change does not suit its knob.
+        InvalidValue: A property does not accept a value.
     """
     fixed = baseline.values
     level = fixed.pop(LEVEL, None)
@@ -253,12 +261,12 @@ def resolved(
         if name == LEVEL or name in LEVEL_KNOBS:
             continue
         entry, knob = entry_of(name), _KNOBS.get(name)
-        asked = changes.get(name)
-        change = asked or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
+        requested = changes.get(name)
+        change = requested or KnobChange(off=not (knob and knob.searched(sizes, baseline.in_force)))
         if change.value is not None:
             fixed[entry.name] = canonical_value(entry, change.value)
         elif not change.off:
-            parameters[name] = _parameter(name, entry, knob, sizes, change, asked=asked is not None)
+            parameters[name] = _parameter(name, entry, knob, sizes, change, requested=requested is not None)
             fixed.pop(entry.name, None)
     codecs: tuple[str, ...] = (Effective(fixed).text("compression.type"),)
     compression = parameters.get("compression.type")
@@ -266,24 +274,26 @@ def resolved(
         codecs = compression.domain.canonical
     kept = None if level is None else f"{LEVEL}.{baseline.compression}"
     for name in LEVEL_KNOBS:
-        asked = changes.get(name) or changes.get(LEVEL)
-        change = asked or KnobChange()
+        requested = changes.get(name) or changes.get(LEVEL)
+        change = requested or KnobChange()
         if name.removeprefix(f"{LEVEL}.") not in codecs:
             if name in changes and not change.off:
-                raise InvalidKnob(name, "its codec is one of those searched", ", ".join(codecs))
+                raise InvalidKnob(name, "its codec must be among the codecs that are searched", ", ".join(codecs))
             continue
         value = level if change.off and name == kept else change.value
         if value is not None:
             pinned = canonical_value(entry_of(LEVEL), value)
-            parameter = _parameter(name, entry_of(name), _KNOBS[name], sizes, KnobChange(), asked=True)
+            parameter = _parameter(name, entry_of(name), _KNOBS[name], sizes, KnobChange(), requested=True)
             parameters[name] = replace(parameter, domain=words(pinned))
         elif not change.off:
-            parameters[name] = _parameter(name, entry_of(name), _KNOBS[name], sizes, change, asked=asked is not None)
+            parameters[name] = _parameter(
+                name, entry_of(name), _KNOBS[name], sizes, change, requested=requested is not None
+            )
     return parameters, fixed
 
 
 def _parameter(
-    name: str, entry: Property, knob: Knob | None, sizes: Sizes, change: KnobChange, *, asked: bool
+    name: str, entry: Property, knob: Knob | None, sizes: Sizes, change: KnobChange, *, requested: bool
 ) -> Parameter:
     return Parameter(
         name=name,
@@ -291,7 +301,9 @@ def _parameter(
         unit=knob.unit if knob else _UNITS.get(entry.name.rpartition(".")[2], ""),
         domain=changed(name, entry, knob.domain(sizes) if knob else None, change),
         default=Effective({}).text(entry.name),
-        source=knob.source if knob else "the study: a property that is no knob of ours",
+        source=knob.source
+        if knob
+        else "named by the study file; it is not among the knobs that are searched by default",
         steps=change.steps,
-        stage=Stage.FIRST if asked or knob is None else knob.stage,
+        stage=Stage.FIRST if requested or knob is None else knob.stage,
     )

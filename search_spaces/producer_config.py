@@ -1,6 +1,6 @@
-"""A producer config that is known to be good: the one type that runners take and records keep.
+"""A checked producer config: the type that runners measure and that the results store keeps.
 
-What it promises about its records (durability, order and repeats) is its `Guarantee`.
+What a config promises about lost, reordered and duplicate records is its `Guarantee`.
 """
 
 import hashlib
@@ -18,22 +18,23 @@ from search_spaces.rules import NO_LEVEL, RULES
 
 _FINGERPRINT_DIGITS: Final = 16
 _CHECKED: Final = object()
-# What a codec does at level -1. Source: RD_KAFKA_COMPLEVEL_*_DEFAULT of librdkafka, and zlib's own default for
-# gzip; the tests compare the bytes sent.
+# The level that a codec uses when compression.level is -1. Source: RD_KAFKA_COMPLEVEL_*_DEFAULT of librdkafka, and
+# zlib's own default for gzip. The tests compare the number of bytes that the client sends.
 DEFAULT_LEVELS: Final = {"gzip": 6, "lz4": 0, "zstd": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig:
-    """The properties under test, checked: proof that the client takes them and does what they say.
+    """The properties under test, checked: the client accepts them and does what they say.
 
-    Built only by `parse` (and `updated`, which parses again). Hashable and picklable. Equal configs have the
-    same given properties: one that spells a default out is another config than one that leaves it out,
-    because the client derives defaults only for what is left out.
+    Only `parse` and `updated` build a config, and both check it. Configs are hashable and can be pickled. Two configs
+    are equal if the same properties are given with the same values. A config that states a default value is not equal
+    to one that leaves the property out, because the client derives some defaults only for properties that are left
+    out.
 
     Attributes:
-        client: the client that the property names belong to, "librdkafka".
-        pairs: canonical name and canonical value of each given property, sorted by name.
+        client: The client that the property names belong to, "librdkafka".
+        pairs: Canonical name and canonical value of each given property, sorted by name.
     """
 
     client: str
@@ -42,24 +43,25 @@ class ProducerConfig:
 
     def __post_init__(self, checked: object) -> None:
         if checked is not _CHECKED:
-            raise TypeError("a ProducerConfig is built by ProducerConfig.parse, which checks it")
+            raise TypeError("a ProducerConfig must be built by ProducerConfig.parse, which checks it")
 
     @classmethod
     def parse(cls, mapping: Mapping[str, Value]) -> Self:
-        """Check the properties of `mapping`, written by any of their names, and return them as a config.
+        """Check the properties of `mapping` and return them as a config.
 
-        Refused is what the client would refuse, and what it would take without a word and not do.
+        A config is refused if the client would refuse it, and also if the client would accept a value but silently
+        ignore or change it.
 
         Args:
-            mapping: property names and values; text, or the plain values of YAML. Left out is the client's
-                default.
+            mapping: Property names (aliases are allowed) and values, as text or plain YAML values. Properties that are
+                left out have the client's default.
 
         Raises:
-            UnknownProperty: a name is no property of the client.
-            InvalidValue: a property does not take its value.
-            ConflictingSpellings: a property stands there under two names with two values.
-            MisplacedProperty: a property of the connection, or one that the load generator sets.
-            RuleBroken: the values do not go together.
+            UnknownProperty: The client has no property of this name.
+            InvalidValue: A property does not accept its value.
+            ConflictingSpellings: A property is given under two names with different values.
+            MisplacedProperty: A property belongs to the connection, or the load generator sets it.
+            RuleBroken: The values break a rule together.
         """
         values = canonical_values(mapping, Role.PRODUCER)
         effective = Effective(values)
@@ -68,50 +70,50 @@ class ProducerConfig:
         return cls(load_catalogue().client, tuple(sorted(values.items())), _CHECKED)
 
     def updated(self, changes: Mapping[str, Value]) -> Self:
-        """Return this config with the properties of `changes` set, checked anew.
+        """Return a copy of this config with the properties of `changes` set, and check it.
 
         Raises:
-            ConfigError: as for `parse`.
+            ConfigError: As for `parse`.
         """
         return self.parse({**self.values, **canonical_values(changes, Role.PRODUCER)})
 
     @property
     def values(self) -> dict[str, str]:
-        """The given properties, canonical, as the client's constructor takes them; a new dict each time."""
+        """The given properties as the client's constructor accepts them; a new dict on every access."""
         return dict(self.pairs)
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that name the config, whatever the order or the spelling of its properties."""
+        """Sixteen hex digits that identify the config, whatever the order and the spelling of its properties."""
         lines = [self.client, *(f"{name}={value}" for name, value in self.pairs)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
     @property
     def in_force(self) -> Effective:
-        """The config seen through the client's defaults, with numbers and flags read."""
+        """The values in force: the given ones, and the client's defaults for all other properties."""
         return Effective(self.values)
 
     def effective(self, name: str) -> str:
-        """Return the value in force for the property `name`, given or default; "" when it has none.
+        """Return the value in force for the property `name`; "" if it is not given and has no default.
 
         Raises:
-            UnknownProperty: the client has no such property.
+            UnknownProperty: The client has no such property.
         """
         return self.in_force.text(name)
 
     @property
     def acks(self) -> int:
-        """Whose acknowledgement a record waits for: 0 nobody's, 1 the leader's, -1 all in-sync replicas'."""
+        """Which brokers must acknowledge a record: 0 none, 1 the leader, -1 all in-sync replicas."""
         return self.in_force.integer("acks")
 
     @property
     def idempotent(self) -> bool:
-        """Whether the broker discards repeats of this producer's batches."""
+        """Whether the producer is idempotent: the broker then discards batches that it receives twice."""
         return self.in_force.flag("enable.idempotence")
 
     @property
     def linger_ms(self) -> float:
-        """How long a record waits for others to fill its batch, in milliseconds; whole microseconds."""
+        """How long a record waits for its batch to fill, in milliseconds; a multiple of 0.001."""
         return self.in_force.number("linger.ms")
 
     @property
@@ -121,23 +123,23 @@ class ProducerConfig:
 
     @property
     def max_batch_bytes(self) -> int:
-        """Bytes of a full batch, framing included: `batch.size`, capped by `message.max.bytes`."""
+        """Size of a full batch in bytes, with framing: the smaller of `batch.size` and `message.max.bytes`."""
         return min(self.in_force.integer("batch.size"), self.in_force.integer("message.max.bytes"))
 
     @property
     def queue_bytes(self) -> int:
-        """How many bytes of values the client's queue holds; keys do not count."""
+        """How many bytes of record values fit into the client's queue; keys do not count."""
         return self.in_force.integer("queue.buffering.max.kbytes") * 1024
 
 
 def canonical_values(mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
-    """Return canonical values by canonical name, for properties that must all have `role`.
+    """Return canonical values by canonical name, after checking that every property has the role `role`.
 
     Raises:
-        UnknownProperty: a name is no property of the client.
-        MisplacedProperty: a property has another role.
-        InvalidValue: a property does not take its value.
-        ConflictingSpellings: a property stands there under two names with two values.
+        UnknownProperty: The client has no property of this name.
+        MisplacedProperty: A property has another role.
+        InvalidValue: A property does not accept its value.
+        ConflictingSpellings: A property is given under two names with different values.
     """
     values: dict[str, str] = {}
     spellings: dict[str, str] = {}
@@ -159,12 +161,12 @@ def canonical_values(mapping: Mapping[str, Value], role: Role) -> dict[str, str]
 
 
 def same_effect(one: Effective, other: Effective) -> bool:
-    """Say whether all properties of the producer have the same value in force."""
+    """Return whether every property of the producer has the same value in force in both configs."""
     return all(spelt_out(one, name) == spelt_out(other, name) for name in _names())
 
 
 def spelt_out(config: Effective, name: str) -> str:
-    """Return the value in force; for a codec without a level, the level that it then has."""
+    """Return the value in force; for `compression.level=-1`, return the codec's default level."""
     if name == "compression.level" and config.integer(name) == NO_LEVEL:
         return str(DEFAULT_LEVELS.get(config.text("compression.type"), NO_LEVEL))
     return config.text(name)
@@ -175,22 +177,22 @@ def _names() -> tuple[str, ...]:
     return tuple(entry.name for entry in load_catalogue() if entry.role is Role.PRODUCER)
 
 
-# From the weakest to the strongest, in the client's numbers. Source: "acks" in Kafka's producer configs.
+# The values of acks from the weakest to the strongest. Source: "acks" in Kafka's producer configs.
 _ACKS: Final = (0, 1, -1)
 _ACKS_TEXT: Final = {0: "0", 1: "1", -1: "all"}
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a config promises; a search never goes below the one it was given as its floor.
+    """What a config promises about lost, reordered and duplicate records.
 
     Attributes:
-        acks: whose acknowledgement a record waits for: 0 nobody's, 1 the leader's, -1 all in-sync replicas'.
-        ordered: whether the records of a partition keep their order when a request is retried.
-        idempotent: whether the broker discards repeats, so that a retry writes nothing twice.
+        acks: Which brokers must acknowledge a record: 0 none, 1 the leader, -1 all in-sync replicas.
+        ordered: Whether the records of a partition keep their order when a request is retried.
+        idempotent: Whether the broker discards batches that it receives twice, so that retries make no duplicates.
 
     Raises:
-        InvalidValue: `acks` is none of the three.
+        InvalidValue: `acks` is not 0, 1 or -1.
 
     Source: "Reordering" and "Idempotent Producer" in librdkafka's INTRODUCTION.md.
     """
@@ -205,13 +207,13 @@ class Guarantee:
 
     @classmethod
     def of(cls, config: ProducerConfig) -> Self:
-        """Return what `config` promises, defaults included."""
+        """Return the guarantee of `config`, with the client's defaults considered."""
         one_at_a_time = config.in_force.integer("max.in.flight.requests.per.connection") == 1
         never_retried = config.in_force.integer("retries") == 0
         return cls(config.acks, config.idempotent or one_at_a_time or never_retried, config.idempotent)
 
     def at_least(self, floor: "Guarantee") -> bool:
-        """Say whether this promises everything that `floor` does."""
+        """Return whether this guarantee includes everything that `floor` promises."""
         return (
             _ACKS.index(self.acks) >= _ACKS.index(floor.acks)
             and self.ordered >= floor.ordered
@@ -223,7 +225,7 @@ class Guarantee:
         return f"acks={_ACKS_TEXT[self.acks]}, {order}" + (", no duplicates" if self.idempotent else "")
 
 
-# The floors that a study file may name; None stands for what the baseline itself promises.
+# The weakest guarantees that a study file may ask for, by name; None stands for the baseline's own guarantee.
 DURABILITY: Final[Mapping[str, Guarantee | None]] = MappingProxyType(
     {
         "baseline": None,

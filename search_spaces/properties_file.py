@@ -1,8 +1,8 @@
-"""Java's `.properties` files, read as Java reads them, and `key=value` pairs from a command line.
+"""Reading and writing of Java's `.properties` files, and reading of `key=value` pairs from a command line.
 
-The format is that of `java.util.Properties`: comments with `#` or `!`, a key ended by `=`, `:` or white
-space, lines continued by a backslash, and escapes. Files are UTF-8. In one point this is stricter than Java,
-where the last of two entries for one key wins in silence: here a repeated key is an error.
+The format is that of `java.util.Properties`: comments start with `#` or `!`, a key ends at `=`, `:` or white space, and
+a backslash continues a line or starts an escape. Files are UTF-8. In one point this reader is stricter than Java: a
+repeated key is an error here, while Java silently uses the last entry.
 
 Source: the documentation of `java.util.Properties.load(Reader)` and `store`, Java SE 21.
 """
@@ -18,7 +18,7 @@ from search_spaces.roles import is_secret
 _BLANK: Final = " \t\f"
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-# A backslash that ends the file continues into nothing.
+# The letter is optional, because a backslash may be the last character of the file.
 _ESCAPE: Final = re.compile(r"\\(?:u(?P<digits>.{0,4})|(?P<letter>.?))", re.DOTALL)
 _WRITTEN: Final = {
     **{code: f"\\u{code:04x}" for code in (*range(ord(" ")), 0x7F)},
@@ -34,7 +34,7 @@ def read_properties(path: Path) -> dict[str, str]:
     """Return the entries of a properties file, in the file's order.
 
     Raises:
-        PropertiesFileError: the file or an entry cannot be read, a key stands there twice, or it is not UTF-8.
+        PropertiesFileError: The file or an entry cannot be read, the file is not UTF-8, or a key is repeated.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -42,19 +42,19 @@ def read_properties(path: Path) -> dict[str, str]:
         raise PropertiesFileError(str(path), 0, "", f"a properties file must be readable: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise PropertiesFileError(path.name, line, "", "a properties file is UTF-8 text") from None
+        raise PropertiesFileError(path.name, line, "", "a properties file must be UTF-8 text") from None
     return parse_properties(text, source=path.name)
 
 
 def parse_properties(text: str, *, source: str = "properties") -> dict[str, str]:
-    """Return the entries of the text of a properties file, in its order.
+    """Return the entries in the text of a properties file, in the text's order.
 
     Args:
-        text: the whole text.
-        source: what errors call it.
+        text: The whole text.
+        source: The name of the file in error messages.
 
     Raises:
-        PropertiesFileError: an entry cannot be read, or a key stands there twice.
+        PropertiesFileError: An entry cannot be read, or a key is repeated.
     """
     entries: dict[str, str] = {}
     first_lines: dict[str, int] = {}
@@ -66,7 +66,7 @@ def parse_properties(text: str, *, source: str = "properties") -> dict[str, str]
                 source,
                 line,
                 key,
-                f"a key stands in a file once, and line {first_lines[key]} has this one too",
+                f"a key must not be repeated, but line {first_lines[key]} already has it; remove one of the lines",
             )
         first_lines[key] = line
         entries[key] = _unescape(raw_value, source, line, key)
@@ -74,12 +74,12 @@ def parse_properties(text: str, *, source: str = "properties") -> dict[str, str]
 
 
 def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
-    """Return the entries of `key=value` pairs, as given by repeated `-X`; each is split at its first `=`.
+    """Return the entries of `key=value` pairs, as repeated `-X` options give them.
 
-    Values may hold `=` themselves, and nothing in them is an escape.
+    A pair is split at its first `=`, so values may contain `=`. There are no escapes.
 
     Raises:
-        PropertiesFileError: a pair has no `=` or no key, or a key is given twice; `line` counts the pairs.
+        PropertiesFileError: A pair has no `=` or no key, or a key is repeated. The error's `line` is the pair's number.
     """
     entries: dict[str, str] = {}
     positions: dict[str, int] = {}
@@ -87,11 +87,11 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            # The whole of it may be a value that lost its key, so it is not repeated here.
-            raise PropertiesFileError("-X", position, "", "a pair is written key=value")
+            # The text may be a secret value whose key was forgotten, so the message does not show it.
+            raise PropertiesFileError("-X", position, "", "a pair must be written as key=value, such as linger.ms=5")
         if key in positions:
             raise PropertiesFileError(
-                "-X", position, key, f"a key is given once, and this one is pair {positions[key]} too"
+                "-X", position, key, f"a key must not be repeated, but pair {positions[key]} already has it"
             )
         positions[key] = position
         entries[key] = value
@@ -99,11 +99,11 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def format_properties(entries: Mapping[str, str], *, comment: str = "") -> str:
-    """Return the text of a properties file that reads back as `entries`, in their order.
+    """Return the text of a properties file with the given entries, in their order.
 
     Args:
-        entries: keys and values; any text without lone surrogates.
-        comment: put first, each of its lines behind `# `.
+        entries: Keys and values; any text without lone surrogates.
+        comment: Text for the top of the file; every line is prefixed with `# `.
     """
     head = "".join(f"# {line}".rstrip() + "\n" for line in _LINE_END.split(comment)) if comment else ""
     return head + "".join(
@@ -112,7 +112,7 @@ def format_properties(entries: Mapping[str, str], *, comment: str = "") -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number of its first line and the text of each entry, continuations joined."""
+    """Yield every entry with continuation lines joined, as pairs of its first line's number and its text."""
     parts: list[str] = []
     first = 0
     for number, natural in enumerate(_LINE_END.split(text), start=1):
@@ -148,14 +148,16 @@ def _unescape(raw: str, source: str, line: int, key: str) -> str:
             return _ESCAPES.get(escape["letter"], escape["letter"])
         if not _HEX_DIGITS.fullmatch(digits):
             shown = "" if is_secret(key) else digits
-            raise PropertiesFileError(source, line, key, "four hex digits follow \\u", shown)
+            raise PropertiesFileError(source, line, key, "four hex digits must follow \\u", shown)
         return chr(int(digits, 16))
 
     unescaped = _ESCAPE.sub(meant, raw)
-    # Java strings are UTF-16: two escapes may stand for one character.
+    # Java strings are UTF-16, so two escapes may form one character.
     text = _SURROGATE_PAIR.sub(lambda pair: pair.group().encode("utf-16", "surrogatepass").decode("utf-16"), unescaped)
     if _SURROGATE.search(text):
-        raise PropertiesFileError(source, line, key, "half a character (a lone \\uD800 to \\uDFFF) is no text")
+        raise PropertiesFileError(
+            source, line, key, "text must not contain half a character (a lone \\uD800 to \\uDFFF)"
+        )
     return text
 
 

@@ -1,9 +1,10 @@
-"""Where each property of librdkafka belongs: in the measured config, with the connection, or with neither.
+"""The role of every librdkafka property: part of the measured config, part of the connection, or reserved.
 
-The catalogue of the library does not say this; it is our decision, one line each, with its reason. Beside it stand the
-names of the Java client that librdkafka does not know, each with what to use in its place.
+The library's own list does not contain roles. We assign them here, with a reason for every role. `JAVA_HINTS` lists the
+properties of the Java client that librdkafka does not have, and says what to use instead.
 
-Source of these: the producer, TLS and SASL properties of Apache Kafka 4.3 against the list of librdkafka 2.16.0.
+Source of `JAVA_HINTS`: the producer, TLS and SASL properties of Apache Kafka 4.3, compared with those of librdkafka
+2.16.0.
 """
 
 import re
@@ -14,9 +15,9 @@ from typing import Final
 class Role(StrEnum):
     """Who sets a property.
 
-    `PRODUCER` properties are what is measured and tuned. `CONNECTION` properties say how to reach the cluster
-    and as whom; they come from `--command-config` and never enter a fingerprint, a tracker or a
-    recommendation. `RESERVED` ones are set by the load generator, or would change what a measurement means.
+    `PRODUCER` properties form the config that is measured and tuned. `CONNECTION` properties say how to reach the
+    cluster and how to log in. They come from `--command-config` and never enter a fingerprint, MLflow or a
+    recommendation. `RESERVED` properties are set by the load generator, or would make measurements incomparable.
     """
 
     PRODUCER = "producer"
@@ -25,14 +26,14 @@ class Role(StrEnum):
 
 
 CONNECTION_REASON: Final = (
-    "it says how to reach the cluster and as whom, not how to produce; put it in the file given as --command-config"
+    "it is about the connection to the cluster, not about producing; put it in the file given as --command-config"
 )
 PRODUCER_REASON: Final = "it is a knob of the producer; put it in the config that is measured"
 
 _CONNECTION_NAMES: Final = frozenset(
     {
         "bootstrap.servers",
-        # Quotas are given to a client id, and operators look for it: it identifies, it does not tune.
+        # A client id identifies a client to operators and quotas; it does not change how fast the client is.
         "client.id",
         "client.rack",
         "client.dns.lookup",
@@ -41,28 +42,28 @@ _CONNECTION_NAMES: Final = frozenset(
 )
 _CONNECTION_PREFIXES: Final = ("ssl.", "https.", "sasl.", "enable.ssl.", "enable.sasl.", "broker.address.")
 
-_CODE: Final = "it is set by a call of the client's library, not by text"
-_LOG: Final = "the load generator reads the client's log itself"
-_UNUSED: Final = "the client takes it and no longer uses it; leave it out"
-_OLD_BROKERS: Final = "it is for brokers before 0.10 and will be removed; leave it out"
-_TOPICS: Final = "the runner creates and chooses the topics itself"
-_TRANSACTIONS: Final = "the load generator does not write in transactions"
+_CODE: Final = "it can be set only by a call in a program, not in a file; leave it out"
+_LOG: Final = "the load generator controls the client's log; leave it out"
+_UNUSED: Final = "the client accepts it but no longer uses it; leave it out"
+_OLD_BROKERS: Final = "it is for brokers older than 0.10 and will be removed from the client; leave it out"
+_TOPICS: Final = "the load generator chooses and creates the topics; leave it out"
+_TRANSACTIONS: Final = "the load generator does not use transactions; leave it out"
 _RESERVED: Final = {
     "allow.auto.create.topics": _TOPICS,
     "topic.blacklist": _TOPICS,
-    "builtin.features": "it describes the build of the client",
+    "builtin.features": "it only describes how the client was built; leave it out",
     "debug": _LOG,
     "log_level": _LOG,
     "log.queue": _LOG,
     "log.thread.name": _LOG,
     "log.connection.close": _LOG,
-    "delivery.report.only.error": "without the report of every record nothing can be counted or timed",
-    "enable.gapless.guarantee": "it is experimental, and ends the producer under test at the first gap",
-    "enable.random.seed": "the load generator seeds its own payloads; this one seeds the process",
-    "enabled_events": "the load generator chooses the events it reads",
-    "internal.termination.signal": "the load generator ends its clients itself",
-    "plugin.library.paths": "it loads native code into the load generator",
-    "statistics.interval.ms": "the load generator reads the client's statistics at its own interval",
+    "delivery.report.only.error": "the load generator needs every delivery report to count records; leave it out",
+    "enable.gapless.guarantee": "it is experimental and stops the producer at the first gap; leave it out",
+    "enable.random.seed": "it seeds the whole process, and the load generator has its own seed; leave it out",
+    "enabled_events": "the load generator chooses which events it reads; leave it out",
+    "internal.termination.signal": "the load generator closes its clients itself; leave it out",
+    "plugin.library.paths": "it would load native code into the load generator; leave it out",
+    "statistics.interval.ms": "the load generator chooses the interval of the statistics; leave it out",
     "transactional.id": _TRANSACTIONS,
     "transaction.timeout.ms": _TRANSACTIONS,
     "api.version.request": _OLD_BROKERS,
@@ -75,8 +76,8 @@ _RESERVED: Final = {
 }
 _MOCK_PREFIX: Final = "test.mock."
 
-# Wider than the list of the client's secrets on purpose: names of other clients and misspellings reach
-# messages too.
+# This matches more names than the client's own secrets on purpose: messages may also show the properties of other
+# clients, and misspelt names.
 _SECRET: Final = re.compile(
     r"pass?w|passphrase|pwd|secret|credential|jaas|token(?!\.endpoint)|private[._]?key"
     r"|ssl[._]key(?!\.location|store\.location)|keystore\.key|sasl\.oauthbearer\.config|sasl\.oauthbearer\.extensions|user\.info",
@@ -86,27 +87,30 @@ _PUBLIC: Final = frozenset({"sasl.oauthbearer.client.credentials.client.id"})
 
 
 def is_secret(name: str) -> bool:
-    """Say whether the value of the property `name` must never be shown, logged or recorded.
+    """Return whether the value of the property `name` must never be shown, logged or recorded.
 
-    Holds for the names of the Java client and for plausible misspellings too.
+    This covers the Java client's properties and plausible misspellings too.
     """
     return name not in _PUBLIC and _SECRET.search(name) is not None
 
 
 def role_of(name: str, *, producer: bool, pointer: bool) -> tuple[Role, str]:
-    """Return the role of a canonical property name and the reason to give when it stands in the wrong place.
+    """Return a property's role, and the reason to show to a user who put the property in the wrong place.
 
     Args:
-        name: the canonical name.
-        producer: whether the client uses the property in a producer at all.
-        pointer: whether the property holds a pointer or a callback.
+        name: The property's canonical name.
+        producer: Whether a producer uses the property.
+        pointer: Whether the property holds a pointer or a callback.
     """
     if pointer:
         return Role.RESERVED, _CODE
     if name.startswith(_MOCK_PREFIX):
-        return Role.RESERVED, "it swaps the cluster for one inside the client; the runner chooses the cluster"
+        return (
+            Role.RESERVED,
+            "it replaces the cluster by a mock in the client, but the runner chooses the cluster; leave it out",
+        )
     if not producer:
-        return Role.RESERVED, "it is a property of consumers, and a producer ignores it; leave it out"
+        return Role.RESERVED, "it is a property of consumers, which a producer ignores; leave it out"
     if name in _RESERVED:
         return Role.RESERVED, _RESERVED[name]
     if name in _CONNECTION_NAMES or name.startswith(_CONNECTION_PREFIXES):
@@ -116,9 +120,9 @@ def role_of(name: str, *, producer: bool, pointer: bool) -> tuple[Role, str]:
 
 _SERIALIZER: Final = "librdkafka sends bytes and has no serializers; leave it out"
 _PEM: Final = "librdkafka reads PEM or PKCS#12 files, not Java key stores"
-_JAAS: Final = "librdkafka has no JAAS; use sasl.username and sasl.password, or sasl.oauthbearer.*"
-_PARTITIONER: Final = "librdkafka chooses among its own partitioners with the property partitioner"
-_NONE: Final = "librdkafka has nothing like it; leave it out"
+_JAAS: Final = "librdkafka does not support JAAS; use sasl.username and sasl.password, or sasl.oauthbearer.*"
+_PARTITIONER: Final = "librdkafka has its own partitioners; choose one with the property partitioner"
+_NONE: Final = "librdkafka has no counterpart; leave it out"
 
 JAVA_HINTS: Final = {
     "buffer.memory": "it is a Java name; use queue.buffering.max.kbytes and queue.buffering.max.messages",
@@ -129,7 +133,7 @@ JAVA_HINTS: Final = {
     "send.buffer.bytes": "it is a Java name; use socket.send.buffer.bytes",
     "receive.buffer.bytes": "it is a Java name; use socket.receive.buffer.bytes",
     "socket.connection.setup.timeout.max.ms": "it is a Java name; use socket.connection.setup.timeout.ms",
-    "max.block.ms": "librdkafka does not block on a full queue, the load generator waits; leave it out",
+    "max.block.ms": "librdkafka does not block on a full queue, and the load generator waits instead; leave it out",
     "metadata.max.idle.ms": _NONE,
     "partitioner.class": _PARTITIONER,
     "partitioner.ignore.keys": _PARTITIONER,

@@ -1,7 +1,8 @@
-"""Rules between knobs: what librdkafka refuses to start with, and what it takes in silence and does not do.
+"""Rules between knobs: combinations that librdkafka refuses, and combinations that it accepts but does not obey.
 
-A rule that only says "this has no effect" looks at values that were given; a default is never blamed. The conditions
-by which rules are broken come first: each answers with the values at fault, or None.
+The functions at the top are the conditions of the rules. A condition returns the values that break a rule, as text, or
+None if the rule is kept. A rule against values that would have no effect applies only to values that the config gives:
+a default never breaks such a rule.
 """
 
 from collections.abc import Callable
@@ -13,21 +14,26 @@ from search_spaces.errors import RuleBroken
 
 Condition = Callable[[Effective], str | None]
 
-# Source: the description of compression.level in librdkafka 2.16.0 (zstd is cut at 12 by the range of the
-# property, and takes 0 for its own default of 3). gzip above 9 is lowered to 9.
+# The lowest and highest level of every codec. Source: the description of compression.level in librdkafka 2.16.0. The
+# property's own range ends at 12, so zstd's higher levels are out of reach. zstd takes 0 for its default of 3.
 CODEC_LEVELS: Final = {"gzip": (0, 9), "lz4": (0, 12), "zstd": (0, 12)}
 NO_LEVEL: Final = -1
 _REFUSED: Final = "librdkafka 2.16.0 refuses to create the producer"
-_SILENT: Final = "librdkafka 2.16.0 takes it and does otherwise"
+_SILENT: Final = "librdkafka 2.16.0 accepts it but does not do it"
 
 
 def show(config: Effective, *names: str) -> str:
-    """Return `name=value` of each property, defaults marked as such."""
+    """Return the properties as `name=value`, separated by commas; defaults are marked."""
     return ", ".join(f"{name}={config.text(name)}" + ("" if config.is_given(name) else " (default)") for name in names)
 
 
 def when_idempotent(knob: str, holds: Callable[[Effective], bool]) -> Condition:
-    """Broken when the config is idempotent and `holds` says no; `knob` is what `holds` looks at."""
+    """Return a condition that is broken if the config is idempotent and `holds` returns False.
+
+    Args:
+        knob: The property that `holds` checks, for the message.
+        holds: Returns whether an idempotent producer may have this config.
+    """
 
     def broken(config: Effective) -> str | None:
         if not config.flag("enable.idempotence") or holds(config):
@@ -38,7 +44,13 @@ def when_idempotent(knob: str, holds: Callable[[Effective], bool]) -> Condition:
 
 
 def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
-    """Broken when `upper`, given, is above `lower` in force; `unlimited` is the value meaning no limit."""
+    """Return a condition that is broken if a property is given and exceeds another property.
+
+    Args:
+        upper: The property that must not exceed `lower`; its default never breaks the rule.
+        lower: The property that limits `upper`, given or by default.
+        unlimited: The value of `lower` that means "no limit"; None if there is none.
+    """
 
     def broken(config: Effective) -> str | None:
         limit = config.number(lower)
@@ -50,7 +62,7 @@ def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
 
 
 def above_queue(name: str) -> Condition:
-    """Broken when the size `name`, given, is above what the client's queue holds, both in bytes."""
+    """Return a condition that is broken if the size `name` (in bytes) is given and exceeds the client's queue."""
 
     def broken(config: Effective) -> str | None:
         queue_bytes = config.integer("queue.buffering.max.kbytes") * 1024
@@ -62,22 +74,22 @@ def above_queue(name: str) -> Condition:
 
 
 def odd_acks(config: Effective) -> str | None:
-    """Broken when acks is a number of replicas, which brokers no longer take."""
+    """Return the value of acks if it is a number of replicas, which brokers no longer accept."""
     return None if config.integer("acks") in (-1, 0, 1) else show(config, "acks")
 
 
 def level_beyond_codec(config: Effective) -> str | None:
-    """Broken when a level is given that the codec in force does not have."""
+    """Return level and codec if the config gives a level that the codec does not have."""
     level = config.integer("compression.level")
     low, high = CODEC_LEVELS.get(config.text("compression.type"), (NO_LEVEL, NO_LEVEL))
     if level == NO_LEVEL or low <= level <= high:
         return None
-    takes = "which has no levels" if high == NO_LEVEL else f"whose levels are {low} to {high}"
+    takes = "which has no levels" if high == NO_LEVEL else f"which has the levels {low} to {high}"
     return f"compression.level={level} with {show(config, 'compression.type')}, {takes}"
 
 
 def linger_beyond_timeout(config: Effective) -> str | None:
-    """Broken when a record may time out while it waits for its batch; a timeout of 0 is none."""
+    """Return linger and timeout if a record may time out while it waits for its batch; a timeout of 0 means none."""
     timeout_ms = config.number("delivery.timeout.ms")
     if timeout_ms == 0 or config.number("linger.ms") < timeout_ms:
         return None
@@ -86,14 +98,14 @@ def linger_beyond_timeout(config: Effective) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule between knobs, as data.
+    """One rule between knobs.
 
     Attributes:
-        name: what the error and the documents call it.
-        knobs: the properties it ties together, by the names users write.
-        statement: the rule in one sentence.
-        source: how we know.
-        broken: the values that break it, in words; None when it holds.
+        name: The rule's name in errors and documents.
+        knobs: The properties that the rule compares, by the names that users write.
+        statement: The rule in one sentence.
+        source: How we know that the rule is needed.
+        broken: Returns the values that break the rule, as text; None if the rule is kept.
     """
 
     name: str
@@ -103,7 +115,11 @@ class Rule:
     broken: Condition
 
     def check(self, config: Effective) -> None:
-        """Raise `RuleBroken` when `config` breaks the rule."""
+        """Check that `config` keeps the rule.
+
+        Raises:
+            RuleBroken: The config breaks the rule.
+        """
         detail = self.broken(config)
         if detail is not None:
             raise RuleBroken(self.name, self.statement, detail)
@@ -120,7 +136,7 @@ RULES: Final = (
     Rule(
         name="idempotence-limits-in-flight",
         knobs=("enable.idempotence", "max.in.flight"),
-        statement=f"an idempotent producer has at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
+        statement=f"an idempotent producer may have at most {IDEMPOTENT_MAX_IN_FLIGHT} requests in flight",
         source=_REFUSED,
         broken=when_idempotent(
             "max.in.flight", lambda config: config.integer("max.in.flight") <= IDEMPOTENT_MAX_IN_FLIGHT
@@ -129,14 +145,14 @@ RULES: Final = (
     Rule(
         name="idempotence-needs-retries",
         knobs=("enable.idempotence", "retries"),
-        statement="an idempotent producer retries at least once",
+        statement="an idempotent producer needs retries of at least 1",
         source=_REFUSED,
         broken=when_idempotent("retries", lambda config: config.integer("retries") >= 1),
     ),
     Rule(
         name="idempotence-needs-fifo",
         knobs=("enable.idempotence", "queuing.strategy"),
-        statement="an idempotent producer sends in the order of production",
+        statement="an idempotent producer needs queuing.strategy=fifo",
         source=_REFUSED,
         broken=when_idempotent("queuing.strategy", lambda config: config.text("queuing.strategy") == "fifo"),
     ),
@@ -153,8 +169,8 @@ RULES: Final = (
     Rule(
         name="acks-is-none-one-or-all",
         knobs=("acks",),
-        statement="acks is 0, 1 or all",
-        source="librdkafka 2.16.0 takes up to 1000; Kafka's ReplicaManager.isValidRequiredAcks does not",
+        statement="acks must be 0, 1 or all",
+        source="librdkafka 2.16.0 accepts up to 1000, but Kafka's ReplicaManager.isValidRequiredAcks does not",
         broken=odd_acks,
     ),
     Rule(
@@ -174,63 +190,63 @@ RULES: Final = (
     Rule(
         name="batch-within-queue-messages",
         knobs=("batch.num.messages", "queue.buffering.max.messages"),
-        statement="a batch never has more records than the queue it waits in",
-        source=f"{_SILENT}: produce() answers that the queue is full until linger.ms has passed",
+        statement="batch.num.messages must be at most queue.buffering.max.messages, as a batch waits in the queue",
+        source=f"{_SILENT}: produce() reports a full queue until linger.ms has passed",
         broken=above("batch.num.messages", "queue.buffering.max.messages", unlimited=0),
     ),
     Rule(
         name="message-within-queue-bytes",
         knobs=("message.max.bytes", "queue.buffering.max.kbytes"),
-        statement="a value larger than the queue is never taken, so message.max.bytes must fit in the queue",
-        source=f"{_SILENT}: a queue of 1 KiB takes a value of 1,024 bytes and never one of 1,025",
+        statement="message.max.bytes must fit in the queue, as the client never accepts a value larger than the queue",
+        source=f"{_SILENT}: a queue of 1 KiB accepts a value of 1,024 bytes but never one of 1,025",
         broken=above_queue("message.max.bytes"),
     ),
     Rule(
         name="level-fits-codec",
         knobs=("compression.type", "compression.level"),
-        statement="compression.level is within what the codec takes, and left out for a codec without levels",
-        source=f"{_SILENT}: levels above the codec's last are lowered, those of none and snappy ignored",
+        statement="compression.level must be a level of the codec, and must be left out for a codec without levels",
+        source=f"{_SILENT}: levels above the codec's highest are lowered, and levels for none and snappy are ignored",
         broken=level_beyond_codec,
     ),
     Rule(
         name="linger-within-delivery-timeout",
         knobs=("linger.ms", "delivery.timeout.ms"),
-        statement="linger.ms is less than delivery.timeout.ms, unless that is 0 (no limit)",
-        source=f"{_REFUSED}; when only linger.ms is given, it refuses the topic at the first record instead",
+        statement="linger.ms must be less than delivery.timeout.ms, unless that is 0 (no limit)",
+        source=f"{_REFUSED}; if only linger.ms is given, it refuses the topic at the first record instead",
         broken=linger_beyond_timeout,
     ),
     Rule(
         name="request-timeout-within-socket-timeout",
         knobs=("request.timeout.ms", "socket.timeout.ms"),
-        statement="the client gives up a request after socket.timeout.ms, so request.timeout.ms is no longer",
+        statement="request.timeout.ms must be at most socket.timeout.ms, after which the client gives up a request",
         source="the description of socket.timeout.ms in librdkafka 2.16.0",
         broken=above("request.timeout.ms", "socket.timeout.ms"),
     ),
     Rule(
         name="request-timeout-within-delivery-timeout",
         knobs=("request.timeout.ms", "delivery.timeout.ms"),
-        statement="the client gives a record up after delivery.timeout.ms; request.timeout.ms is no longer",
+        statement="request.timeout.ms must be at most delivery.timeout.ms, after which the client gives up a record",
         source="the description of delivery.timeout.ms in librdkafka 2.16.0",
         broken=above("request.timeout.ms", "delivery.timeout.ms", unlimited=0),
     ),
     Rule(
         name="retry-backoff-within-limit",
         knobs=("retry.backoff.ms", "retry.backoff.max.ms"),
-        statement="retry.backoff.ms is at most retry.backoff.max.ms, which it starts to double towards",
+        statement="retry.backoff.ms must be at most retry.backoff.max.ms, the limit up to which it doubles",
         source=f"{_SILENT}: it warns of a static backoff of retry.backoff.max.ms",
         broken=above("retry.backoff.ms", "retry.backoff.max.ms"),
     ),
     Rule(
         name="metadata-backoff-within-limit",
         knobs=("topic.metadata.refresh.fast.interval.ms", "retry.backoff.max.ms"),
-        statement="topic.metadata.refresh.fast.interval.ms is at most retry.backoff.max.ms",
+        statement="topic.metadata.refresh.fast.interval.ms must be at most retry.backoff.max.ms",
         source=f"{_SILENT}: it warns of a static backoff of retry.backoff.max.ms",
         broken=above("topic.metadata.refresh.fast.interval.ms", "retry.backoff.max.ms"),
     ),
     Rule(
         name="reconnect-backoff-within-limit",
         knobs=("reconnect.backoff.ms", "reconnect.backoff.max.ms"),
-        statement="reconnect.backoff.ms is at most reconnect.backoff.max.ms",
+        statement="reconnect.backoff.ms must be at most reconnect.backoff.max.ms",
         source=_REFUSED,
         broken=lambda config: (
             show(config, "reconnect.backoff.ms", "reconnect.backoff.max.ms")

@@ -1,4 +1,4 @@
-"""The search space of librdkafka's producer: every config it gives is taken by client and broker as it is."""
+"""The search space of librdkafka's producer. Client and broker accept every config that is drawn from it."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -22,22 +22,22 @@ _NO_CHANGES: Mapping[str, KnobChange] = MappingProxyType({})
 
 
 class _OutsideError(Exception):
-    """A config has a value that the space does not."""
+    """Raised when a config has a value that the space does not contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """The configs that a search may try for one record size. Immutable, hashable, picklable.
+    """The configs that a search may try for one record size. Immutable and hashable; can be pickled.
 
-    Every config drawn is taken by `ProducerConfig.parse`, can send the record to the topic (`check_record`),
-    and promises at least `floor`. Knobs that mean nothing beside the others (a level without a codec that has
-    levels) are neither asked for nor set.
+    `ProducerConfig.parse` accepts every drawn config, the config can send the record to the topic (`check_record`), and
+    it promises at least `floor`. Knobs without effect in a config, such as the level of a codec that is not used, are
+    neither asked for nor set.
 
     Attributes:
-        sizes: what the ranges were made for.
-        floor: the least that every config promises.
-        parameters: what is searched, in the order of drawing.
-        fixed_pairs: name and value of what every config has, canonical, sorted by name.
+        sizes: The sizes that the ranges were made for.
+        floor: The weakest guarantee that a config may have.
+        parameters: The knobs that are searched, in the order in which they are drawn.
+        fixed_pairs: Canonical names and values of the properties that every config has, sorted by name.
     """
 
     sizes: Sizes
@@ -60,27 +60,26 @@ class SearchSpace:
     ) -> Self:
         """Return the space for records of one size.
 
-        Properties that the baseline sets and no knob does are kept in every config, as are knobs left out of
-        the search.
+        Every property of the baseline that is not searched keeps the baseline's value in every config.
 
         Args:
-            record_bytes: size of a record's value, in bytes.
-            baseline: the config that the search starts from.
-            key_bytes: size of its key, in bytes; 0 for no key.
-            partitions: partitions of the topic.
-            changes: what the study file says of single knobs, by any name of the property; any other property
-                of the producer becomes a knob by being named here.
-            floor: the least that a config may promise; what the baseline does when None.
-            topic_max_message_bytes: the topic's `max.message.bytes`; the default is Kafka's.
-            queue_memory_bytes: memory that the client's queue may take, in bytes.
+            record_bytes: Size of a record's value, in bytes.
+            baseline: The config that the search starts from.
+            key_bytes: Size of a record's key, in bytes; 0 for no key.
+            partitions: Number of partitions of the topic.
+            changes: The study file's changes to knobs, by name or alias. A producer property that is not among `KNOBS`
+                becomes a knob if it is named here.
+            floor: The weakest guarantee that a config may have; None for the baseline's guarantee.
+            topic_max_message_bytes: The topic's `max.message.bytes`; by default, Kafka's own default.
+            queue_memory_bytes: How much memory the client's queue may use, in bytes.
 
         Raises:
-            UnknownProperty: a change names no property of the client.
-            MisplacedProperty: it names a property that is not the measured config's.
-            InvalidKnob: a change contradicts itself or does not suit its knob.
-            InvalidValue: a property does not take the value given.
-            EmptySpace: rules and guarantee leave a knob nothing.
-            RuleBroken: fixed values do not go together, or the record does not fit.
+            UnknownProperty: A change names a property that the client does not have.
+            MisplacedProperty: A change names a property that does not belong to the measured config.
+            InvalidKnob: A change contradicts itself or does not suit its knob.
+            InvalidValue: A property does not accept the given value.
+            EmptySpace: Rules and guarantee leave no value for a knob.
+            RuleBroken: Fixed values break a rule together, or the record does not fit.
         """
         sizes = Sizes(record_bytes, key_bytes, partitions, topic_max_message_bytes, queue_memory_bytes)
         floor = floor or Guarantee.of(baseline)
@@ -97,37 +96,37 @@ class SearchSpace:
 
     @property
     def has_choice(self) -> bool:
-        """Whether a search has anything to choose here."""
+        """Whether the space has more than one config."""
         return any(parameter.domain.only is None for parameter in self.parameters)
 
     @property
     def fixed(self) -> dict[str, str]:
-        """What every config has, besides the parameters; a new dict each time."""
+        """The properties that every config has, besides the parameters; a new dict on every access."""
         return dict(self.fixed_pairs)
 
     def draw(self, chooser: Chooser) -> ProducerConfig:
         """Return the config that `chooser` picks.
 
         Raises:
-            ValueError: the chooser answered with a value that it was not offered.
+            ValueError: The chooser answered with a value that it was not offered.
         """
         return ProducerConfig.parse(self._drawn(chooser))
 
     def starting_points(self, baseline: ProducerConfig) -> Iterator[ProducerConfig]:
-        """Yield what to try ahead of any search: the `STARTING_POINTS` that lie here, as changes to `baseline`."""
+        """Yield the configs to try first: `baseline` with each of the `STARTING_POINTS` that leads into this space."""
         for point in STARTING_POINTS:
             try:
                 config = baseline.updated(point.changes)
             except ConfigError:
-                continue  # the baseline sets something that does not go with it
+                continue  # the baseline's other properties and this starting point break a rule together
             if self.params_of(config) is not None:
                 yield config
 
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
-        """Return what a chooser has to answer to get `config`, or one that differs in spelt-out defaults only.
+        """Return the answers with which a chooser draws `config`; None if the space does not contain it.
 
-        A chooser that gives these answers draws the same config when it was drawn from this space, and one with
-        the same values in force when it was not. None when the space holds no such config.
+        For a config that was drawn from this space, the answers lead to an equal config. For any other config, they
+        lead to a config with the same values in force, which may state defaults that `config` leaves out.
         """
         params: dict[str, ParamValue] = {}
         in_force = config.in_force
@@ -148,44 +147,45 @@ class SearchSpace:
         return params if same_effect(Effective(values), in_force) else None
 
     def grid(self, steps: int = 3) -> Iterator[ProducerConfig]:
-        """Yield the configs of a grid, each once, always in the same order.
+        """Yield the configs of a grid without repeats, always in the same order.
 
         Args:
-            steps: points of each range, its ends included; single knobs may have their own number.
+            steps: Number of grid points of a range, its ends included; a knob with its own number ignores it.
         """
-        seen: set[ProducerConfig] = set()
-        for turn in self._odometer(steps):
-            config = self.draw(turn)
-            if config not in seen:
-                seen.add(config)
+        yielded: set[ProducerConfig] = set()
+        for combination in self._odometer(steps):
+            config = self.draw(combination)
+            if config not in yielded:
+                yielded.add(config)
                 yield config
 
     def grid_size(self, steps: int = 3) -> int:
         """Return how many configs `grid` yields, without building them.
 
-        Counts the groups of knobs that bear on each other one by one, and multiplies.
+        Knobs that depend on each other form a group. The combinations in every group are counted, and the counts are
+        multiplied.
         """
         return math.prod(self._count(group, steps) for group in self._groups())
 
     def raw_grid_size(self, steps: int = 3) -> int:
-        """Return how many combinations the grid would have if no knob bore on another."""
+        """Return how many combinations the grid would have if all knobs were independent."""
         size = 1
         for parameter in self.parameters:
-            size *= len([parameter.ask(turn) for turn in self._odometer(steps)])
+            size *= len([parameter.ask(combination) for combination in self._odometer(steps)])
         return size
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules between the knobs searched, a sentence each."""
+        """The guarantee and the rules that tie searched knobs together, one sentence each."""
         searched = {parameter.sets for parameter in self.parameters}
         find = load_catalogue().find
         tied = [rule for rule in RULES if len({find(knob).name for knob in rule.knobs} & searched) > 1]
-        return (f"every config is at least: {self.floor}", *(rule.statement for rule in tied))
+        return (f"the guarantee of every config is at least: {self.floor}", *(rule.statement for rule in tied))
 
     def combinations_text(self, steps: int = 3) -> str:
-        """Return in words how many combinations the rules leave of a grid."""
+        """Return a sentence that says how many of a grid's combinations remain after the rules are applied."""
         raw, left = self.raw_grid_size(steps), self.grid_size(steps)
-        return f"{left:,} of {raw:,} combinations; {raw - left:,} would be refused or repeat another"
+        return f"{left:,} of {raw:,} combinations; the other {raw - left:,} would be refused or be duplicates"
 
     def _drawn(self, chooser: Chooser) -> dict[str, str]:
         return self._values(lambda parameter: parameter.ask(chooser))
@@ -205,12 +205,14 @@ class SearchSpace:
         if (low, high) == UNBOUNDED:
             return parameter
         domain = parameter.domain.narrowed(low, high)
-        assert domain is not None, f"what bounds {parameter.name} begins no lower than it does"
+        assert domain is not None, (
+            f"narrow() must leave {parameter.name} a value for every value of the knobs that bound it"
+        )
         return replace(parameter, domain=domain)
 
     def _odometer(self, steps: int, turning: frozenset[str] | None = None) -> Odometer:
         if steps < 1:
-            raise ValueError(f"a grid takes one step or more, not {steps}")
+            raise ValueError(f"a grid needs at least one step, but got {steps}")
         own = {
             parameter.name: len(parameter.domain.values)
             if isinstance(parameter.domain, Numbers)
@@ -228,7 +230,7 @@ class SearchSpace:
         return groups
 
     def _count(self, group: frozenset[str], steps: int) -> int:
-        return len({frozenset(self._drawn(turn).items()) for turn in self._odometer(steps, group)})
+        return len({frozenset(self._drawn(combination).items()) for combination in self._odometer(steps, group)})
 
     def _try_ends(self) -> None:
         words = {p.name: p.domain.values for p in self.parameters if isinstance(p.domain, Words)}

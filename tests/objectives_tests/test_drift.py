@@ -1,4 +1,4 @@
-"""Drift is corrected where the baseline shows one, and left alone where it shows none."""
+"""Tests of drift: it is corrected if the baseline shows a drift, and nothing is corrected otherwise."""
 
 import numpy as np
 import pytest
@@ -13,20 +13,20 @@ def baselines(seed: int, drift: list[float], noise: float = 0.03) -> list[float]
     return [float(100 * np.exp(each) * rng.lognormal(0, noise)) for each in drift]
 
 
-def test_without_drift_nothing_is_corrected_but_for_a_few() -> None:
+def test_without_drift_almost_nothing_is_corrected() -> None:
     found = [Drift.of(EVERY_TENTH, baselines(seed, [0.0] * 10)) for seed in range(100)]
     assert sum(each.step_log > 0 for each in found) <= 10
     assert all(each.factor(37) == 1.0 for each in found if not each.step_log)
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.2, 0.5])
-def test_noise_is_no_drift_however_much_of_it(noise: float) -> None:
+def test_noise_is_not_drift_however_large_it_is(noise: float) -> None:
     found = [Drift.of(EVERY_TENTH, baselines(seed, [0.0] * 10, noise)) for seed in range(100)]
     assert sum(each.step_log > 0 for each in found) <= 10
 
 
 @pytest.mark.parametrize("place", range(6))
-def test_one_stall_is_no_drift(place: int) -> None:
+def test_one_stall_is_not_drift(place: int) -> None:
     p99_ms = [9.5, 10.0, 9.0, 11.0, 10.5, 9.2]
     p99_ms[place] *= 6
     drift = Drift.of(EVERY_TENTH[:6], p99_ms)
@@ -34,7 +34,7 @@ def test_one_stall_is_no_drift(place: int) -> None:
 
 
 @pytest.mark.parametrize("slope", [-0.4, 0.4])
-def test_a_steady_drift_is_taken_out(slope: float) -> None:
+def test_a_steady_drift_is_corrected(slope: float) -> None:
     true = [slope * number / 100 for number in EVERY_TENTH]
     left = []
     for seed in range(20):
@@ -50,7 +50,7 @@ def test_a_step_is_followed() -> None:
     assert drift.factor(95) / drift.factor(5) == pytest.approx(np.exp(0.5), rel=0.06)
 
 
-def test_before_the_first_baseline_and_after_the_last_the_level_stays() -> None:
+def test_the_level_is_constant_before_the_first_and_after_the_last() -> None:
     drift = Drift.of(EVERY_TENTH, baselines(2, [-0.05 * place for place in range(10)]))
     assert drift.factor(-5) == drift.factor(0)
     assert drift.factor(500) == drift.factor(90)

@@ -1,4 +1,4 @@
-"""The front kept trial by trial is the front of all trials, and its hypervolume the volume of the union of boxes."""
+"""Tests of the front and the hypervolume, compared with their definitions."""
 
 import math
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ Trials = tuple[tuple[Direction, ...], list[Point]]
 
 @st.composite
 def trials(draw: st.DrawFn) -> Trials:
-    """Directions, and points on few levels, so that ties, duplicates and dominated ones are common."""
+    """Draw directions, and points with few different values, so that ties, duplicates and dominance are common."""
     directions = tuple(draw(st.lists(st.sampled_from(Direction), min_size=1, max_size=3)))
     level = st.one_of(st.integers(0, 4).map(float), st.floats(-1e6, 1e6))
     return directions, draw(st.lists(st.tuples(*[level] * len(directions)), max_size=12))
 
 
 def beats(ours: Point, theirs: Point, directions: Sequence[Direction]) -> bool:
-    """The definition, with every coordinate turned so that more is better."""
+    """Return whether `ours` dominates `theirs`, by the definition."""
     signs = [1 if direction is UP else -1 for direction in directions]
     pairs = [(sign * mine, sign * other) for sign, mine, other in zip(signs, ours, theirs, strict=True)]
     return all(mine >= other for mine, other in pairs) and any(mine > other for mine, other in pairs)
@@ -48,7 +48,7 @@ def filled(points: Sequence[Point], directions: tuple[Direction, ...], order: Se
 
 @settings(max_examples=50)
 @given(trials())
-def test_domination_is_what_it_is_defined_to_be(drawn: Trials) -> None:
+def test_domination_follows_its_definition(drawn: Trials) -> None:
     directions, points = drawn
     for ours, theirs in combinations(points, 2):
         assert dominates(ours, theirs, directions) is beats(ours, theirs, directions)
@@ -57,7 +57,7 @@ def test_domination_is_what_it_is_defined_to_be(drawn: Trials) -> None:
 
 @settings(max_examples=50)
 @given(trials(), st.randoms(use_true_random=False))
-def test_the_front_is_that_of_all_trials_in_whatever_order_they_came(drawn: Trials, random: Random) -> None:
+def test_the_front_does_not_depend_on_the_order_of_trials(drawn: Trials, random: Random) -> None:
     directions, points = drawn
     order = list(range(len(points)))
     random.shuffle(order)
@@ -71,7 +71,7 @@ def test_the_front_is_that_of_all_trials_in_whatever_order_they_came(drawn: Tria
 
 @settings(max_examples=50)
 @given(trials())
-def test_adding_says_whether_the_front_changed(drawn: Trials) -> None:
+def test_adding_returns_whether_the_front_changed(drawn: Trials) -> None:
     directions, points = drawn
     front = Front(directions)
     for number, point in enumerate(points):
@@ -79,11 +79,11 @@ def test_adding_says_whether_the_front_changed(drawn: Trials) -> None:
         assert front.add(number, point) is (front.numbers != before)
 
 
-def test_equal_trials_share_a_place() -> None:
+def test_equal_trials_are_all_on_the_front() -> None:
     front = filled([(1.0, 5.0), (1.0, 5.0), (2.0, 9.0), (1.0, 5.0)], (UP, DOWN), range(4))
     assert list(front) == [0, 1, 2, 3]
     assert front.add(4, (1.0, 4.0))
-    assert list(front) == [2, 4], "what dominates one dominates its equals"
+    assert list(front) == [2, 4], "a trial that dominates another dominates its equals too"
 
 
 def test_points_of_another_length_are_refused() -> None:
@@ -93,7 +93,7 @@ def test_points_of_another_length_are_refused() -> None:
 
 
 def union_of_boxes(gains: Sequence[Point]) -> float:
-    """Inclusion and exclusion over all subsets: the box shared by some points ends at the least of each coordinate."""
+    """Return the volume of the union of the points' boxes, by inclusion and exclusion over all subsets of points."""
     return math.fsum(
         (-1) ** (size + 1) * math.prod(min(coordinates) for coordinates in zip(*some, strict=True))
         for size in range(1, len(gains) + 1)
@@ -102,7 +102,7 @@ def union_of_boxes(gains: Sequence[Point]) -> float:
 
 
 @given(trials())
-def test_each_row_is_dominated_by_as_many_as_dominate_it(of: Trials) -> None:
+def test_the_dominating_rows_are_counted(of: Trials) -> None:
     directions, points = of
     more_is_better = [1.0 if direction is UP else -1.0 for direction in directions]
     counted = [sum(dominates(other, point, directions) for other in points) for point in points]
@@ -122,14 +122,14 @@ COORDINATE = st.one_of(st.integers(0, 3).map(float), st.floats(0, 10))
     st.integers(1, 4).flatmap(lambda dimensions: st.lists(st.tuples(*[COORDINATE] * dimensions), max_size=6)),
     st.randoms(use_true_random=False),
 )
-def test_the_hypervolume_is_the_volume_of_the_union_of_the_points_boxes(gains: list[Point], random: Random) -> None:
+def test_the_hypervolume_is_the_volume_of_the_union_of_boxes(gains: list[Point], random: Random) -> None:
     volume = hypervolume(gains)
     assert volume == pytest.approx(union_of_boxes(gains), abs=1e-9)
     random.shuffle(gains)
     assert hypervolume(gains) == pytest.approx(volume)
 
 
-def test_hypervolumes_by_hand() -> None:
+def test_hypervolumes_computed_by_hand() -> None:
     assert hypervolume([]) == 0.0
     assert hypervolume([[2.0], [3.0]]) == 3.0
     assert hypervolume([[2.0, 1.0], [1.0, 3.0]]) == 4.0

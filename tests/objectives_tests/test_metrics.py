@@ -1,4 +1,4 @@
-"""Metrics read what they name, and are left out where they mean nothing; a new one appears where its flags say."""
+"""Tests of metrics: the values they read, when they have no value, and where they are shown."""
 
 import math
 from types import MappingProxyType
@@ -28,7 +28,7 @@ VALUES = {
 LATENCIES = [name for name in VALUES if name.startswith("latency")]
 
 
-def test_every_metric_is_known_by_its_name() -> None:
+def test_every_metric_is_in_the_table_by_its_name() -> None:
     saturated = {SATURATED + name for name in LATENCIES}
     assert set(OUTCOME_METRICS) == {*VALUES, *saturated, "delivered_ratio", "held_rate_ratio"}
     assert all(metric.name == name and metric.meaning and metric.label for name, metric in OUTCOME_METRICS.items())
@@ -40,30 +40,30 @@ def test_a_metric_is_read_in_the_unit_of_its_name(name: str) -> None:
     assert value == pytest.approx(VALUES[name], rel=0.001)
 
 
-def test_more_is_better_of_throughput_and_shares_only() -> None:
+def test_more_is_better_only_for_throughput_and_shares() -> None:
     better_more = {name for name, metric in OUTCOME_METRICS.items() if metric.direction is Direction.MAXIMIZE}
     assert better_more == {"records_per_s", "mb_per_s", "delivered_ratio", "held_rate_ratio"}
 
 
 @pytest.mark.parametrize("name", LATENCIES)
-def test_a_latency_without_acknowledgements_is_read_but_nothing_to_judge_by(name: str) -> None:
+def test_a_latency_with_acks_0_is_readable_but_has_no_value_in_a_trial(name: str) -> None:
     unanswered = measurement(counts=counts(acks=0))
     assert OUTCOME_METRICS[name].value_in(unanswered) is None
     assert OUTCOME_METRICS[name].read(unanswered) == pytest.approx(VALUES[name], rel=0.001)
 
 
 @pytest.mark.parametrize("name", ["records_per_s", "mb_per_s", "wire_bytes_per_value_byte"])
-def test_throughput_without_acknowledgements_is_not(name: str) -> None:
+def test_throughput_with_acks_0_has_a_value(name: str) -> None:
     assert OUTCOME_METRICS[name].value_in(measurement(counts=counts(acks=0))) == pytest.approx(VALUES[name])
 
 
 @pytest.mark.parametrize("name", LATENCIES)
-def test_no_latency_is_no_number(name: str) -> None:
+def test_an_empty_histogram_has_no_latency(name: str) -> None:
     assert OUTCOME_METRICS[name].value_in(measurement(latency=Histogram.of([]))) is None
 
 
 @pytest.mark.parametrize("name", ["wire_bytes_per_value_byte", "broker_cpu_ms_per_mb"])
-def test_what_was_not_read_is_no_number(name: str) -> None:
+def test_a_metric_without_its_statistics_has_no_value(name: str) -> None:
     assert OUTCOME_METRICS[name].value_in(measurement(activity=activity(wire_bytes=None))) is None
 
 
@@ -73,7 +73,7 @@ def test_a_reading_is_never_nan() -> None:
     assert not any(value is not None and math.isnan(value) for value in readings)
 
 
-def test_titles_name_the_unit_and_tell_the_full_queue_apart() -> None:
+def test_titles_contain_the_unit_and_the_full_queue() -> None:
     assert OUTCOME_METRICS["latency_p999_ms"].title == "latency p99.9, ms"
     assert OUTCOME_METRICS["saturated_latency_p99_ms"].title == "latency p99, ms with a full queue"
     assert OUTCOME_METRICS["delivered_ratio"].title == "share delivered"
@@ -81,7 +81,7 @@ def test_titles_name_the_unit_and_tell_the_full_queue_apart() -> None:
     assert len(set(titles)) == len(titles)
 
 
-def test_what_is_shown_where() -> None:
+def test_the_metrics_that_every_place_shows() -> None:
     assert set(shown_in(ShownIn.MEASUREMENT)) == set(VALUES)
     assert COMPARED == ("mb_per_s", "latency_p99_ms")
     assert set(shown_in(ShownIn.TABLES)) == {
@@ -106,7 +106,7 @@ def test_what_is_shown_where() -> None:
 
 
 @pytest.mark.parametrize("where", ShownIn)
-def test_a_new_metric_is_shown_where_its_flags_say_and_measured(
+def test_a_new_metric_is_measured_and_shown_where_its_flags_say(
     where: ShownIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = Metric(

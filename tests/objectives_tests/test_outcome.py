@@ -1,4 +1,4 @@
-"""Each number of a trial comes from the phase that can answer for it, and is left out where none can."""
+"""Tests of a trial's metrics: every metric comes from the right phase, and is left out if it is unknown."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ CAPACITY = [name for name in shown_in(ShownIn.MEASUREMENT) if name not in LATENC
 
 
 def saturated(**changes: Any) -> Measurement:
-    """Ten times as many records as the paced phase of these tests, after 100 ms each."""
+    """Return a saturating phase with ten times the records of `paced`, and a latency of 100 ms."""
     good: dict[str, Any] = {
         "records": 8_000,
         "value_bytes": 800_000.0,
@@ -27,7 +27,7 @@ def saturated(**changes: Any) -> Measurement:
 
 
 def paced(**changes: Any) -> Measurement:
-    """The fixed rate held, after 2 ms each."""
+    """Return a paced phase that holds the fixed rate, with a latency of 2 ms."""
     good: dict[str, Any] = {
         "workload": Workload(RecordSizes.fixed(100), rate_records_per_s=PACED_RATE),
         "records": 800,
@@ -45,32 +45,32 @@ def test_capacity_comes_from_the_saturating_phase() -> None:
 
 
 @pytest.mark.parametrize("name", LATENCIES)
-def test_latency_comes_from_the_paced_phase_and_that_of_the_full_queue_has_a_name_of_its_own(name: str) -> None:
+def test_latencies_of_both_phases_have_different_names(name: str) -> None:
     found = metrics_of(saturated(), paced())
     assert found[name] == pytest.approx(2, rel=0.01)
     assert found[SATURATED + name] == pytest.approx(100, rel=0.01)
 
 
-def test_without_a_paced_phase_nothing_is_said_of_latency_at_a_rate() -> None:
+def test_without_a_paced_phase_there_is_no_latency_at_a_rate() -> None:
     found = metrics_of(saturated(), None)
     assert set(found) == {*CAPACITY, *(SATURATED + name for name in LATENCIES), "delivered_ratio"}
 
 
-def test_without_a_saturating_phase_nothing_is_said_of_capacity() -> None:
+def test_without_a_saturating_phase_there_is_no_throughput() -> None:
     assert set(metrics_of(None, paced())) == {*LATENCIES, "delivered_ratio", "held_rate_ratio"}
 
 
-def test_without_any_phase_there_are_no_numbers() -> None:
+def test_without_any_phase_there_are_no_metrics() -> None:
     assert metrics_of(None, None) == {}
 
 
-def test_latencies_that_nobody_acknowledged_are_left_out_of_both_phases() -> None:
+def test_latencies_with_acks_0_are_left_out_of_both_phases() -> None:
     unanswered = counts(acks=0)
     found = metrics_of(saturated(counts=unanswered), paced(counts=unanswered))
     assert set(found) == {*CAPACITY, "delivered_ratio", "held_rate_ratio"}
 
 
-def test_what_was_not_read_is_left_out() -> None:
+def test_metrics_without_their_statistics_are_left_out() -> None:
     found = metrics_of(saturated(activity=activity(wire_bytes=None), resources=Resources()), paced())
     assert not found.keys() & {"wire_bytes_per_value_byte", "broker_cpu_ms_per_mb"}
 
@@ -82,21 +82,21 @@ def test_the_delivered_share_is_that_of_the_worse_phase() -> None:
     assert metrics_of(saturated(), paced())["delivered_ratio"] == 1.0
 
 
-def test_of_no_records_none_is_lost() -> None:
+def test_without_records_the_delivered_share_is_1() -> None:
     assert delivered_ratio(measurement(counts=counts(handed_over=0, acknowledged=0))) == 1.0
 
 
 @pytest.mark.parametrize(("records", "ratio"), [(800, 1.0), (600, 0.75), (820, 1.025)])
-def test_the_held_share_is_what_was_delivered_of_the_fixed_rate(records: int, ratio: float) -> None:
+def test_the_held_share_is_the_delivered_share_of_the_fixed_rate(records: int, ratio: float) -> None:
     assert metrics_of(saturated(), paced(records=records))["held_rate_ratio"] == pytest.approx(ratio)
 
 
-def test_every_number_that_a_trial_may_have_is_described_by_its_name() -> None:
+def test_every_metric_of_a_trial_is_described_in_the_table() -> None:
     everything = metrics_of(saturated(), paced())
     assert set(everything) == set(OUTCOME_METRICS)
     assert all(metric.name == name and metric.meaning for name, metric in OUTCOME_METRICS.items())
 
 
-def test_only_what_the_paced_phase_gives_asks_for_one() -> None:
+def test_only_metrics_of_the_paced_phase_need_it() -> None:
     without = metrics_of(saturated(), None)
     assert {name for name, metric in OUTCOME_METRICS.items() if metric.paced} == set(OUTCOME_METRICS) - set(without)

@@ -1,11 +1,11 @@
-"""Numbers that were published with another explanation, or with none, get the right verdict."""
+"""Tests of verdicts on published numbers that were explained differently, or not at all."""
 
 import pytest
 
 from objectives.verdict import Bottleneck, Evidence, judge
 
 BUFFER_BYTES = 33_554_432  # the Java producer's default buffer.memory
-BATCH_BYTES = 16_384  # its default batch.size
+BATCH_BYTES = 16_384  # the Java producer's default batch.size
 
 
 @pytest.mark.parametrize(
@@ -16,13 +16,13 @@ BATCH_BYTES = 16_384  # its default batch.size
         (1.0, 336.44, 94.841, 100),
     ],
 )
-def test_the_thesis_s_latencies_of_1_10_and_100_kb_are_its_buffer(
+def test_the_thesis_latencies_of_1_10_and_100_kb_are_its_buffer(
     batch_fill: float, mb_per_s: float, latency_ms: float, expected_ms: float
 ) -> None:
-    """It found latency to fall as records grow, called that surprising, and put it down to batching.
+    """The thesis found that latency falls as records get larger, called this surprising, and blamed batching.
 
-    The buffer holds whole batches, and each batch only so much of itself in records; a record of 100 kB is a batch of
-    its own size.
+    In fact the latency is the time that a full buffer takes to drain. The buffer holds whole batches, which are filled
+    with records only in part (`batch_fill`). A record of 100 kB forms a batch of its own size.
 
     Source: VU Amsterdam bachelor thesis on the Kafka producer, section 5.1 and appendix tables: throughput 119.42,
     101.71 and 336.44 MB/s, mean latency 261.591, 192.018 and 94.841 ms; batch-size-avg 16204.96 and 10072.0 in table 5.
@@ -38,15 +38,15 @@ def test_the_thesis_s_latencies_of_1_10_and_100_kb_are_its_buffer(
 
 
 @pytest.mark.parametrize(("mb_per_s", "latency_ms"), [(2.87, 0.535), (27.67, 0.582)])
-def test_its_latencies_of_10_and_100_b_are_not(mb_per_s: float, latency_ms: float) -> None:
-    """With a full buffer they would be seconds: there the sender was the slower side. Source: as above."""
+def test_the_thesis_latencies_of_10_and_100_b_are_not_its_buffer(mb_per_s: float, latency_ms: float) -> None:
+    """With a full buffer, these latencies would be seconds. Here the sender was the slower side. Source: as above."""
     seen = Evidence(records_per_s=1.0, mb_per_s=mb_per_s, mean_latency_ms=latency_ms, queued_bytes=BUFFER_BYTES)
     assert judge(seen).latency_is_buffer is False
     assert judge(seen).bound is Bottleneck.UNKNOWN
 
 
-def test_the_vendor_s_production_rate_is_its_own_rate_cap() -> None:
-    """It gives 102,399 records/s as what a batch.size of 16 kB reaches; its command says --throughput 102400.
+def test_the_vendors_production_rate_is_its_own_rate_cap() -> None:
+    """The vendor says that a batch.size of 16 kB reaches 102,399 records/s, but its command has --throughput 102400.
 
     Source: Huawei Cloud DMS for Kafka, Kafka Production Rate and CPU Usage, updated 2024-05-24: "102399.318430
     records/sec (100.00 MB/sec), 4.62 ms avg latency".
@@ -54,10 +54,10 @@ def test_the_vendor_s_production_rate_is_its_own_rate_cap() -> None:
     seen = Evidence(records_per_s=102_399.318430, offered_records_per_s=102_400, mb_per_s=104.857, mean_latency_ms=4.62)
     verdict = judge(seen)
     assert verdict.bound is Bottleneck.OFFERED_RATE
-    assert "102,399 records/s were delivered of 102,400 offered" in verdict.because
+    assert "102,399 records/s were delivered of the requested 102,400" in verdict.because
 
 
-def test_its_run_with_batches_of_1_kb_is_not() -> None:
-    """37,697 records/s with 797 ms of mean latency: there the cap was out of reach. Source: as above."""
+def test_the_vendors_run_with_batches_of_1_kb_is_below_the_cap() -> None:
+    """At 37,697 records/s with a mean latency of 797 ms, the cap was not reached. Source: as above."""
     seen = Evidence(records_per_s=37_696.729809, offered_records_per_s=102_400, mb_per_s=38.6, mean_latency_ms=796.54)
     assert judge(seen).bound is not Bottleneck.OFFERED_RATE

@@ -1,4 +1,4 @@
-"""A race is lost only when what is still to come can't change it."""
+"""Tests of racing: a trial is stopped early only if the rest of it can't change the outcome."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -23,7 +23,7 @@ FRONT = {3: (100.0, 2.0), 7: (200.0, 5.0), 9: (300.0, 20.0)}
 
 
 def sure(**values: float) -> dict[str, Range]:
-    """Values that are known for certain."""
+    """Return intervals for values that are known for certain."""
     return {name: Range(value, value) for name, value in values.items()}
 
 
@@ -41,7 +41,7 @@ def race(
 
 
 @pytest.mark.parametrize("name", sorted(FOLLOWED))
-def test_a_window_is_read_as_a_measurement_of_it_alone_would_be(name: str) -> None:
+def test_a_window_has_the_values_of_a_measurement_of_the_same_length(name: str) -> None:
     latency = Histogram.of([900, 1_000, 2_000, 3_000, 50_000])
     one = window(records=5_000, value_bytes=5e6, duration_s=0.5, latency=latency)
     whole = measurement(
@@ -50,7 +50,7 @@ def test_a_window_is_read_as_a_measurement_of_it_alone_would_be(name: str) -> No
     assert window_value(name, one) == pytest.approx(OUTCOME_METRICS[name].value_in(whole))
 
 
-def test_what_a_part_can_t_say_is_not_followed() -> None:
+def test_metrics_that_windows_do_not_have_are_not_followed() -> None:
     unsaid = {name for name in OUTCOME_METRICS if name not in FOLLOWED}
     assert {name for name in unsaid if "latency" in name} == {"latency_max_ms", "saturated_latency_max_ms"}
     asked = (CAPACITY, Objective("wire_bytes_per_value_byte"), Objective("latency_max_ms"))
@@ -60,7 +60,7 @@ def test_what_a_part_can_t_say_is_not_followed() -> None:
     )
 
 
-def test_a_window_in_which_nothing_arrived_tells_nothing() -> None:
+def test_a_window_without_records_has_no_values() -> None:
     empty = window(records=0, value_bytes=0.0, latency=Histogram.of([]))
     assert {window_value(name, empty) for name in FOLLOWED} == {None}
 
@@ -75,7 +75,7 @@ def ended(course: Sequence[float], over_mean: float = 1.0) -> tuple[Sequence[flo
 
 
 @given(st.lists(COURSES, min_size=1, max_size=6), st.randoms(use_true_random=False))
-def test_neither_the_order_of_trials_nor_that_of_seen_windows_matters(courses: list[list[float]], luck: object) -> None:
+def test_the_order_of_trials_and_windows_does_not_matter(courses: list[list[float]], luck: object) -> None:
     known = [ended(course) for course in courses]
     mixed = [*known]
     luck.shuffle(mixed)  # type: ignore[attr-defined]
@@ -99,15 +99,15 @@ def test_the_unit_does_not_matter(courses: list[list[float]], course: list[float
     assert (ranged.low, ranged.high) == pytest.approx((1e3 * plain.low, 1e3 * plain.high))
 
 
-def test_the_more_has_been_seen_the_less_is_in_doubt() -> None:
+def test_a_forecast_from_more_windows_is_more_certain() -> None:
     rng = np.random.default_rng(1)
     forecast = Forecast.of([ended(np.exp(rng.normal(0, NOISE, WINDOWS)).tolist()) for _ in range(30)], WINDOWS)
     assert all(later < earlier for earlier, later in pairwise(forecast.sd_log))
     assert forecast.sd_log[1] == pytest.approx(NOISE * (1 / 2 - 1 / 10) ** 0.5, rel=0.3)
 
 
-def test_what_all_trials_have_in_common_is_learnt() -> None:
-    """A host that is slow for two windows more than the warm-up lasts: the whole lies above its beginning."""
+def test_a_slow_start_of_all_trials_is_learnt() -> None:
+    """If all phases start slowly for two windows, the forecast lies above the values of these windows."""
     known = [ended([50.0, 50.0, *[100.0] * 8], over_mean=1.1) for _ in range(20)]
     seen = Forecast.of(known, WINDOWS).range([25.0, 25.0])
     whole = ended([25.0, 25.0, *[50.0] * 8], over_mean=1.1)[1]
@@ -116,7 +116,7 @@ def test_what_all_trials_have_in_common_is_learnt() -> None:
     assert seen.high / seen.low < 1.2
 
 
-def test_a_phase_that_stalls_is_in_more_doubt_than_others_were() -> None:
+def test_the_forecast_of_a_phase_that_stalls_is_less_certain() -> None:
     forecast = Forecast.of([ended([100.0 + number] * WINDOWS) for number in range(20)], WINDOWS)
     calm, stalled = forecast.range([10.0, 10.0]), forecast.range([10.0, 100.0])
     assert calm is not None
@@ -124,17 +124,17 @@ def test_a_phase_that_stalls_is_in_more_doubt_than_others_were() -> None:
     assert stalled.high / stalled.low > 2 * calm.high / calm.low
 
 
-def test_nothing_is_foretold_of_nothing() -> None:
+def test_no_forecast_without_values() -> None:
     forecast = Forecast.of([], WINDOWS)
     assert forecast.range([]) is None
     assert forecast.range([1.0, 0.0]) is None
-    assert forecast.range([1.0] * WINDOWS) is None, "nothing is left to be foretold"
+    assert forecast.range([1.0] * WINDOWS) is None, "nothing is left to predict"
     assert forecast.range([1.0]) is not None
-    assert Forecast.of([ended([1.0] * 5)], WINDOWS) == forecast, "a phase of another length says nothing"
+    assert Forecast.of([ended([1.0] * 5)], WINDOWS) == forecast, "a phase of another length is ignored"
     assert Forecast.of([], 1).range([1.0]) is None
 
 
-def test_the_interval_holds_what_it_promises() -> None:
+def test_the_interval_holds_the_value_as_often_as_it_promises() -> None:
     rng = np.random.default_rng(7)
     outside, tried = 0, 400
     for _ in range(tried):
@@ -150,7 +150,7 @@ def test_the_interval_holds_what_it_promises() -> None:
 # Races.
 
 
-def test_a_trial_that_one_of_the_front_beats_in_everything_has_lost() -> None:
+def test_a_trial_that_the_front_beats_in_every_objective_is_stopped() -> None:
     stop = race().judge(sure(mb_per_s=90, latency_p99_ms=4), last=True)
     assert stop == Stop(
         "mb_per_s is at most 90 and latency_p99_ms is at least 4; trial 3 (mb_per_s 100, latency_p99_ms 2) is better",
@@ -159,18 +159,18 @@ def test_a_trial_that_one_of_the_front_beats_in_everything_has_lost() -> None:
 
 
 @pytest.mark.parametrize(("capacity", "p99"), [(110, 4), (90, 1), (310, 99), (100, 2), (100, 4), (90, 2)])
-def test_a_trial_that_is_not_beaten_everywhere_goes_on(capacity: float, p99: float) -> None:
+def test_a_trial_that_is_not_beaten_in_every_objective_goes_on(capacity: float, p99: float) -> None:
     assert race().judge(sure(mb_per_s=capacity, latency_p99_ms=p99), last=True) is None
 
 
-def test_it_goes_on_as_long_as_it_might_not_be_beaten() -> None:
+def test_a_trial_goes_on_while_its_interval_reaches_the_front() -> None:
     lost = {"mb_per_s": Range(60, 90), "latency_p99_ms": Range(4, 8)}
     assert race().judge(lost, last=True) is not None
     assert race().judge({**lost, "mb_per_s": Range(60, 101)}, last=True) is None
     assert race().judge({**lost, "latency_p99_ms": Range(1.9, 8)}, last=True) is None
 
 
-def test_a_single_objective_is_raced_against_the_best() -> None:
+def test_a_single_objective_is_compared_with_the_best_trial() -> None:
     alone = race({4: (200.0,)}, objectives=(CAPACITY,))
     assert alone.judge(sure(mb_per_s=199), last=True) is not None
     assert alone.judge(sure(mb_per_s=200), last=True) is None
@@ -181,12 +181,12 @@ def test_without_a_front_nothing_is_stopped() -> None:
     assert race({}, others=[(100.0, 2.0)] * 20).judge(sure(latency_p99_ms=99), last=False) is None
 
 
-def test_an_objective_that_no_window_tells_of_is_waited_for() -> None:
+def test_an_objective_without_window_values_prevents_a_stop() -> None:
     asked = (CAPACITY, Objective("wire_bytes_per_value_byte"))
     assert race({1: (100.0, 0.5)}, objectives=asked).judge(sure(mb_per_s=1), last=True) is None
 
 
-def test_three_objectives_are_raced_alike() -> None:
+def test_racing_works_with_three_objectives() -> None:
     asked = (CAPACITY, P99, Objective("latency_p50_ms"))
     three = race({1: (100.0, 5.0, 1.0)}, objectives=asked)
     assert three.judge(sure(mb_per_s=90, latency_p99_ms=6, latency_p50_ms=2), last=True) is not None
@@ -196,17 +196,17 @@ def test_three_objectives_are_raced_alike() -> None:
 # The paced phase.
 
 
-def test_a_latency_behind_all_of_the_front_need_not_be_known_any_better() -> None:
+def test_a_latency_worse_than_the_whole_front_ends_the_paced_phase() -> None:
     stop = race().judge(sure(latency_p99_ms=21), last=False)
     assert stop is not None
-    assert not stop.ends_trial, "only a record capacity can make up for it, and may"
+    assert not stop.ends_trial, "a record throughput could still make up for it"
     assert stop.because == (
         "latency_p99_ms is at least 21, worse than trial 3 (mb_per_s 100, latency_p99_ms 2) and all of the front"
     )
     assert race().judge(sure(latency_p99_ms=19), last=False) is None
 
 
-def test_a_latency_matters_as_long_as_some_trials_had_the_capacity_to_make_up_for_it() -> None:
+def test_a_latency_matters_while_some_trials_can_make_up_for_it() -> None:
     slow = [(150.0, 9.0)] * 18
     assert race(others=[*slow, (250.0, 9.0)]).judge(sure(latency_p99_ms=6), last=False) == Stop(
         "latency_p99_ms is at least 6, worse than trial 3 (mb_per_s 100, latency_p99_ms 2); "
@@ -214,34 +214,36 @@ def test_a_latency_matters_as_long_as_some_trials_had_the_capacity_to_make_up_fo
         ends_trial=False,
     )
     assert race(others=[*slow, *[(250.0, 9.0)] * 13]).judge(sure(latency_p99_ms=6), last=False) is None
-    assert race(others=slow[:5]).judge(sure(latency_p99_ms=6), last=False) is None, "too few to say what is rare"
+    assert race(others=slow[:5]).judge(sure(latency_p99_ms=6), last=False) is None, (
+        "too few trials to tell what is rare"
+    )
 
 
-def test_a_latency_better_than_any_is_measured_in_full() -> None:
+def test_the_best_latency_is_measured_in_full() -> None:
     assert race(others=[(1.0, 1.0)] * 50).judge(sure(latency_p99_ms=1), last=False) is None
 
 
 @pytest.mark.parametrize("asked", ["latency_max_ms"])
-def test_a_paced_phase_is_not_cut_short_where_its_maximum_is_asked_for(asked: str) -> None:
+def test_a_paced_phase_is_not_shortened_if_its_maximum_is_needed(asked: str) -> None:
     with_limit = race(constraints=[(Constraint(asked, at_most=True, limit=100), None)])
     assert with_limit.judge(sure(latency_p99_ms=21), last=False) is None
     objectives = (CAPACITY, P99, Objective(asked))
     assert race({1: (9.0, 2.0, 3.0)}, objectives=objectives).judge(sure(latency_p99_ms=21), last=False) is None
 
 
-def test_the_last_phase_is_looked_at_even_where_all_objectives_are_lost() -> None:
-    """Constraints may hang on it, and a sampler is not to be told of a capacity that nobody has seen."""
+def test_the_last_phase_is_run_even_if_all_objectives_are_worse() -> None:
+    """Constraints may depend on the last phase, and a sampler must not be told a throughput that was not measured."""
     stop = race({1: (2.0,)}, objectives=(P99,)).judge(sure(latency_p99_ms=3), last=False)
     assert stop is not None
     assert not stop.ends_trial
 
 
-def test_a_trial_that_stands_on_the_front_is_one_that_none_of_it_beats_and_that_keeps_what_is_asked() -> None:
+def test_a_trial_may_lead_if_it_is_unbeaten_and_keeps_the_constraints() -> None:
     limit = Constraint("latency_p99_ms", at_most=True, limit=2.0, of_baseline=True)
     asked = race(constraints=[(limit, 10.0)])
     whole = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
     assert asked.may_lead({**whole, "mb_per_s": 110, "latency_p99_ms": 4})
-    assert asked.may_lead({**whole, "mb_per_s": 100, "latency_p99_ms": 2}), "equal ones share a place"
+    assert asked.may_lead({**whole, "mb_per_s": 100, "latency_p99_ms": 2}), "equal trials are both on the front"
     assert not asked.may_lead({**whole, "mb_per_s": 90, "latency_p99_ms": 4})
     assert not asked.may_lead({**whole, "mb_per_s": 400, "latency_p99_ms": 21})
     assert not asked.may_lead({**whole, "mb_per_s": 400})
@@ -254,18 +256,18 @@ def test_a_trial_that_stands_on_the_front_is_one_that_none_of_it_beats_and_that_
 @pytest.mark.parametrize(
     ("constraint", "baseline", "kept", "broken", "words"),
     [
-        (Constraint("latency_p99_ms", True, 10), None, Range(9, 30), Range(11, 30), "at least 11, and must be <= 10"),
-        (Constraint("mb_per_s", False, 50), None, Range(20, 51), Range(20, 49), "at most 49, and must be >= 50"),
+        (Constraint("latency_p99_ms", True, 10), None, Range(9, 30), Range(11, 30), "at least 11, but must be <= 10"),
+        (Constraint("mb_per_s", False, 50), None, Range(20, 51), Range(20, 49), "at most 49, but must be >= 50"),
         (
             Constraint("mb_per_s", False, 0.9, of_baseline=True),
             100.0,
             Range(20, 91),
             Range(20, 89),
-            "at most 89, and must be >= 0.9 x baseline",
+            "at most 89, but must be >= 0.9 x baseline",
         ),
     ],
 )
-def test_a_constraint_that_can_t_be_kept_any_more_ends_the_trial(
+def test_a_constraint_that_can_no_longer_be_kept_ends_the_trial(
     constraint: Constraint, baseline: float | None, kept: Range, broken: Range, words: str
 ) -> None:
     asked = race({}, constraints=[(constraint, baseline)])
@@ -276,12 +278,12 @@ def test_a_constraint_that_can_t_be_kept_any_more_ends_the_trial(
     assert words in stop.because
 
 
-def test_a_limit_relative_to_a_baseline_that_is_not_known_is_not_broken() -> None:
+def test_a_limit_relative_to_an_unknown_baseline_is_kept() -> None:
     asked = race({}, constraints=[(Constraint("mb_per_s", False, 0.9, of_baseline=True), None)])
     assert asked.judge(sure(mb_per_s=1), last=True) is None
 
 
-# How often a race is lost that should not have been.
+# How often a trial is stopped wrongly.
 
 
 def outcome_of(
@@ -290,7 +292,7 @@ def outcome_of(
     learnt: Mapping[str, Forecast],
     rivals: Mapping[int, tuple[float, float]],
 ) -> tuple[int | None, tuple[float, float]]:
-    """Run a trial: how many windows of its last phase it took to stop it, and what it would have shown at its end."""
+    """Simulate a trial; return the window at which it was stopped (None if it was not), and its values at the end."""
     of_trial = np.exp(rng.normal(0, NOISE, 2))
     courses = [
         (value * luck * np.exp(rng.normal(0, NOISE, WINDOWS))).tolist()
@@ -313,7 +315,7 @@ def learnt_forecasts(rng: np.random.Generator) -> dict[str, Forecast]:
 
 @pytest.mark.parametrize("better", [1.0, 1.05])
 def test_configs_as_good_as_the_front_are_hardly_ever_stopped_wrongly(better: float) -> None:
-    """Wrongly: run to its end, the trial would have joined the front. Noise of trials and of windows is 5 % each."""
+    """A stop is wrong if the trial would have joined the front. The noise of trials and of windows is 5 % each."""
     rng = np.random.default_rng(11)
     directions = [CAPACITY.direction, P99.direction]
     wrong, joining = 0, 0
@@ -337,8 +339,8 @@ def test_configs_far_behind_the_front_are_stopped_at_once() -> None:
     assert stops.count(MIN_WINDOWS) >= 99
 
 
-def test_doubts_are_about_as_wide_as_the_noise() -> None:
-    """So that a config that is 20 % behind is not measured for long."""
+def test_intervals_are_about_as_wide_as_the_noise() -> None:
+    """An interval that is about as wide as the noise stops a config that is 20 % worse soon."""
     rng = np.random.default_rng(13)
     learnt = learnt_forecasts(rng)["mb_per_s"]
     seen = learnt.range([100.0, 100.0])

@@ -1,4 +1,4 @@
-"""Ratios of rounds taken in turn: a disturbed round disturbs both sides, and the interval says what is sure."""
+"""Tests of ratios of two configs measured in turn, and of their intervals."""
 
 import math
 
@@ -15,7 +15,7 @@ ROUNDS = st.lists(st.tuples(st.floats(0.1, 1e6), st.floats(0.1, 1e6)), min_size=
 
 @settings(max_examples=30)
 @given(ROUNDS, st.floats(0.01, 100.0))
-def test_the_ratio_is_the_geometric_mean_of_the_rounds_within_its_intervals(
+def test_the_ratio_is_the_geometric_mean_and_lies_in_its_intervals(
     pairs: list[tuple[float, float]], scale: float
 ) -> None:
     ours, theirs = [our for our, _ in pairs], [their for _, their in pairs]
@@ -30,21 +30,21 @@ def test_the_ratio_is_the_geometric_mean_of_the_rounds_within_its_intervals(
 
 @settings(max_examples=20)
 @given(ROUNDS)
-def test_the_other_way_round_it_is_the_inverse(pairs: list[tuple[float, float]]) -> None:
+def test_the_ratio_of_swapped_sides_is_the_inverse(pairs: list[tuple[float, float]]) -> None:
     ours, theirs = [our for our, _ in pairs], [their for _, their in pairs]
     one, other = ratio_of(ours, theirs), ratio_of(theirs, ours)
     assert other.value == pytest.approx(1 / one.value)
     assert other.low == pytest.approx(1 / one.high)
 
 
-def test_a_round_that_disturbs_both_sides_alike_does_not_widen_the_interval() -> None:
+def test_a_disturbance_of_both_sides_does_not_widen_the_interval() -> None:
     rounds = np.array([100.0, 20.0, 90.0, 55.0])
     ratio = ratio_of((rounds * 1.3).tolist(), rounds.tolist())
     assert (ratio.low, ratio.value, ratio.high) == pytest.approx((1.3, 1.3, 1.3))
 
 
-def test_the_interval_is_student_s() -> None:
-    # Logs 0, 0.1, 0.2: mean 0.1, standard deviation 0.1; t for 95 % and 2 degrees of freedom is 4.3027.
+def test_the_interval_uses_students_t() -> None:
+    # The logarithms 0, 0.1 and 0.2 have mean 0.1 and standard deviation 0.1. With 2 degrees of freedom, t is 4.3027.
     ratio = ratio_of([1.0, math.exp(0.1), math.exp(0.2)], [1.0, 1.0, 1.0])
     assert math.log(ratio.high) == pytest.approx(0.1 + 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
     assert math.log(ratio.low) == pytest.approx(0.1 - 4.3027 * 0.1 / math.sqrt(3), abs=1e-5)
@@ -53,24 +53,24 @@ def test_the_interval_is_student_s() -> None:
 
 
 def truth_held(rng: np.random.Generator, truth: float, level: float) -> tuple[bool, float]:
-    """Whether one confirmation's interval, after the rounds that its first six ask for, holds the truth; its width."""
+    """Simulate a confirmation; return whether its interval holds the truth, and the interval's relative width."""
     ours, theirs = truth * rng.lognormal(0.0, 0.05, 400), rng.lognormal(0.0, 0.05, 400)
     rounds = min(400, rounds_needed(ours[:6].tolist(), theirs[:6].tolist(), level=level, width_ratio=0.1))
     ratio = ratio_of(ours[:rounds].tolist(), theirs[:rounds].tolist(), level=level, first_rounds=6)
     return ratio.low <= truth <= ratio.high, (ratio.high - ratio.low) / ratio.value
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says_although_we_stop_when_it_is_narrow() -> None:
+def test_the_level_holds_although_we_stop_when_it_is_narrow() -> None:
     rng = np.random.default_rng(3)
     found = [truth_held(rng, 1.2, 0.95) for _ in range(1000)]
-    # Four standard errors around 950 of 1,000.
+    # 950 of 1,000, plus or minus four standard errors.
     assert 950 - 28 <= sum(held for held, _ in found) <= 950 + 28
-    assert np.median([width for _, width in found]) <= 0.1001, "as narrow as was asked for, in the middle"
+    assert np.median([width for _, width in found]) <= 0.1001, "the median width is as narrow as requested"
 
 
 @pytest.mark.parametrize("stalls", [0.03, 0.1])
 def test_a_stall_after_a_calm_beginning_counts(stalls: float) -> None:
-    """A p99 is now and then several times as high, on either side: the first rounds alone would promise too much."""
+    """Occasional stalls make a p99 several times higher. Calm first rounds alone would give too narrow an interval."""
     rng = np.random.default_rng(6)
 
     def side() -> NDArray[np.float64]:
@@ -81,10 +81,10 @@ def test_a_stall_after_a_calm_beginning_counts(stalls: float) -> None:
         ours, theirs = side(), side()
         rounds = min(20, rounds_needed(ours[:8].tolist(), theirs[:8].tolist(), level=0.95, width_ratio=0.1))
         claimed += ratio_of(ours[:rounds].tolist(), theirs[:rounds].tolist(), first_rounds=8).low > 1.0
-    assert claimed <= 0.025 * 2000, "of things that are alike"
+    assert claimed <= 0.025 * 2000, "both sides are alike, so every claim is wrong"
 
 
-def test_a_repeat_falls_into_the_prediction_interval_as_often_as_it_says() -> None:
+def test_the_prediction_interval_holds_as_often_as_it_says() -> None:
     rng = np.random.default_rng(4)
     held = 0
     for _ in range(1000):
@@ -95,13 +95,13 @@ def test_a_repeat_falls_into_the_prediction_interval_as_often_as_it_says() -> No
     assert 950 - 28 <= held <= 950 + 28
 
 
-def test_rounds_that_agree_exactly_do_not_promise_the_same_of_another_session() -> None:
+def test_equal_rounds_still_allow_for_another_session() -> None:
     ratio = ratio_of([120.0] * 4, [100.0] * 4)
     assert ratio.low == pytest.approx(ratio.high)
     assert ratio.repeat_low < 1.2 * (1 - SESSION_SD) < 1.2 * (1 + SESSION_SD) < ratio.repeat_high
 
 
-def test_all_claims_together_err_as_seldom_as_one_should() -> None:
+def test_all_claims_together_keep_the_error_rate() -> None:
     rng = np.random.default_rng(5)
     for claims in (1, 3, 6):
         level = claim_level(claims)
@@ -112,7 +112,7 @@ def test_all_claims_together_err_as_seldom_as_one_should() -> None:
                 ratio_of(rng.lognormal(0.0, 0.05, 8).tolist(), theirs.tolist(), level=level).low > 1.0
                 for _ in range(claims)
             )
-        assert wrong <= 30 + 22, "5 % of 600, and four standard errors"
+        assert wrong <= 30 + 22, "5 % of 600, plus four standard errors"
 
 
 def test_up_to_two_claims_share_the_error_rate_at_95_percent() -> None:
@@ -120,14 +120,14 @@ def test_up_to_two_claims_share_the_error_rate_at_95_percent() -> None:
     assert claim_level(3) == pytest.approx(1 - 0.1 / 3)
 
 
-def test_a_higher_level_is_a_wider_interval() -> None:
+def test_a_higher_level_gives_a_wider_interval() -> None:
     ours, theirs = [1.0, 2.0, 3.0, 5.0, 4.0], [2.0, 1.0, 2.0, 3.0, 7.0]
     wide, narrow = ratio_of(ours, theirs, level=0.99), ratio_of(ours, theirs, level=0.5)
     assert wide.low < narrow.low < narrow.high < wide.high
     assert (wide.repeat_low, wide.repeat_high) == (narrow.repeat_low, narrow.repeat_high)
 
 
-def test_more_rounds_are_needed_the_more_they_scatter_and_the_narrower_the_interval() -> None:
+def test_more_scatter_or_a_narrower_interval_needs_more_rounds() -> None:
     theirs = [100.0] * 6
     calm, wild = [110, 111, 109, 110, 112, 110], [90, 130, 110, 100, 125, 105]
     ask = {"level": 0.95, "width_ratio": 0.1}
@@ -137,7 +137,7 @@ def test_more_rounds_are_needed_the_more_they_scatter_and_the_narrower_the_inter
     assert rounds_needed([float(each) for each in wild], theirs, level=0.95, width_ratio=0.05) > 3 * some
 
 
-def test_it_reads_as_value_and_interval() -> None:
+def test_a_ratio_as_text_has_its_interval() -> None:
     assert str(ratio_of([2.0, 2.0], [1.0, 1.0])) == "2.00 (2.00 to 2.00)"
 
 
@@ -146,5 +146,5 @@ def test_it_reads_as_value_and_interval() -> None:
     [([], []), ([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([0.0, 1.0], [1.0, 1.0]), ([1.0, 1.0], [-1.0, 1.0])],
 )
 def test_rounds_that_cannot_be_compared_are_refused(ours: list[float], theirs: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"one value in each|above 0"):
+    with pytest.raises(ValueError, match=r"the same two or more rounds|above 0"):
         ratio_of(ours, theirs)

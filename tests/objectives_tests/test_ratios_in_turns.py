@@ -1,4 +1,4 @@
-"""Several things measured in the same rounds: what disturbs all alike counts for nothing, and intervals hold."""
+"""Tests of several configs measured in the same rounds: their common noise, and ratios with intervals."""
 
 import math
 
@@ -17,7 +17,7 @@ ROUNDS = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=5)
 def table(
     levels: list[float], rounds: list[float], rng: np.random.Generator | None = None, sd: float = 0.0
 ) -> dict[str, ValuesByRound]:
-    """Things of these levels in rounds that disturb all alike, with noise."""
+    """Return configs with these levels, measured in rounds that disturb all of them alike, with noise."""
     rng = rng or np.random.default_rng(0)
     return {
         str(thing): {turn: level * factor * float(np.exp(rng.normal(0, sd))) for turn, factor in enumerate(rounds)}
@@ -27,7 +27,7 @@ def table(
 
 @settings(max_examples=30)
 @given(LEVELS, ROUNDS)
-def test_what_disturbs_a_round_disturbs_no_ratio(levels: list[float], rounds: list[float]) -> None:
+def test_a_disturbed_round_does_not_change_ratios(levels: list[float], rounds: list[float]) -> None:
     things = table(levels, rounds)
     noise = noise_in_turns(things)
     assert noise is not None
@@ -38,8 +38,8 @@ def test_what_disturbs_a_round_disturbs_no_ratio(levels: list[float], rounds: li
     assert ratio.rounds == len(rounds)
 
 
-def test_the_noise_is_what_levels_and_rounds_leave_over() -> None:
-    # Logs 0.3, -0.1 and -0.3, 0.1 in two rounds: the interaction of a 2 x 2 table is 0.2 in each cell, with 1 degree.
+def test_the_noise_is_the_residual_of_levels_and_rounds() -> None:
+    # The logarithms are 0.3, -0.1 and -0.3, 0.1. The interaction in every cell of this 2 x 2 table is 0.2.
     things: dict[str, ValuesByRound] = {
         "a": {1: math.exp(0.3), 2: math.exp(-0.1)},
         "b": {1: math.exp(-0.3), 2: math.exp(0.1)},
@@ -51,15 +51,13 @@ def test_the_noise_is_what_levels_and_rounds_leave_over() -> None:
 
 
 @pytest.mark.parametrize("things", [{}, {"a": {1: 2.0}}, {"a": {1: 2.0, 2: 3.0}}, {"a": {1: 2.0}, "b": {1: 3.0}}])
-def test_one_thing_or_one_round_tells_noise_from_nothing(things: dict[str, ValuesByRound]) -> None:
+def test_one_config_or_one_round_is_too_little_for_noise(things: dict[str, ValuesByRound]) -> None:
     assert noise_in_turns(things) is None
 
 
 @settings(max_examples=30)
 @given(LEVELS, ROUNDS, st.integers(0, 99))
-def test_the_product_of_the_ratios_to_each_is_that_of_the_single_ones(
-    levels: list[float], rounds: list[float], seed: int
-) -> None:
+def test_the_ratio_to_several_is_the_product_of_the_ratios(levels: list[float], rounds: list[float], seed: int) -> None:
     things = table(levels, rounds, np.random.default_rng(seed), 0.1)
     ours, *others = things.values()
     noise = Noise(0.1, 5)
@@ -71,7 +69,7 @@ def test_the_product_of_the_ratios_to_each_is_that_of_the_single_ones(
     assert back.low == pytest.approx(1 / single[0].high)
 
 
-def test_a_round_that_only_some_things_have_counts_for_them() -> None:
+def test_a_round_counts_for_the_configs_that_were_measured_in_it() -> None:
     things = table([1.0, 2.0, 3.0], [1.0, 5.0, 0.2], np.random.default_rng(1), 0.05)
     short: dict[str, ValuesByRound] = {**things, "2": {0: things["2"][0]}}
     noise = noise_in_turns(short)
@@ -80,11 +78,11 @@ def test_a_round_that_only_some_things_have_counts_for_them() -> None:
     whole, once = (ratio_in_turns(short["0"], short[name], noise=noise) for name in ("1", "2"))
     assert (whole.rounds, once.rounds) == (3, 1)
     assert math.log(once.high / once.low) == pytest.approx(math.log(whole.high / whole.low) * math.sqrt(3))
-    with pytest.raises(ValueError, match="a round that both sides share"):
+    with pytest.raises(ValueError, match="a round in common"):
         ratio_in_turns({0: 1.0}, {1: 1.0}, noise=noise)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say_from_two_rounds() -> None:
+def test_intervals_from_two_rounds_hold_as_often_as_they_say() -> None:
     rng = np.random.default_rng(6)
     single = product = repeated = 0
     for _ in range(1000):
@@ -98,6 +96,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say_from_two_rounds() -> None
         single += ratio.low <= 1 / 0.8 <= ratio.high
         repeated += ratio.repeat_low <= last["0"] / last["2"] <= ratio.repeat_high
         product += whole.low <= 1 / (1.1 * 0.8 * 1.3) <= whole.high
-    # Four standard errors around 950 of 1,000.
+    # 950 of 1,000, plus or minus four standard errors.
     for held in (single, repeated, product):
         assert 950 - 28 <= held <= 950 + 28

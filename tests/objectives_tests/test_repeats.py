@@ -1,4 +1,4 @@
-"""Scatter of repeats, pooled over configs."""
+"""Tests of the noise of repeats, pooled over configs."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,15 @@ def test_without_repeats_noise_is_assumed() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.2])
-def test_repeats_of_different_configs_tell_together_how_far_they_scatter(noise: float) -> None:
+def test_noise_is_pooled_over_the_repeats_of_all_configs(noise: float) -> None:
     rng = np.random.default_rng(1)
     groups = [(level * rng.lognormal(0, noise, 20)).tolist() for level in (1.0, 100.0, 1e4)]
     found = Noise.of(groups)
-    assert found.sd_log == pytest.approx(noise, rel=0.3)  # the assumption has not faded altogether
+    assert found.sd_log == pytest.approx(noise, rel=0.3)  # the assumption still has some weight
     assert found.degrees_of_freedom == 3 * 19 + 2
 
 
-def test_quantiles_are_student_s() -> None:
+def test_quantiles_are_those_of_students_t() -> None:
     assert t_quantile(0.95, 2) == pytest.approx(4.302653)
     assert t_quantile(0.99, 10) == pytest.approx(3.169273)
     assert t_quantile(0.95, 0) == float("inf")
@@ -37,7 +37,7 @@ def around(value: float, ratio: float = 0.05) -> Estimate:
     return Estimate(value, value / (1 + ratio), value * (1 + ratio), 1)
 
 
-def test_only_what_is_clear_of_noise_dominates_surely() -> None:
+def test_a_difference_within_noise_does_not_dominate_surely() -> None:
     directions = (UP, DOWN)
     assert surely_dominates((around(150), around(9.9)), (around(100), around(10)), directions)
     assert not surely_dominates((around(102), around(9.9)), (around(100), around(10)), directions)

@@ -1,4 +1,4 @@
-"""Objectives and constraints turn a trial's numbers into values and misses, and what can't be shown is not kept."""
+"""Tests of objectives, constraints and scores: a constraint without a value counts as broken."""
 
 from typing import Any
 
@@ -28,13 +28,13 @@ def test_an_objective_has_its_metrics_direction_and_phase() -> None:
 
 
 @pytest.mark.parametrize("make", [Objective, lambda name: at_least(1.0, name)])
-def test_a_metric_that_there_is_not_is_refused_with_those_that_there_are(make: Any) -> None:
+def test_an_unknown_metric_is_refused_with_a_list_of_all_metrics(make: Any) -> None:
     with pytest.raises(ValueError, match=r"mb_per_s, .*but got 'latency_p42_ms'"):
         make("latency_p42_ms")
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_limit_that_nothing_can_be_compared_with_is_refused(limit: float) -> None:
+def test_a_limit_must_be_positive_and_finite(limit: float) -> None:
     with pytest.raises(ValueError, match="above 0"):
         at_most(limit)
 
@@ -50,7 +50,7 @@ def test_a_gain_is_how_many_times_better_whatever_the_direction(name: str, basel
 
 
 @pytest.mark.parametrize(("value", "baseline"), [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0)])
-def test_there_is_no_gain_over_or_of_nothing(value: float, baseline: float) -> None:
+def test_the_gain_of_or_over_zero_is_zero(value: float, baseline: float) -> None:
     assert THROUGHPUT.gain(value, baseline) == P99.gain(value, baseline) == 0.0
 
 
@@ -71,7 +71,7 @@ def test_there_is_no_gain_over_or_of_nothing(value: float, baseline: float) -> N
         (at_least(0.9, of_baseline=True), 1, 0.0, 0.0),
     ],
 )
-def test_a_violation_is_the_share_of_the_limit_by_which_it_is_missed(
+def test_a_violation_is_the_share_by_which_the_limit_is_broken(
     constraint: Constraint, value: float, baseline: float | None, violation: float
 ) -> None:
     assert constraint.violation(value, baseline) == pytest.approx(violation)
@@ -85,11 +85,11 @@ def test_a_violation_is_the_share_of_the_limit_by_which_it_is_missed(
         (at_least(0.9, of_baseline=True), "mb_per_s >= 0.9 x baseline"),
     ],
 )
-def test_a_constraint_reads_as_it_is_written(constraint: Constraint, text: str) -> None:
+def test_a_constraint_as_text_is_as_users_write_it(constraint: Constraint, text: str) -> None:
     assert str(constraint) == text
 
 
-def test_good_numbers_are_feasible_and_every_constraint_has_its_margin() -> None:
+def test_a_feasible_score_has_the_margin_of_every_constraint() -> None:
     judged = score(GOOD, (THROUGHPUT, P99), (at_most(10),))
     assert judged.values == (50.0, 8.0)
     assert judged.feasible
@@ -110,33 +110,33 @@ def test_good_numbers_are_feasible_and_every_constraint_has_its_margin() -> None
         ({"latency_p99_ms": 11.0}, "latency_p99_ms <= 10"),
     ],
 )
-def test_one_missed_constraint_is_enough_to_be_infeasible(changes: dict[str, float], missed: str) -> None:
+def test_one_broken_constraint_makes_a_trial_infeasible(changes: dict[str, float], missed: str) -> None:
     judged = score({**GOOD, **changes}, (THROUGHPUT, P99), (at_most(10),))
     assert not judged.feasible
     assert [name for name, violation in judged.violations.items() if violation > 0] == [missed]
 
 
-def test_a_relative_constraint_is_held_against_the_baselines_own_number() -> None:
+def test_a_relative_constraint_is_compared_with_the_baseline() -> None:
     constraint = at_least(0.9, of_baseline=True)
     assert score(GOOD, (P99,), (constraint,), {"mb_per_s": 55.0}).feasible
     assert not score(GOOD, (P99,), (constraint,), {"mb_per_s": 56.0}).feasible
-    assert score(GOOD, (P99,), (constraint,)).feasible, "there is nothing to compare the first baseline with"
+    assert score(GOOD, (P99,), (constraint,)).feasible, "the first baseline has nothing to be compared with"
 
 
-def test_an_objective_without_a_number_is_infeasible_and_says_which() -> None:
+def test_an_objective_without_a_value_makes_a_trial_infeasible() -> None:
     judged = score({"mb_per_s": 50.0, "delivered_ratio": 1.0}, (THROUGHPUT, P99), ())
     assert judged.values == (50.0, None)
     assert not judged.feasible
     assert judged.violations["latency_p99_ms measured"] == 1.0
 
 
-def test_a_constraint_without_a_number_is_missed() -> None:
+def test_a_constraint_without_a_value_is_broken() -> None:
     judged = score({"mb_per_s": 50.0, "delivered_ratio": 1.0}, (THROUGHPUT,), (at_most(10),))
     assert not judged.feasible
     assert judged.violations["latency_p99_ms <= 10"] == 1.0
 
 
-def test_a_config_that_gave_nothing_is_infeasible_on_every_count() -> None:
+def test_a_config_without_any_metric_breaks_every_constraint() -> None:
     judged = score({}, (THROUGHPUT, P99), (at_most(10),))
     assert judged.values == (None, None)
     assert judged.violations == {
@@ -146,16 +146,16 @@ def test_a_config_that_gave_nothing_is_infeasible_on_every_count() -> None:
     }
 
 
-def test_a_study_without_a_paced_phase_is_not_asked_to_hold_a_rate() -> None:
+def test_a_study_without_a_paced_phase_need_not_hold_a_rate() -> None:
     judged = score({"mb_per_s": 50.0, "delivered_ratio": 1.0}, (THROUGHPUT,), ())
     assert judged.feasible
     assert list(judged.violations) == ["delivered_ratio >= 1"]
 
 
-def test_every_study_asks_that_nothing_is_lost_and_the_rate_held() -> None:
+def test_every_study_has_constraints_on_loss_and_on_the_rate() -> None:
     assert [str(constraint) for constraint in ALWAYS] == ["delivered_ratio >= 1", "held_rate_ratio >= 0.95"]
 
 
-def test_a_score_with_a_violation_of_exactly_nothing_is_feasible() -> None:
+def test_a_violation_of_exactly_zero_is_feasible() -> None:
     assert Score((1.0,), {"a": 0.0}).feasible
     assert not Score((1.0,), {"a": 1e-12}).feasible

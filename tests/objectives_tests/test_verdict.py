@@ -1,4 +1,4 @@
-"""Each cause is found by its sign, the surest first, and what is unknown counts for nothing."""
+"""Tests of the verdict: every cause has its sign, the most certain sign wins, and unknown values do not count."""
 
 from dataclasses import asdict, fields, replace
 from typing import Any
@@ -17,13 +17,13 @@ USED = frozenset(each.name for each in fields(Resources))
 
 
 def known(evidence: Evidence, **changes: Any) -> Evidence:
-    """The evidence with other numbers, of whatever was used too."""
+    """Return the evidence with changed values, including values of its resources."""
     used = {name: value for name, value in changes.items() if name in USED}
     others = {name: value for name, value in changes.items() if name not in USED}
     return replace(evidence, resources=replace(evidence.resources, **used), **others)
 
 
-# A load that nothing holds back, as far as is known.
+# A saturating load for which nothing is at its limit.
 SATURATING = Evidence(
     records_per_s=100_000,
     mb_per_s=100.0,
@@ -55,7 +55,7 @@ MAYBE_UNKNOWN = [each.name for each in fields(Evidence) if each.name not in ("re
     each for each, value in asdict(SATURATING.resources).items() if value is not None
 ]
 
-# In order of precedence: the surest first.
+# In order of precedence, the most certain sign first.
 SIGNS: list[tuple[Bottleneck, dict[str, Any]]] = [
     (Bottleneck.QUOTA, {"throttle_ms": 5.0}),
     (Bottleneck.CLIENT_THREAD, {"client_thread_demand_ratio": 0.95}),
@@ -76,14 +76,14 @@ def test_each_sign_alone_gives_its_verdict(bound: Bottleneck, sign: dict[str, An
 
 @pytest.mark.parametrize("later", range(len(SIGNS)))
 @pytest.mark.parametrize("sooner", range(len(SIGNS)))
-def test_of_two_signs_the_surer_decides(sooner: int, later: int) -> None:
+def test_the_more_certain_of_two_signs_decides(sooner: int, later: int) -> None:
     sooner, later = sorted((sooner, later))
     seen = known(SATURATING, **{**SIGNS[later][1], **SIGNS[sooner][1]})
     assert judge(seen).bound is SIGNS[sooner][0]
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
-def test_no_sign_counts_against_a_quota_or_the_asked_rate(bound: Bottleneck, sign: dict[str, Any]) -> None:
+def test_no_sign_outweighs_a_quota_or_the_requested_rate(bound: Bottleneck, sign: dict[str, Any]) -> None:
     held = known(PACED, records_per_s=199_990, **sign)
     assert judge(held).bound is (Bottleneck.QUOTA if bound is Bottleneck.QUOTA else Bottleneck.OFFERED_RATE)
 
@@ -95,7 +95,7 @@ def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bot
     assert verdict.says_nothing_of_config == (verdict.bound is Bottleneck.GENERATOR)
 
 
-def test_other_processes_are_blamed_only_where_the_brokers_share_is_known() -> None:
+def test_other_processes_are_blamed_only_if_the_brokers_share_is_known() -> None:
     busy = known(SATURATING, host_cpu_ratio=1.0, process_cpu_cores=0.5)
     assert judge(busy).bound is Bottleneck.OTHER_PROCESSES
     assert "3.1 of its 4 cores" in judge(busy).because
@@ -104,11 +104,11 @@ def test_other_processes_are_blamed_only_where_the_brokers_share_is_known() -> N
 
 
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
-def test_a_queue_that_fills_up_is_no_senders_limit_beside_another(bound: Bottleneck, sign: dict[str, Any]) -> None:
+def test_a_queue_that_fills_up_shows_that_the_sender_is_not_the_limit(bound: Bottleneck, sign: dict[str, Any]) -> None:
     assert judge(known(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3, **sign)).bound is bound
 
 
-def test_a_queue_that_grows_while_all_that_empties_it_rests_was_only_swinging() -> None:
+def test_a_growing_queue_that_nothing_limits_only_fluctuates() -> None:
     growing = known(SATURATING, queue_full_ratio=0.0, queue_growth_ratio=0.3)
     assert judge(known(growing, drain_demand_ratio=0.89, host_cpu_ratio=1.0)).bound is Bottleneck.GENERATOR
     assert judge(growing).bound is Bottleneck.GENERATOR
@@ -116,14 +116,14 @@ def test_a_queue_that_grows_while_all_that_empties_it_rests_was_only_swinging() 
     assert judge(known(growing, client_thread_demand_ratio=None)).bound is Bottleneck.UNKNOWN
 
 
-def test_a_full_queue_before_a_broker_with_time_to_spare_is_too_small() -> None:
+def test_a_full_queue_while_the_broker_has_time_is_too_small() -> None:
     verdict = judge(SATURATING)
     assert verdict.bound is Bottleneck.CLIENT_BUFFER
     assert "full 90% of the time" in verdict.because
 
 
 def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:
-    """Others may have the CPU: a broker that waits for requests has time to spare all the same."""
+    """Other processes may use the CPU. A broker that waits for requests still has time to spare."""
     assert judge(known(SATURATING, host_cpu_ratio=1.0)).bound is Bottleneck.CLIENT_BUFFER
 
 
@@ -131,10 +131,10 @@ def test_a_busy_host_alone_does_not_make_the_broker_the_limit() -> None:
     ("changes", "bound"),
     [
         ({"records_per_s": 199_000}, Bottleneck.OFFERED_RATE),
-        # 5 % of 10 s are missing: in step with a lateness of half of that, or but for a pause at the end.
+        # 5 % of 10 s are missing: the load fell behind steadily (mean latency from 250 ms) or paused at the end.
         ({"records_per_s": 190_000, "mean_latency_ms": 260.0}, Bottleneck.UNKNOWN),
         ({"records_per_s": 190_000, "mean_latency_ms": 20.0}, Bottleneck.OFFERED_RATE),
-        # Records that left late are late, however quick the cluster.
+        # Records that were sent late are late, however fast the cluster is.
         ({"records_per_s": 190_000, "mean_latency_ms": 2.0, "send_delay_ms": 260.0}, Bottleneck.GENERATOR),
         ({"records_per_s": 170_000, "mean_latency_ms": 20.0}, Bottleneck.UNKNOWN),
         ({"records_per_s": 100_000, "sender_demand_ratio": 0.95}, Bottleneck.GENERATOR),
@@ -148,15 +148,15 @@ def test_a_paced_load(changes: dict[str, Any], bound: Bottleneck) -> None:
     assert judge(known(PACED, **changes)).bound is bound
 
 
-def test_nothing_known_is_no_verdict() -> None:
+def test_without_known_values_the_verdict_is_unknown() -> None:
     verdict = judge(Evidence(records_per_s=1.0))
     assert verdict.bound is Bottleneck.UNKNOWN
     assert verdict.latency_is_buffer is None
 
 
 @given(st.sets(st.sampled_from(MAYBE_UNKNOWN)))
-def test_what_is_unknown_never_speaks_for_a_cause(unknown: set[str]) -> None:
-    """Nothing is at its limit here, so that only too small a buffer may be found, or that our sender was it."""
+def test_unknown_values_never_count_for_a_cause(unknown: set[str]) -> None:
+    """Nothing is at its limit here, so the only possible verdicts are the client's buffer and unknown."""
     nothing: dict[str, Any] = dict.fromkeys(unknown)
     seen = known(SATURATING, **nothing)
     assert judge(seen).bound in (Bottleneck.CLIENT_BUFFER, Bottleneck.UNKNOWN)
@@ -167,7 +167,7 @@ def test_what_is_unknown_never_speaks_for_a_cause(unknown: set[str]) -> None:
 @given(
     st.fixed_dictionaries({name: st.one_of(st.none(), st.floats(0, 1e9)) for name in MAYBE_UNKNOWN}), st.floats(0, 1e9)
 )
-def test_every_evidence_gets_a_verdict_with_a_sentence(numbers: dict[str, Any], rate: float) -> None:
+def test_every_evidence_gets_a_verdict_with_a_reason(numbers: dict[str, Any], rate: float) -> None:
     numbers["offered_records_per_s"] = numbers["offered_records_per_s"] or None
     verdict = judge(known(Evidence(records_per_s=rate), **numbers))
     assert verdict.because
@@ -190,11 +190,11 @@ def test_every_evidence_gets_a_verdict_with_a_sentence(numbers: dict[str, Any], 
         ({"mean_latency_ms": 10.0, "offered_records_per_s": 1e6}, False),
     ],
 )
-def test_a_latency_is_the_buffer_s_when_it_takes_that_long_to_drain(changes: dict[str, Any], told: bool | None) -> None:
+def test_a_latency_is_the_buffer_if_draining_it_takes_that_long(changes: dict[str, Any], told: bool | None) -> None:
     assert judge(known(SATURATING, **changes)).latency_is_buffer is told
 
 
-def test_the_evidence_of_a_measurement_is_what_it_says() -> None:
+def test_the_evidence_has_the_values_of_the_measurement() -> None:
     seen = measurement(
         workload=Workload(RecordSizes.fixed(100), rate_records_per_s=600.0),
         send_delay=Histogram.of([1_000, 3_000]),
@@ -228,6 +228,6 @@ def test_the_evidence_of_a_measurement_is_what_it_says() -> None:
     }
 
 
-def test_a_measurement_without_statistics_leaves_them_unknown() -> None:
+def test_values_from_missing_statistics_are_unknown() -> None:
     seen = Evidence.of(measurement(activity=None, latency_check=None))
     assert (seen.queue_full_ratio, seen.throttle_ms, seen.mean_latency_ms, seen.send_delay_ms) == (None,) * 4

@@ -64,7 +64,7 @@ def test_explain_says_in_words_what_each_change_brings(run: Run, tmp_path: Path)
     assert "study overnight, 1000 B records, goal throughput: why trial 7" in ended.stdout
     assert "compression.type=lz4 instead of none: throughput 1." in ended.stdout
     assert LINGER in ended.stdout
-    assert "the baseline: broker: a thread of the broker wanted a core" in ended.stdout
+    assert "the baseline: broker: a thread of the broker needed a core" in ended.stdout
     assert "for reaching the front: " in ended.stdout
 
 

@@ -1,1 +1,1 @@
-"""The tests of `search_spaces`, with the real client wherever there is something to ask it."""
+"""Tests of `search_spaces`, which use the real client where its behaviour matters."""

@@ -1,4 +1,4 @@
-"""Choosers for tests: random answers, recorded ones, and a record of what was asked."""
+"""Choosers for tests: random answers, recorded answers, and a wrapper that records the questions."""
 
 import math
 import random
@@ -9,7 +9,7 @@ from search_spaces import Chooser, ParamValue
 
 
 class Random:
-    """Answers at random, from a seed."""
+    """A chooser that answers at random, from a seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -29,10 +29,10 @@ class Random:
 
 
 class Replay:
-    """Gives recorded answers again, such as those of `SearchSpace.params_of`."""
+    """A chooser that gives recorded answers, such as those of `SearchSpace.params_of`."""
 
     def __init__(self, params: Mapping[str, ParamValue]) -> None:
-        """The methods raise `ValueError` when there is no answer for a name, or one of another kind."""
+        """Take the answers by name; methods raise `ValueError` if an answer is missing or has the wrong type."""
         self._params = dict(params)
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
@@ -55,12 +55,12 @@ class Replay:
 
     def _recorded(self, name: str) -> ParamValue:
         if name not in self._params:
-            raise ValueError(f"every parameter that is asked for has an answer; {name} has none")
+            raise ValueError(f"every parameter that is asked for needs an answer; {name} has none")
         return self._params[name]
 
 
 class Recorder:
-    """Passes questions on, and keeps how each name was asked for."""
+    """A chooser that passes questions on and records with which method and bounds each name was asked for."""
 
     def __init__(self, chooser: Chooser) -> None:
         self.chooser = chooser

@@ -1,4 +1,4 @@
-"""librdkafka itself, asked through `ctypes` what it makes of a config."""
+"""Access to librdkafka through `ctypes`, to see how the real client treats a config."""
 
 import ctypes
 from collections.abc import Iterable, Mapping
@@ -8,15 +8,15 @@ from scripts.make_catalogue import librdkafka
 _TEXT_BYTES = 4096
 
 
-class Refused(Exception):  # noqa: N818 - an answer of the client, not a fault
-    """The client does not take the config."""
+class Refused(Exception):  # noqa: N818 - an expected answer of the client, not an error
+    """Raised when the client refuses the config."""
 
 
 def values_in_force(config: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Return what a producer constructed with `config` holds for `names`, as far as it tells.
+    """Return the values of `names` that a real producer with `config` reports; unreadable ones are left out.
 
     Raises:
-        Refused: a property cannot be set, the producer is not created, or it does not take a topic.
+        Refused: The client does not set a property, does not create the producer, or refuses a topic.
     """
     client = _producer(config)
     library = _typed()

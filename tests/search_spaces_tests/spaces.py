@@ -1,4 +1,4 @@
-"""Search spaces of all kinds, as a Hypothesis strategy."""
+"""A Hypothesis strategy for search spaces of many kinds."""
 
 from typing import Final
 
@@ -59,7 +59,7 @@ BASELINES: Final[tuple[dict[str, Value], ...]] = (
 
 
 def spaces() -> st.SearchStrategy[SearchSpace | ConfigError]:
-    """Return spaces of varied sizes, baselines, floors and changes, or why there is none."""
+    """Return a strategy for spaces of varied sizes, baselines, floors and changes, or the errors instead."""
     return st.builds(
         _space,
         st.sampled_from([10, 31, 100, 1_000, 10_000, 33_333, 100_000, 900_000, 999_970]),

@@ -1,4 +1,4 @@
-"""The shipped catalogue against the library, its roles, and the look-up of names."""
+"""Tests of the shipped catalogue against the library, of the roles, and of finding names."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from search_spaces import MisplacedProperty, Role, UnknownProperty, is_secret, l
 CATALOGUE = load_catalogue()
 
 
-def test_the_shipped_catalogue_is_what_the_loaded_library_says() -> None:
+def test_the_shipped_catalogue_equals_that_of_the_loaded_library() -> None:
     loaded = describe()
     path = catalogue_path(loaded["version"])
     assert path.read_text(encoding="utf-8") == as_json(loaded), "run scripts/make_catalogue.py and read the diff"
@@ -21,24 +21,24 @@ def test_aliases_resolve_to_the_canonical_entry() -> None:
     assert len(CATALOGUE) > 150
 
 
-def test_a_name_in_both_lists_is_the_global_one_as_for_the_client() -> None:
+def test_a_name_in_both_lists_means_the_global_property() -> None:
     assert CATALOGUE.find("compression.type").default == "none"
     assert CATALOGUE.find("compression.codec").scope == "global"
 
 
-def test_the_words_of_the_partitioner_are_known_though_the_table_has_no_range() -> None:
+def test_the_choices_of_the_partitioner_are_known() -> None:
     choices = CATALOGUE.find("partitioner").choices
     assert choices is not None
     assert {"consistent_random", "murmur2_random", "random"} <= set(choices)
 
 
-def test_a_misspelt_name_gets_the_nearest_ones() -> None:
+def test_a_misspelt_name_gets_similar_names_as_suggestions() -> None:
     with pytest.raises(UnknownProperty, match=r"'linger\.mss'.*linger\.ms") as raised:
         CATALOGUE.find("linger.mss")
     assert "linger.ms" in raised.value.suggestions
 
 
-def test_a_name_like_nothing_gets_no_suggestion() -> None:
+def test_a_name_unlike_any_other_gets_no_suggestion() -> None:
     with pytest.raises(UnknownProperty) as raised:
         CATALOGUE.find("xyzzy")
     assert raised.value.suggestions == ()
@@ -53,7 +53,7 @@ def test_a_name_like_nothing_gets_no_suggestion() -> None:
         ("ssl.truststore.location", "ssl.ca.location"),
     ],
 )
-def test_a_java_name_is_answered_with_its_twin_or_that_there_is_none(java: str, twin: str) -> None:
+def test_the_error_for_a_java_name_says_what_to_use_instead(java: str, twin: str) -> None:
     with pytest.raises(UnknownProperty, match=twin):
         CATALOGUE.find(java)
 
@@ -81,7 +81,7 @@ def test_each_property_has_a_role_and_a_reason(name: str, role: Role) -> None:
     assert entry.reason
 
 
-def test_what_the_client_no_longer_uses_is_reserved() -> None:
+def test_properties_that_the_client_no_longer_uses_are_reserved() -> None:
     assert all(entry.role is Role.RESERVED for entry in CATALOGUE if "No longer used" in entry.description)
 
 
@@ -107,11 +107,11 @@ def test_the_hidden_mock_properties_are_reserved() -> None:
         "sasl.oauthbearer.config",
     ],
 )
-def test_secrets_are_known_as_such(name: str) -> None:
+def test_secrets_are_recognised(name: str) -> None:
     assert is_secret(name)
 
 
-def test_no_knob_is_a_secret_and_public_names_are_not_either() -> None:
+def test_knobs_and_public_names_are_no_secrets() -> None:
     assert not any(entry.secret for entry in CATALOGUE if entry.role is Role.PRODUCER)
     for name in (
         "ssl.ca.location",

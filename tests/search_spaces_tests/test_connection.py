@@ -1,4 +1,4 @@
-"""Connection files of Kafka's Java clients: translated where that can be, refused with what to do where not."""
+"""Tests of connection files for Kafka's Java clients: they are translated, or refused with advice."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def test_a_login_becomes_user_and_password(module: str, mechanism: str) -> None:
 
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="\n"), max_size=30), st.sampled_from("\"'"))
-def test_whatever_is_quoted_is_read_back(password: str, quote: str) -> None:
+def test_a_quoted_value_is_read_back(password: str, quote: str) -> None:
     escaped = password.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     login = parse_jaas(f"a.B\n  required /* here */ username=u // there\n password={quote}{escaped}{quote};")
     assert login is not None
@@ -55,18 +55,18 @@ def test_whatever_is_quoted_is_read_back(password: str, quote: str) -> None:
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required clientSecret=hunter2;",
     ],
 )
-def test_another_login_is_refused_and_not_shown(login: str) -> None:
+def test_an_unsupported_login_is_refused_and_not_shown(login: str) -> None:
     with pytest.raises(InvalidValue, match=r"sasl\.jaas\.config takes") as caught:
         translated(sasl_mechanism="SCRAM-SHA-512", sasl_jaas_config=login)
     assert "hunter2" not in str(caught.value) + repr(caught.value)
 
 
-def test_a_login_wants_its_mechanism_named() -> None:
+def test_a_login_needs_its_mechanism() -> None:
     with pytest.raises(InvalidValue, match=r"there is no sasl\.mechanism \(Java's default is GSSAPI\)"):
         translated(sasl_jaas_config=LOGIN)
 
 
-def test_one_login_is_given_once() -> None:
+def test_two_different_logins_are_refused() -> None:
     with pytest.raises(ConflictingSpellings, match=r"sasl\.jaas\.config and sasl\.password both") as caught:
         translated(sasl_mechanism="SCRAM-SHA-512", sasl_jaas_config=LOGIN, sasl_password="hunter3")
     assert "hunter" not in str(caught.value)
@@ -74,7 +74,7 @@ def test_one_login_is_given_once() -> None:
     assert same["sasl.password"] == "hunter2"
 
 
-def test_stores_of_type_pem_become_files_and_texts() -> None:
+def test_pem_stores_are_translated_to_librdkafka_properties() -> None:
     assert translated(ssl_truststore_type="PEM", ssl_truststore_location="ca.pem") == {"ssl.ca.location": "ca.pem"}
     assert translated(ssl_truststore_type="pem", ssl_truststore_certificates=CERTIFICATE + CERTIFICATE) == {
         "ssl.ca.pem": LINES + LINES
@@ -89,7 +89,7 @@ def test_stores_of_type_pem_become_files_and_texts() -> None:
 
 
 @pytest.mark.parametrize("stated", [{"ssl_keystore_type": "PKCS12"}, {}])
-def test_pkcs12_keys_are_the_client_s_own(stated: dict[str, str]) -> None:
+def test_pkcs12_key_stores_are_kept(stated: dict[str, str]) -> None:
     kept = {"ssl.keystore.location": "me.p12", "ssl.keystore.password": "x"}
     assert translated(ssl_keystore_location="me.p12", ssl_keystore_password="x", **stated) == kept
 
@@ -104,11 +104,11 @@ def test_pkcs12_keys_are_the_client_s_own(stated: dict[str, str]) -> None:
         ({"ssl_keystore_location": "k.p12", "ssl_keystore_type": "JKS"}, r"takes a PKCS#12 file"),
         ({"ssl_keystore_key": "hunter2", "ssl_keystore_type": "PEM"}, r"one of them is missing"),
         ({"ssl_keystore_type": "PEM"}, r"ssl\.keystore\.location, which is missing"),
-        ({"sasl_login_class": "x"}, r"librdkafka has no JAAS"),
+        ({"sasl_login_class": "x"}, r"librdkafka does not support JAAS"),
         ({"ssl_enabled_protocols": "TLSv1.3"}, r"leave it out"),
     ],
 )
-def test_java_s_own_stores_are_refused_with_what_to_do(properties: dict[str, str], advice: str) -> None:
+def test_java_key_stores_are_refused_with_advice(properties: dict[str, str], advice: str) -> None:
     stores = {"ssl_truststore_password": "hunter2"} if "ssl_truststore_location" in properties else {}
     with pytest.raises((InvalidValue, UnknownProperty), match=advice) as caught:
         translated(**properties, **stores)
@@ -116,7 +116,7 @@ def test_java_s_own_stores_are_refused_with_what_to_do(properties: dict[str, str
     assert "hunter2" not in str(caught.value)
 
 
-def test_names_are_checked_unless_that_is_switched_off() -> None:
+def test_an_empty_identification_algorithm_becomes_none() -> None:
     assert translated(ssl_endpoint_identification_algorithm="") == {"ssl.endpoint.identification.algorithm": "none"}
     assert translated(ssl_endpoint_identification_algorithm="https") == {
         "ssl.endpoint.identification.algorithm": "https"

@@ -1,4 +1,4 @@
-"""What a config promises, and which promise is the stronger."""
+"""Tests of the guarantee of a config, and of comparing guarantees."""
 
 from itertools import pairwise, product
 
@@ -17,11 +17,11 @@ from search_spaces import DURABILITY, Guarantee, InvalidValue, ProducerConfig, V
         ({"enable.idempotence": True}, "acks=all, ordered, no duplicates"),
     ],
 )
-def test_a_config_promises(given: dict[str, Value], text: str) -> None:
+def test_the_guarantee_of_a_config(given: dict[str, Value], text: str) -> None:
     assert str(Guarantee.of(ProducerConfig.parse(given))) == text
 
 
-def test_a_promise_is_kept_when_each_part_of_it_is() -> None:
+def test_a_guarantee_is_kept_if_every_part_of_it_is_kept() -> None:
     everything = [Guarantee(*parts) for parts in product((0, 1, -1), (False, True), (False, True))]
     for one, other in product(everything, everything):
         stronger = (
@@ -32,13 +32,13 @@ def test_a_promise_is_kept_when_each_part_of_it_is() -> None:
         assert one.at_least(other) == stronger
 
 
-def test_the_named_floors_grow_stronger() -> None:
+def test_the_named_floors_are_ordered_from_weak_to_strong() -> None:
     named = [floor for floor in DURABILITY.values() if floor is not None]
     assert DURABILITY["baseline"] is None
     assert all(later.at_least(earlier) for earlier, later in pairwise(named))
     assert not any(earlier.at_least(later) for earlier, later in pairwise(named))
 
 
-def test_a_number_of_replicas_is_no_acks() -> None:
+def test_a_number_of_replicas_is_refused_as_acks() -> None:
     with pytest.raises(InvalidValue, match="acks takes 0, 1 or all, not 2"):
         Guarantee(2, ordered=False, idempotent=False)

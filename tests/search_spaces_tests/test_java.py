@@ -1,4 +1,4 @@
-"""The translation of a config for the Java producer, and Kafka's own tool run with it."""
+"""Tests of the translation for the Java producer, and of the command line of Kafka's performance tool."""
 
 import shlex
 
@@ -29,7 +29,7 @@ def test_defaults_that_differ_are_written_out() -> None:
     }
 
 
-def test_an_idempotent_producer_keeps_five_in_flight() -> None:
+def test_an_idempotent_producer_gets_five_requests_in_flight() -> None:
     properties = java({"enable.idempotence": True})
     assert properties["enable.idempotence"] == "true"
     assert properties["max.in.flight.requests.per.connection"] == "5"
@@ -47,12 +47,12 @@ def test_an_idempotent_producer_keeps_five_in_flight() -> None:
         ("zstd", -1, {}),
     ],
 )
-def test_one_level_becomes_the_codecs_own(codec: str, level: int, expected: dict[str, str]) -> None:
+def test_a_level_becomes_the_property_of_its_codec(codec: str, level: int, expected: dict[str, str]) -> None:
     properties = java({"compression.type": codec, "compression.level": level})
     assert {name: value for name, value in properties.items() if name.endswith(".level")} == expected
 
 
-def test_what_has_no_twin_is_named_and_the_label_is_always_there() -> None:
+def test_properties_without_a_java_counterpart_are_named() -> None:
     given: dict[str, Value] = {
         "sticky.partitioning.linger.ms": 3,
         "batch.num.messages": 5,
@@ -64,7 +64,7 @@ def test_what_has_no_twin_is_named_and_the_label_is_always_there() -> None:
     assert any("partitioner like random" in note for note in translation.notes)
 
 
-def test_a_fraction_of_a_millisecond_is_rounded_with_a_note_and_never_to_none() -> None:
+def test_a_fraction_of_a_millisecond_is_rounded_but_not_to_zero() -> None:
     translation = translate_to_java(ProducerConfig.parse({"linger.ms": 0.4}))
     assert translation.properties["linger.ms"] == "1"
     assert any("0.4 became 1" in note for note in translation.notes)
@@ -80,7 +80,7 @@ def test_the_timeouts_fit_together_as_java_demands(timeout_ms: int, linger: floa
     assert int(properties["delivery.timeout.ms"]) >= sum(map(int, expected))
 
 
-def test_socket_and_idle_values_that_mean_the_systems_own_are_respelt() -> None:
+def test_values_that_mean_a_system_default_are_translated() -> None:
     properties = java({"socket.send.buffer.bytes": 1_000_000, "connections.max.idle.ms": 0})
     assert properties["send.buffer.bytes"] == "1000000"
     assert properties["receive.buffer.bytes"] == "-1"
@@ -88,7 +88,7 @@ def test_socket_and_idle_values_that_mean_the_systems_own_are_respelt() -> None:
     assert java({"topic.metadata.refresh.interval.ms": -1})["metadata.max.age.ms"] == "2147483647"
 
 
-def test_the_perf_test_command_reads_back_and_quotes_what_needs_it() -> None:
+def test_the_perf_test_command_can_be_split_by_a_shell() -> None:
     command = perf_test_command(
         ProducerConfig.parse({"acks": 1}),
         topic="tuner-x",

@@ -1,4 +1,4 @@
-"""What a study file may say of knobs, and the errors that name knob, rule and value."""
+"""Tests of the changes that a study file makes to knobs, and of the errors that name knob, rule and value."""
 
 import pickle
 
@@ -39,31 +39,51 @@ def drawn(space: SearchSpace, name: str) -> set[str]:
         ({"batch.sise": KnobChange()}, UnknownProperty, r"did you mean batch\.size"),
         ({"sasl.password": KnobChange(value="hunter2")}, MisplacedProperty, r"sasl\.password does not belong here"),
         ({"debug": KnobChange(value="all")}, MisplacedProperty, "debug does not belong"),
-        ({"linger.ms": KnobChange(low=5, high=1)}, InvalidKnob, r"knob linger\.ms: low is at most high, not low=5"),
+        (
+            {"linger.ms": KnobChange(low=5, high=1)},
+            InvalidKnob,
+            r"knob linger\.ms: low must be at most high, but got low=5",
+        ),
         ({"linger.ms": KnobChange(value="5ms")}, InvalidValue, r"linger\.ms takes a decimal number"),
-        ({"linger.ms": KnobChange(value="5", low=1)}, InvalidKnob, r"knob linger\.ms: takes one of.*value and a range"),
+        (
+            {"linger.ms": KnobChange(value="5", low=1)},
+            InvalidKnob,
+            r"knob linger\.ms: .*only one of.*value and a range",
+        ),
         ({"batch.size": KnobChange(low=10.5)}, InvalidValue, r"batch\.size takes a whole decimal number.*10\.5"),
         ({"batch.size": KnobChange(low=0, high=10, log=True)}, InvalidValue, r"batch\.size takes.*from 1 to"),
-        ({"batch.size": KnobChange(steps=0)}, InvalidKnob, r"knob batch\.size: a grid takes one step or more.*steps=0"),
-        ({"batch.size": KnobChange(choices=())}, InvalidKnob, "one choice or more"),
+        ({"batch.size": KnobChange(steps=0)}, InvalidKnob, r"knob batch\.size: a grid needs at least one.*steps=0"),
+        ({"batch.size": KnobChange(choices=())}, InvalidKnob, "choices must not be empty"),
         ({"batch.size": KnobChange(choices=("1e4", "x"))}, InvalidValue, "not '1e4'"),
-        ({"batch.size": KnobChange(choices=("5000", "+5000"))}, InvalidKnob, "each choice stands once, not 5000 twice"),
+        (
+            {"batch.size": KnobChange(choices=("5000", "+5000"))},
+            InvalidKnob,
+            "each choice may be listed only once, but got 5000 twice",
+        ),
         (
             {"compression.type": KnobChange(low=1, high=2)},
             InvalidKnob,
-            "not a number, so it takes .*choices.*, not a range",
+            "not a number, so it takes .*choices.*, but got a range",
         ),
         ({"compression.type": KnobChange(choices=("lz5",))}, InvalidValue, r"compression\.type takes one of.*'lz5'"),
-        ({"retry.backoff.ms": KnobChange(low=5)}, InvalidKnob, r"knob retry\.backoff\.ms: needs both low and high"),
-        ({"retry.backoff.ms": KnobChange()}, InvalidKnob, "needs low and high, or choices"),
-        ({"retries": KnobChange(low=0, high=9, log=True)}, InvalidKnob, "a logarithmic range begins above 0"),
+        ({"retry.backoff.ms": KnobChange(low=5)}, InvalidKnob, r"knob retry\.backoff\.ms: both low and high"),
+        ({"retry.backoff.ms": KnobChange()}, InvalidKnob, "low and high, or choices, must be given"),
+        ({"retries": KnobChange(low=0, high=9, log=True)}, InvalidKnob, "a logarithmic range must start above 0"),
         (
             {"linger.ms": KnobChange(), "queue.buffering.max.ms": KnobChange()},
             InvalidKnob,
-            r"knob linger\.ms: is changed once, under one name, not again as queue\.buffering\.max\.ms",
+            r"knob linger\.ms: .*only once, under one name, but got it again as queue\.buffering\.max\.ms",
         ),
-        ({"acks": KnobChange(value="1")}, EmptySpace, r"the knob acks: the guarantee is at least acks=all.*acks=1"),
-        ({"acks": KnobChange(choices=("1", "all"))}, InvalidKnob, "knob acks: its choices keep the guarantee.*not 1"),
+        (
+            {"acks": KnobChange(value="1")},
+            EmptySpace,
+            r"the knob acks: the guarantee must be at least acks=all.*acks=1",
+        ),
+        (
+            {"acks": KnobChange(choices=("1", "all"))},
+            InvalidKnob,
+            "knob acks: every choice must keep the guarantee.*but got 1",
+        ),
         ({"acks": KnobChange(choices=("all", "2"))}, InvalidValue, "acks takes 0, 1 or all"),
         (
             {"batch.size": KnobChange(low=100_000), "queue.buffering.max.kbytes": KnobChange(value="64")},
@@ -90,11 +110,11 @@ def drawn(space: SearchSpace, name: str) -> set[str]:
         (
             {"compression.type": KnobChange(value="lz4"), "compression.level.gzip": KnobChange(value="3")},
             InvalidKnob,
-            r"knob compression\.level\.gzip: its codec is one of those searched, not lz4",
+            r"knob compression\.level\.gzip: its codec must be among .*, but got lz4",
         ),
     ],
 )
-def test_a_change_that_means_nothing_is_named(
+def test_an_invalid_change_raises_an_error_that_names_it(
     changes: dict[str, KnobChange], kind: type[ConfigError], message: str
 ) -> None:
     with pytest.raises(kind, match=message) as raised:
@@ -105,7 +125,7 @@ def test_a_change_that_means_nothing_is_named(
     assert "hunter2" not in str(copy)
 
 
-def test_what_cannot_keep_the_floor_is_an_error() -> None:
+def test_changes_that_cannot_keep_the_floor_are_an_error() -> None:
     with pytest.raises(EmptySpace, match=r"enable\.idempotence.*no duplicates"):
         space_of({"enable.idempotence": KnobChange(value="false")}, "idempotent")
     with pytest.raises(EmptySpace, match=r"enable\.idempotence.*ordered"):
@@ -122,7 +142,7 @@ def test_a_record_that_does_not_fit_is_an_error() -> None:
         SearchSpace.of(20_000, ProducerConfig.parse({"message.max.bytes": 10_000}))
 
 
-def test_fixed_and_switched_off_knobs_are_in_no_parameter() -> None:
+def test_fixed_and_switched_off_knobs_are_not_parameters() -> None:
     changes = {"linger.ms": KnobChange(value="7"), "batch.size": KnobChange(off=True), IN_FLIGHT: KnobChange(off=True)}
     space = space_of(changes, batch_size=32_768, retry_backoff_ms=50)
     assert space.fixed == {"linger.ms": "7", "batch.size": "32768", "retry.backoff.ms": "50"}
@@ -130,7 +150,7 @@ def test_fixed_and_switched_off_knobs_are_in_no_parameter() -> None:
     assert IN_FLIGHT not in space.draw(Random(0)).values
 
 
-def test_a_space_without_any_open_knob_leaves_no_choice() -> None:
+def test_a_space_without_knobs_to_search_has_no_choice() -> None:
     off = {parameter.name: KnobChange(off=True) for parameter in space_of({}).parameters}
     assert not space_of(off).has_choice
     assert not space_of(off | {"linger.ms": KnobChange(value="7")}).has_choice
@@ -141,7 +161,7 @@ def test_a_space_without_any_open_knob_leaves_no_choice() -> None:
     assert space_of({}).has_choice
 
 
-def test_ranges_and_choices_are_kept_to() -> None:
+def test_draws_stay_within_ranges_and_choices() -> None:
     space = space_of({"batch.size": KnobChange(choices=("8192", "65536")), "linger.ms": KnobChange(low=2, high=3)})
     assert drawn(space, "batch.size") == {"8192", "65536"}
     lingers = {float(linger) for linger in drawn(space, "linger.ms")}
@@ -149,7 +169,7 @@ def test_ranges_and_choices_are_kept_to() -> None:
     assert max(lingers) <= 3
 
 
-def test_a_range_from_zero_keeps_zero_where_it_is_logarithmic() -> None:
+def test_a_logarithmic_range_from_zero_keeps_zero() -> None:
     lingers = drawn(space_of({"linger.ms": KnobChange(low=0, high=20)}), "linger.ms")
     assert "0" in lingers
     assert all(0.05 <= float(linger) <= 20 for linger in lingers - {"0"})
@@ -166,7 +186,7 @@ def test_any_property_of_the_producer_becomes_a_knob() -> None:
     assert (backoff.text, backoff.unit, backoff.default) == ("5 to 500", "ms", "100")
 
 
-def test_a_level_may_be_fixed_for_all_codecs_or_left_at_the_baselines() -> None:
+def test_a_level_can_be_fixed_for_all_codecs_or_kept_from_the_baseline() -> None:
     fixed = space_of({"compression.level": KnobChange(value="4")})
     kept = space_of({"compression.level": KnobChange(off=True)}, compression_type="zstd", compression_level=7)
     for seed in range(60):
@@ -176,7 +196,7 @@ def test_a_level_may_be_fixed_for_all_codecs_or_left_at_the_baselines() -> None:
         assert config.effective("compression.level") == ("7" if config.compression == "zstd" else "-1")
 
 
-def test_numbers_that_a_rule_forbids_beside_others_are_not_offered_there() -> None:
+def test_numbers_that_a_rule_forbids_for_a_config_are_not_offered() -> None:
     space = space_of({IN_FLIGHT: KnobChange(choices=("1", "5", "100"))})
     pairs = {(config.idempotent, config.effective(IN_FLIGHT)) for config in map(space.draw, map(Random, range(200)))}
     assert pairs == {(False, "1"), (False, "5"), (False, "100"), (True, "1"), (True, "5")}

@@ -1,4 +1,4 @@
-"""Which configs lie in a space, and what a chooser would have to answer to get them."""
+"""Tests of which configs a space contains, and of the answers that lead to them."""
 
 import json
 import random
@@ -16,7 +16,7 @@ RECORDS = 500
 
 
 @pytest.mark.parametrize("record_bytes", [10, 100, 1_000, 10_000, 100_000, 900_000])
-def test_the_defaults_lie_in_the_default_space(record_bytes: int) -> None:
+def test_the_default_space_contains_the_defaults(record_bytes: int) -> None:
     space = SearchSpace.of(record_bytes, DEFAULTS)
     params = space.params_of(DEFAULTS)
     assert params is not None
@@ -37,7 +37,7 @@ def test_the_defaults_lie_in_the_default_space(record_bytes: int) -> None:
         {"max.in.flight": 1, "retry.backoff.ms": 50},
     ],
 )
-def test_common_baselines_lie_in_their_space(given: dict[str, Value]) -> None:
+def test_the_space_of_a_baseline_contains_the_baseline(given: dict[str, Value]) -> None:
     baseline = ProducerConfig.parse(given)
     assert SearchSpace.of(1_000, baseline).params_of(baseline) is not None
 
@@ -53,11 +53,11 @@ def test_common_baselines_lie_in_their_space(given: dict[str, Value]) -> None:
         {"message.max.bytes": 2_000_000},
     ],
 )
-def test_other_configs_do_not(given: dict[str, Value]) -> None:
+def test_configs_outside_the_space_have_no_params(given: dict[str, Value]) -> None:
     assert SearchSpace.of(1_000, DEFAULTS).params_of(ProducerConfig.parse(given)) is None
 
 
-def test_a_codec_without_a_level_is_the_codec_at_its_default_level() -> None:
+def test_a_codec_without_a_level_has_its_default_level() -> None:
     space = SearchSpace.of(1_000, DEFAULTS)
     for codec, level in (("gzip", 6), ("lz4", 0), ("zstd", 3)):
         params = space.params_of(ProducerConfig.parse({"compression.type": codec}))
@@ -66,7 +66,7 @@ def test_a_codec_without_a_level_is_the_codec_at_its_default_level() -> None:
 
 
 def bytes_compressed(bootstrap: str, codec: str, level: int) -> int:
-    """Return the bytes of one batch of words, the same each time, as the client's own statistics tell them."""
+    """Return the size in bytes of one batch of fixed content, from the client's own statistics."""
     largest = 0
 
     def read(statistics: str) -> None:
@@ -75,7 +75,7 @@ def bytes_compressed(bootstrap: str, codec: str, level: int) -> int:
             largest = max(largest, topic["batchsize"]["max"])
 
     config = {"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 10_000, "compression.type": codec}
-    # The batch is full with the last record and waits for it.
+    # The batch is full with the last record, so it is sent only then.
     config |= {"batch.num.messages": RECORDS}
     own = {"compression.level": level, "statistics.interval.ms": 50, "stats_cb": read}
     producer = Producer({**config, **own})
@@ -91,7 +91,7 @@ def bytes_compressed(bootstrap: str, codec: str, level: int) -> int:
 
 
 @pytest.mark.parametrize(("codec", "other"), [("gzip", 5), ("lz4", 3), ("zstd", 2)])
-def test_the_default_levels_are_those_that_compress_the_same(codec: str, other: int) -> None:
+def test_the_default_levels_compress_like_no_level(codec: str, other: int) -> None:
     holder = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
     brokers = holder.list_topics(timeout=10).brokers.values()
     bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)

@@ -1,4 +1,4 @@
-"""What `ProducerConfig.parse` takes, what it refuses, and what it makes of it."""
+"""Tests of the values that `ProducerConfig.parse` accepts and refuses, and of their canonical form."""
 
 import dataclasses
 import pickle
@@ -43,7 +43,7 @@ def test_values_become_canonical(name: str, value: Value, canonical: str) -> Non
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        # The client takes the first of these for 1, 8, 16, 4, 10 and 5.
+        # The client reads the first six values as 1, 8, 16, 4, 10 and 5.
         ("batch.size", "1e3"),
         ("batch.size", "010"),
         ("batch.size", "0x10"),
@@ -65,7 +65,7 @@ def test_values_become_canonical(name: str, value: Value, canonical: str) -> Non
         ("partitioner", ""),
     ],
 )
-def test_what_the_client_would_refuse_or_misread_is_refused(name: str, value: Value) -> None:
+def test_values_that_the_client_would_refuse_or_misread_are_refused(name: str, value: Value) -> None:
     with pytest.raises(InvalidValue) as raised:
         ProducerConfig.parse({name: value})
     assert repr(value if isinstance(value, str | bool) else str(value)) in str(raised.value)
@@ -82,12 +82,12 @@ def test_spelling_and_order_do_not_change_the_fingerprint() -> None:
     assert int(one.fingerprint, 16) >= 0
 
 
-def test_another_value_is_another_fingerprint_and_so_is_a_default_spelt_out() -> None:
+def test_a_changed_value_or_a_stated_default_changes_the_fingerprint() -> None:
     prints = {ProducerConfig.parse(given).fingerprint for given in ({}, {"linger.ms": 5}, {"linger.ms": 6})}
     assert len(prints) == 3
 
 
-def test_the_fingerprint_stays_what_it_was_so_that_records_can_be_found_again() -> None:
+def test_the_fingerprint_of_a_config_stays_the_same_in_all_releases() -> None:
     assert ProducerConfig.parse({"acks": "1", "linger.ms": "0.5"}).fingerprint == "72f24b53616139f2"
 
 
@@ -101,7 +101,7 @@ def test_one_property_under_two_names_with_two_values_is_an_error() -> None:
     ("name", "role"),
     [("bootstrap.servers", "connection"), ("sasl.password", "connection"), ("log_level", "reserved")],
 )
-def test_what_is_no_knob_is_sent_where_it_belongs_and_its_value_is_not_shown(name: str, role: str) -> None:
+def test_a_misplaced_property_is_refused_and_its_value_is_not_shown(name: str, role: str) -> None:
     with pytest.raises(MisplacedProperty, match=name) as raised:
         ProducerConfig.parse({name: "hunter2"})
     assert raised.value.role == role
@@ -114,7 +114,7 @@ def test_an_unknown_name_does_not_show_its_value() -> None:
     assert "hunter2" not in str(raised.value)
 
 
-def test_typed_readings_see_the_defaults() -> None:
+def test_typed_properties_include_the_defaults() -> None:
     default = ProducerConfig.parse({})
     assert (default.acks, default.idempotent, default.linger_ms, default.compression) == (
         -1,
@@ -127,7 +127,7 @@ def test_typed_readings_see_the_defaults() -> None:
     assert ProducerConfig.parse({"message.max.bytes": 5000}).max_batch_bytes == 5000
 
 
-def test_it_is_built_by_parse_only() -> None:
+def test_a_config_can_be_built_only_by_parse() -> None:
     config = ProducerConfig.parse({"acks": 1})
     with pytest.raises(TypeError, match=r"ProducerConfig\.parse"):
         dataclasses.replace(config, pairs=(("acks", "2"),))
@@ -135,20 +135,20 @@ def test_it_is_built_by_parse_only() -> None:
         config.client = "java"  # type: ignore[misc]
 
 
-def test_it_travels_between_processes() -> None:
+def test_a_config_can_be_pickled() -> None:
     config = ProducerConfig.parse({"acks": 1})
     assert pickle.loads(pickle.dumps(config)) == config
     assert pickle.loads(pickle.dumps(config)).effective("linger.ms") == "5"
 
 
-def test_updated_changes_by_any_name_and_checks_again() -> None:
+def test_updated_accepts_any_name_and_checks_the_result() -> None:
     config = ProducerConfig.parse({"linger.ms": 5, "acks": 1})
     assert config.updated({"queue.buffering.max.ms": 7}).linger_ms == 7
     with pytest.raises(ConfigError, match="idempotent"):
         config.updated({"enable.idempotence": True})
 
 
-def test_a_connection_takes_what_the_measured_config_refuses_and_the_reverse() -> None:
+def test_connection_and_measured_config_refuse_each_others_properties() -> None:
     connection = ConnectionConfig.parse({"bootstrap.servers": "b:9092", "sasl.password": "hunter2"})
     assert connection.values == {"bootstrap.servers": "b:9092", "sasl.password": "hunter2"}
     assert "hunter2" not in repr(connection)

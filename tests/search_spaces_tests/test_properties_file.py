@@ -1,4 +1,4 @@
-"""Reading and writing `.properties` files as Java does, and `-X` pairs."""
+"""Tests of reading and writing `.properties` files as Java does, and of reading `-X` pairs."""
 
 from pathlib import Path
 
@@ -43,34 +43,34 @@ def test_what_is_written_reads_back(entries: dict[str, str], comment: str) -> No
     assert parse_properties(format_properties(entries, comment=comment)) == entries
 
 
-def test_a_repeated_key_names_both_lines(tmp_path: Path) -> None:
+def test_the_error_for_a_repeated_key_names_both_lines(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("acks=1\n# between\nlinger.ms=5\nacks=all\n", encoding="utf-8")
-    with pytest.raises(PropertiesFileError, match=r"client\.properties, line 4: acks: .*line 1 has"):
+    with pytest.raises(PropertiesFileError, match=r"client\.properties, line 4: acks: .*line 1 already has it"):
         read_properties(path)
 
 
-def test_a_bad_escape_names_line_key_and_rule_and_not_the_value() -> None:
+def test_the_error_for_a_bad_escape_does_not_show_a_secret() -> None:
     with pytest.raises(PropertiesFileError, match=r"line 2: sasl\.password: four hex digits") as raised:
         parse_properties("acks=1\nsasl.password=hunter2\\u12", source="client.properties")
     assert "hunter2" not in str(raised.value)
     assert (raised.value.line, raised.value.key) == (2, "sasl.password")
 
 
-def test_a_bad_escape_shows_what_is_no_secret() -> None:
-    with pytest.raises(PropertiesFileError, match=r"client\.id: four hex digits follow .*, not '12x4'"):
+def test_the_error_for_a_bad_escape_shows_a_value_that_is_no_secret() -> None:
+    with pytest.raises(PropertiesFileError, match=r"client\.id: four hex digits must follow .*, not '12x4'"):
         parse_properties("client.id=\\u12x4")
 
 
-def test_half_a_character_is_refused() -> None:
+def test_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(PropertiesFileError, match="half a character"):
         parse_properties("a=\\ud83d")
 
 
-def test_a_file_that_is_not_utf8_is_refused_by_its_line(tmp_path: Path) -> None:
+def test_the_error_for_a_file_that_is_not_utf8_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "latin.properties"
     path.write_bytes(b"acks=1\nclient.id=caf\xe9\n")
-    with pytest.raises(PropertiesFileError, match="line 2: a properties file is UTF-8"):
+    with pytest.raises(PropertiesFileError, match="line 2: a properties file must be UTF-8"):
         read_properties(path)
 
 
@@ -79,8 +79,8 @@ def test_pairs_split_at_the_first_equals_sign() -> None:
 
 
 @pytest.mark.parametrize("pair", ["hunter2", "=hunter2"])
-def test_a_pair_without_a_key_is_refused_and_not_repeated(pair: str) -> None:
-    with pytest.raises(PropertiesFileError, match="-X, line 2: a pair is written key=value") as raised:
+def test_a_pair_without_a_key_is_refused_and_not_shown(pair: str) -> None:
+    with pytest.raises(PropertiesFileError, match="-X, line 2: a pair must be written as key=value") as raised:
         parse_pairs(["a=b", pair])
     assert "hunter2" not in str(raised.value)
 

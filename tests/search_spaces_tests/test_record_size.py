@@ -1,4 +1,4 @@
-"""The bounds of a record's size, byte for byte against the client and its in-process cluster."""
+"""Tests of the limits on a record's size, to the byte, against the client and its in-process cluster."""
 
 import json
 import time
@@ -20,7 +20,7 @@ def bootstrap() -> Iterator[str]:
 
 
 def batch_bytes(bootstrap: str, config: Mapping[str, str | int], values: list[bytes], key: bytes | None) -> int:
-    """Return the largest batch in bytes that the client's own statistics tell of."""
+    """Return the size in bytes of the largest batch, from the client's own statistics."""
     largest = 0
 
     def read(statistics: str) -> None:
@@ -41,7 +41,7 @@ def batch_bytes(bootstrap: str, config: Mapping[str, str | int], values: list[by
 
 @pytest.mark.parametrize("limit_bytes", [1_000, 100_000, 1_000_000])
 @pytest.mark.parametrize("key_bytes", [None, 1, 500])
-def test_the_largest_record_checked_is_the_largest_the_client_takes(
+def test_the_largest_allowed_record_is_the_largest_the_client_accepts(
     bootstrap: str, limit_bytes: int, key_bytes: int | None
 ) -> None:
     config = ProducerConfig.parse({"message.max.bytes": limit_bytes})
@@ -60,7 +60,7 @@ def test_the_largest_record_checked_is_the_largest_the_client_takes(
         producer.produce("sizes", bytes(largest + 1), key=key)
 
 
-def test_a_value_larger_than_the_queue_is_never_taken(bootstrap: str) -> None:
+def test_a_value_larger_than_the_queue_is_never_accepted(bootstrap: str) -> None:
     config = ProducerConfig.parse({"queue.buffering.max.kbytes": 1})
     check_record(config, 1024, 24)
     with pytest.raises(RuleBroken, match=r"record-within-queue.*1025 bytes.*1024"):
@@ -74,7 +74,7 @@ def test_a_value_larger_than_the_queue_is_never_taken(bootstrap: str) -> None:
 
 @pytest.mark.parametrize("record_bytes", [0, 1, 50, 60, 8_000, 9_000, 100_000])
 @pytest.mark.parametrize("key_bytes", [None, 0, 100])
-def test_the_size_of_a_batch_of_one_is_what_the_client_sends(
+def test_the_computed_size_of_a_batch_of_one_is_what_the_client_sends(
     bootstrap: str, record_bytes: int, key_bytes: int | None
 ) -> None:
     key = None if key_bytes is None else bytes(key_bytes)
@@ -87,7 +87,7 @@ def test_batches_stop_growing_at_message_max_bytes(bootstrap: str) -> None:
     assert 4_000 < batch_bytes(bootstrap, config, [bytes(200)] * 100, None) <= 5_000
 
 
-def test_a_topic_that_takes_less_refuses_the_record_or_the_full_batch() -> None:
+def test_records_and_full_batches_must_fit_the_topic() -> None:
     config = ProducerConfig.parse({})
     with pytest.raises(RuleBroken, match=r"record-within-topic.*max\.message\.bytes=1000"):
         check_record(config, 1000, None, topic_max_message_bytes=1000)
@@ -97,5 +97,5 @@ def test_a_topic_that_takes_less_refuses_the_record_or_the_full_batch() -> None:
     check_record(config.updated({"batch.num.messages": 100}), 100, None, topic_max_message_bytes=100_000)
 
 
-def test_a_compressed_batch_is_left_for_the_topic_to_judge() -> None:
+def test_the_topics_limit_is_not_checked_for_compressed_batches() -> None:
     check_record(ProducerConfig.parse({"compression.type": "lz4"}), 2000, None, topic_max_message_bytes=1000)

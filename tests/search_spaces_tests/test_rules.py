@@ -1,4 +1,4 @@
-"""The rules between knobs, each against the real client."""
+"""Tests of the rules between knobs, compared with the real client."""
 
 from collections.abc import Mapping
 
@@ -53,7 +53,7 @@ TAKEN_IN_SILENCE: list[tuple[str, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("rule", "given"), REFUSED_BY_CLIENT + TAKEN_IN_SILENCE)
-def test_a_broken_rule_is_named_with_the_values_that_break_it(rule: str, given: dict[str, str]) -> None:
+def test_the_error_names_the_broken_rule_and_the_values(rule: str, given: dict[str, str]) -> None:
     with pytest.raises(RuleBroken, match=rule) as raised:
         ProducerConfig.parse(given)
     assert raised.value.rule == rule
@@ -67,11 +67,11 @@ def test_the_client_refuses_it_too(rule: str, given: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("rule", "given"), TAKEN_IN_SILENCE)
-def test_the_client_takes_it_in_silence(rule: str, given: dict[str, str]) -> None:
+def test_the_client_accepts_it_silently(rule: str, given: dict[str, str]) -> None:
     values_in_force(given, ())
 
 
-def test_every_rule_is_tried_and_names_real_knobs_and_its_source() -> None:
+def test_every_rule_is_tested_and_has_real_knobs_and_a_source() -> None:
     assert {rule.name for rule in RULES} == {rule for rule, _ in REFUSED_BY_CLIENT + TAKEN_IN_SILENCE}
     for rule in RULES:
         assert all(CATALOGUE.find(knob).role is Role.PRODUCER for knob in rule.knobs)
@@ -92,7 +92,7 @@ def test_every_rule_is_tried_and_names_real_knobs_and_its_source() -> None:
         {**IDEMPOTENT, "acks": "all", "max.in.flight": 5},
     ],
 )
-def test_zero_for_no_limit_and_untouched_defaults_break_no_rule(given: dict[str, Value]) -> None:
+def test_zero_for_no_limit_and_defaults_break_no_rule(given: dict[str, Value]) -> None:
     ProducerConfig.parse(given)
 
 
@@ -118,7 +118,7 @@ CONFIGS = st.lists(st.sampled_from(KNOBS), max_size=5, unique_by=lambda entry: e
 
 @settings(max_examples=300, deadline=None)
 @given(CONFIGS)
-def test_what_parse_takes_the_client_takes_and_holds_and_what_the_client_refuses_so_does_parse(
+def test_the_client_accepts_and_holds_every_parsed_config(
     given: Mapping[str, str],
 ) -> None:
     try:
@@ -131,7 +131,7 @@ def test_what_parse_takes_the_client_takes_and_holds_and_what_the_client_refuses
     held = values_in_force(config.values, [entry.name for entry in KNOBS])
     for name, value in held.items():
         if CATALOGUE.find(name).kind == "float":
-            # The client prints six digits.
+            # The client prints floats with six digits.
             assert float(config.effective(name)) == pytest.approx(float(value), rel=1e-5, abs=1e-6)
         else:
             assert config.effective(name) == value, name
@@ -139,7 +139,7 @@ def test_what_parse_takes_the_client_takes_and_holds_and_what_the_client_refuses
 
 @settings(max_examples=200, deadline=None)
 @given(CONFIGS)
-def test_what_the_client_refuses_parse_refuses(given: Mapping[str, str]) -> None:
+def test_parse_refuses_every_config_that_the_client_refuses(given: Mapping[str, str]) -> None:
     try:
         values_in_force(given, ())
     except Refused:

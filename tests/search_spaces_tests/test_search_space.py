@@ -1,4 +1,4 @@
-"""What a search space draws: only configs that client and broker take as they are, and keep the guarantee."""
+"""Tests of a search space: client and broker accept every drawn config, and it keeps the guarantee."""
 
 import pickle
 from collections import Counter
@@ -30,7 +30,7 @@ IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 @settings(max_examples=100, deadline=None)
 @given(spaces(), st.integers(0, 2**32))
-def test_every_draw_is_taken_fits_the_record_and_keeps_the_guarantee(space: SearchSpace | Exception, seed: int) -> None:
+def test_every_draw_fits_the_record_and_keeps_the_guarantee(space: SearchSpace | Exception, seed: int) -> None:
     if isinstance(space, Exception):
         event(type(space).__name__)
         return
@@ -51,7 +51,7 @@ def test_every_draw_is_taken_fits_the_record_and_keeps_the_guarantee(space: Sear
 
 @settings(max_examples=70, deadline=None)
 @given(spaces(), st.integers(0, 2**32))
-def test_the_real_client_takes_every_draw_and_holds_its_values(space: SearchSpace | Exception, seed: int) -> None:
+def test_the_real_client_accepts_every_draw_and_holds_its_values(space: SearchSpace | Exception, seed: int) -> None:
     if isinstance(space, Exception):
         return
     chooser = Random(seed)
@@ -66,7 +66,7 @@ def test_the_real_client_takes_every_draw_and_holds_its_values(space: SearchSpac
             assert value == config.effective(name)
 
 
-def test_levels_are_asked_for_with_their_codec_only() -> None:
+def test_a_level_is_asked_for_only_with_its_codec() -> None:
     space = SearchSpace.of(1_000, DEFAULTS)
     seen: Counter[str] = Counter()
     for seed in range(200):
@@ -79,7 +79,7 @@ def test_levels_are_asked_for_with_their_codec_only() -> None:
     assert set(seen) == {"none", "gzip", "snappy", "lz4", "zstd"}
 
 
-def test_the_special_ends_are_drawn_often_enough() -> None:
+def test_special_values_are_drawn_often_enough() -> None:
     space = SearchSpace.of(1_000, DEFAULTS)
     configs = [space.draw(Random(seed)) for seed in range(400)]
     assert 15 <= sum(config.linger_ms == 0 for config in configs) <= 80
@@ -105,7 +105,7 @@ def test_ranges_follow_the_size_of_the_record() -> None:
     assert names[1] - names[0] == {"queue.buffering.max.kbytes"}
 
 
-def test_batches_beyond_the_default_limit_raise_it_and_no_batch_is_larger_than_the_topic_takes() -> None:
+def test_batches_may_exceed_the_default_limit_but_not_the_topics() -> None:
     space = SearchSpace.of(1_000, DEFAULTS, topic_max_message_bytes=4_000_000)
     sizes = set()
     for seed in range(100):
@@ -121,7 +121,9 @@ def test_batches_beyond_the_default_limit_raise_it_and_no_batch_is_larger_than_t
 @pytest.mark.parametrize(
     ("key_bytes", "partitions", "partitioner"), [(8, 3, "random"), (0, 1, "random"), (0, 3, "murmur2")]
 )
-def test_stickiness_is_searched_where_records_are_spread(key_bytes: int, partitions: int, partitioner: str) -> None:
+def test_sticky_linger_is_not_searched_where_it_has_no_effect(
+    key_bytes: int, partitions: int, partitioner: str
+) -> None:
     baseline = ProducerConfig.parse({"partitioner": partitioner})
     space = SearchSpace.of(100, baseline, key_bytes=key_bytes, partitions=partitions)
     assert "sticky.partitioning.linger.ms" not in {parameter.name for parameter in space.parameters}
@@ -138,14 +140,14 @@ def test_the_floor_decides_which_acks_are_searched(name: str) -> None:
     assert {guarantee.idempotent for guarantee in drawn} == ({True} if floor.idempotent else {False, True})
 
 
-def test_the_floor_is_the_baselines_own_when_none_is_given() -> None:
+def test_the_default_floor_is_the_baselines_guarantee() -> None:
     space = SearchSpace.of(100, ProducerConfig.parse({"acks": 1, "max.in.flight": 1}))
     assert space.floor == Guarantee(1, ordered=True, idempotent=False)
     drawn = [space.draw(Random(seed)) for seed in range(100)]
     assert all(config.idempotent or config.in_force.integer(IN_FLIGHT) == 1 for config in drawn)
 
 
-def test_a_space_travels_between_processes() -> None:
+def test_a_space_can_be_pickled() -> None:
     space = SearchSpace.of(100, DEFAULTS, changes={"linger.ms": KnobChange(low=1, high=5)})
     copy = pickle.loads(pickle.dumps(space))
     assert copy == space
@@ -187,7 +189,7 @@ class OptunaChooser:
         return str(self._trial.suggest_categorical(name, list(choices)))
 
 
-def test_optuna_searches_it_from_the_baseline_on() -> None:
+def test_optuna_searches_a_space_from_the_baseline() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = SearchSpace.of(100, DEFAULTS, floor=DURABILITY["any"])
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))

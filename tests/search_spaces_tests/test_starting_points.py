@@ -1,4 +1,4 @@
-"""Starting points are worth a try only where they fit: in the space, above the floor, beside the baseline."""
+"""Tests of starting points: they must lie in the space, keep the floor, and suit the baseline."""
 
 import pytest
 from hypothesis import event, given, settings
@@ -13,25 +13,25 @@ DEFAULTS = ProducerConfig.parse({})
 
 
 @pytest.mark.parametrize("point", STARTING_POINTS, ids=lambda point: ",".join(point.changes.values()))
-def test_every_starting_point_is_a_config_and_says_where_it_comes_from(point: StartingPoint) -> None:
+def test_every_starting_point_is_a_config_and_has_a_source(point: StartingPoint) -> None:
     assert point.source.strip()
     assert point.changes
     assert ProducerConfig.parse(point.changes) != DEFAULTS
 
 
-def test_no_starting_point_stands_there_twice() -> None:
+def test_all_starting_points_differ() -> None:
     assert len({ProducerConfig.parse(point.changes) for point in STARTING_POINTS}) == len(STARTING_POINTS)
 
 
 @pytest.mark.parametrize("record_bytes", [10, 100, 1_000])
-def test_beside_the_clients_defaults_all_of_them_fit(record_bytes: int) -> None:
+def test_all_starting_points_suit_the_clients_defaults(record_bytes: int) -> None:
     found = list(SearchSpace.of(record_bytes, DEFAULTS).starting_points(DEFAULTS))
     assert found == [ProducerConfig.parse(point.changes) for point in STARTING_POINTS]
 
 
 @settings(max_examples=30)
 @given(spaces(), st.sampled_from(BASELINES))
-def test_all_that_are_given_lie_in_the_space_and_above_its_floor(
+def test_starting_points_lie_in_the_space_and_keep_the_floor(
     space: SearchSpace | Exception, values: dict[str, Value]
 ) -> None:
     if isinstance(space, Exception):
@@ -49,7 +49,7 @@ def test_all_that_are_given_lie_in_the_space_and_above_its_floor(
         check_record(config, space.sizes.record_bytes, space.sizes.key_bytes or None)
 
 
-def test_they_are_changes_to_the_baseline_and_keep_the_rest_of_it() -> None:
+def test_starting_points_keep_the_rest_of_the_baseline() -> None:
     baseline = ProducerConfig.parse({"acks": "1", "partitioner": "murmur2", "linger.ms": 50})
     found = list(SearchSpace.of(1_000, baseline).starting_points(baseline))
     assert len(found) == len(STARTING_POINTS)
@@ -58,14 +58,14 @@ def test_they_are_changes_to_the_baseline_and_keep_the_rest_of_it() -> None:
         assert config.values["partitioner"] == "murmur2"
 
 
-def test_a_baseline_below_the_floor_gives_none() -> None:
+def test_a_baseline_below_the_floor_has_no_starting_points() -> None:
     baseline = ProducerConfig.parse({"acks": "1"})
     space = SearchSpace.of(1_000, DEFAULTS, floor=Guarantee(acks=-1, ordered=False, idempotent=False))
     assert list(space.starting_points(baseline)) == []
 
 
-def test_a_baseline_that_does_not_go_with_a_point_leaves_that_point_out() -> None:
-    """A delivery may not time out before the linger of 20 ms is over."""
+def test_a_point_that_breaks_a_rule_with_the_baseline_is_left_out() -> None:
+    """A linger of 20 ms does not suit a delivery timeout of 15 ms."""
     baseline = ProducerConfig.parse({"delivery.timeout.ms": 15, "request.timeout.ms": 10, "linger.ms": 1})
     space = SearchSpace.of(1_000, baseline)
     found = [config.linger_ms for config in space.starting_points(baseline)]
@@ -73,7 +73,7 @@ def test_a_baseline_that_does_not_go_with_a_point_leaves_that_point_out() -> Non
     assert 1.0 in found
 
 
-def test_a_knob_held_elsewhere_leaves_out_every_point_that_turns_it() -> None:
+def test_points_outside_a_changed_range_are_left_out() -> None:
     space = SearchSpace.of(1_000, DEFAULTS, changes={"linger.ms": KnobChange(low=30, high=60)})
     assert list(space.starting_points(DEFAULTS)) == []
     space = SearchSpace.of(1_000, DEFAULTS, changes={"compression.type": KnobChange(value="none")})

@@ -1,4 +1,4 @@
-"""Stands between a client and PostgreSQL, and cuts the line at a moment of the test's choosing."""
+"""A proxy between a client and PostgreSQL, which cuts the connection at a moment that the test chooses."""
 
 import contextlib
 import select
@@ -9,7 +9,7 @@ from typing import Self
 
 
 class CuttingProxy:
-    """Passes bytes on, on a port of its own, until what is to be cut at comes by; later connections are served."""
+    """Forwards connections from its own port until a client sends certain words, and then cuts that connection."""
 
     def __init__(self, to_port: int) -> None:
         self._to_port = to_port
@@ -22,11 +22,12 @@ class CuttingProxy:
         self._ending = threading.Event()
 
     def cut_at(self, words: bytes, *, answered: bool) -> None:
-        """Cut the next line on which the client says this.
+        """Cut the next connection on which the client sends these words.
 
         Args:
-            words: In one message.
-            answered: Whether the server hears it and answers, and only the answer is lost; else it never hears it.
+            words: The words, which must lie in one message.
+            answered: Whether the server gets the message and answers, so that only the answer is lost. Otherwise the
+                server never gets the message.
         """
         self._words, self._answered = words, answered
 
@@ -71,5 +72,5 @@ class CuttingProxy:
     def _cut(self, server: socket.socket, data: bytes) -> None:
         if self._answered:
             server.sendall(data)
-            assert server.recv(1 << 16), "the server has answered"
+            assert server.recv(1 << 16), "the server must have answered"
         self.cuts += 1

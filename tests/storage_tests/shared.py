@@ -1,4 +1,4 @@
-"""Studies in a PostgreSQL database, driven and read by tests."""
+"""Helpers for tests that write and read studies in a PostgreSQL database."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,23 +12,23 @@ SHORT_LEASE_S = 2.0
 
 
 def storage_of(url: str, *, lease_s: float = 30.0, patience_s: float = 30.0) -> PostgresStorage:
-    """The storage, with less patience than in real life."""
+    """Return the storage at an address, with less patience than in production."""
     return PostgresStorage(StorageUrl.parse(url), lease_s=lease_s, patience_s=patience_s)
 
 
 class Opened:
-    """Stores of one study; closed in the end."""
+    """Opens stores of one study, which are closed with the stack."""
 
     def __init__(self, storage: Storage, folder: Path, stack: ExitStack) -> None:
         self.storage, self._folder, self._stack = storage, folder, stack
         self.told: list[str] = []
 
     def drive(self) -> ResultsStore:
-        """As the study's driver."""
+        """Open a store as the study's driver."""
         return self._stack.enter_context(self.storage.drive(self._folder, "night", self.told.append))
 
     def read(self) -> ResultsStore:
-        """To look at it."""
+        """Open a store for reading."""
         store = self.storage.read(self._folder)
         self._stack.callback(store.close)
         return store
@@ -36,6 +36,6 @@ class Opened:
 
 @contextmanager
 def opened(url: str, folder: Path, *, lease_s: float = 30.0, patience_s: float = 30.0) -> Iterator[Opened]:
-    """Opens stores of the study in that folder, in the database at an address."""
+    """Yield an opener for stores of the study with this folder, in the database at an address."""
     with ExitStack() as stack:
         yield Opened(storage_of(url, lease_s=lease_s, patience_s=patience_s), folder, stack)

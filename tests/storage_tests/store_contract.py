@@ -1,4 +1,4 @@
-"""What every `ResultsStore` keeps to, as a class of tests that each implementation's tests inherit."""
+"""The contract of `ResultsStore`, as a class of tests that the tests of every implementation inherit."""
 
 import threading
 from collections.abc import Callable
@@ -12,24 +12,24 @@ from tuner.model.trial import Kind, Progress, StudyState
 from tuner.storage.protocols import ResultsStore
 
 Open = Callable[[], ResultsStore]
-"""Opens the same study's store once more, to look at it; all are closed after the test."""
+"""Opens the test's study once more, for reading; all stores are closed after the test."""
 
 LONG = {"series": [[second / 10, second * 3.5, None] for second in range(1_000)], "text": "größer \u2028 🦄"}
 
 
 class ResultsStoreContract:
-    """Subclasses name the implementation in `covers`, and open stores of one study."""
+    """Tests of the contract. Subclasses name the implementation in `covers` and provide the two fixtures."""
 
     covers: ClassVar[type]
 
     @pytest.fixture
     def reopen(self) -> Open:
-        """Give the means to open the test's store, again and again."""
+        """Return a function that opens another store of the test's study for reading."""
         raise NotImplementedError
 
     @pytest.fixture
     def store(self) -> ResultsStore:
-        """Open it as its driver does."""
+        """Return the store of the test's study, opened as its driver."""
         raise NotImplementedError
 
     def test_a_new_store_is_empty(self, store: ResultsStore) -> None:
@@ -38,16 +38,14 @@ class ResultsStoreContract:
         assert store.facts() == {}
         assert store.attachment(trial(0), "saturated") is None
 
-    def test_a_trial_is_there_for_every_other_connection_when_append_returns(
-        self, store: ResultsStore, reopen: Open
-    ) -> None:
+    def test_other_connections_see_a_trial_when_append_returns(self, store: ResultsStore, reopen: Open) -> None:
         reader = reopen()
         for number in range(3):
             store.append(trial(number))
             assert [kept for _, kept in reader.trials()] == [trial(n) for n in range(number + 1)]
         assert [kept for _, kept in reopen().trials()] == [trial(n) for n in range(3)]
 
-    def test_trials_come_back_whole(self, store: ResultsStore, reopen: Open) -> None:
+    def test_trials_are_read_back_unchanged(self, store: ResultsStore, reopen: Open) -> None:
         odd = replace(
             trial(7, config={"linger.ms": "0.5"}),
             record_bytes="100:70,1000:30",
@@ -60,24 +58,22 @@ class ResultsStoreContract:
         store.append(failed(8))
         assert [kept for _, kept in reopen().trials()] == [odd, failed(8)]
 
-    def test_trials_keep_the_order_in_which_they_came(self, store: ResultsStore) -> None:
+    def test_trials_are_returned_in_the_order_of_storing(self, store: ResultsStore) -> None:
         sizes = {9: "1000", 2: "100", 5: "1000", 0: "10000"}
         for number, size in sizes.items():
             store.append(replace(trial(number), record_bytes=size))
         assert [kept.key for _, kept in store.trials()] == ["1000/0009", "100/0002", "1000/0005", "10000/0000"]
 
-    def test_later_trials_alone_can_be_asked_for(self, store: ResultsStore) -> None:
+    def test_only_later_trials_are_returned_on_request(self, store: ResultsStore) -> None:
         for number in (4, 1, 3):
             store.append(trial(number))
         sequences = [sequence for sequence, _ in store.trials()]
         assert sequences == sorted(set(sequences))
-        assert min(sequences) > 0, "0 asks for all"
+        assert min(sequences) > 0, "after=0 must return all trials"
         for place, sequence in enumerate(sequences):
             assert store.trials(after=sequence) == store.trials()[place + 1 :]
 
-    def test_a_second_trial_of_the_same_key_is_refused_and_changes_nothing(
-        self, store: ResultsStore, reopen: Open
-    ) -> None:
+    def test_a_second_trial_with_the_same_key_is_refused(self, store: ResultsStore, reopen: Open) -> None:
         store.append(trial(7), {"saturated": {"run": 1}})
         with pytest.raises(ValueError, match="1000/0007 is there already"):
             store.append(trial(7, 999.0), {"saturated": {"run": 2}, "paced": {"run": 2}})
@@ -88,14 +84,14 @@ class ResultsStoreContract:
         store.append(trial(8))
         assert [kept.number for _, kept in store.trials()] == [7, 8]
 
-    def test_the_same_number_of_another_size_is_another_trial(self, store: ResultsStore) -> None:
+    def test_trials_of_different_sizes_may_have_the_same_number(self, store: ResultsStore) -> None:
         sizes = ("1000", "100", "100:70,1000:30", "100:7,1000:3", "100,1000")
         for size in sizes:
             store.append(replace(trial(0), record_bytes=size), {"saturated": size})
         assert [kept.record_bytes for _, kept in store.trials()] == list(sizes)
         assert [store.attachment(kept, "saturated") for _, kept in store.trials()] == list(sizes)
 
-    def test_attachments_are_kept_by_their_names(self, store: ResultsStore, reopen: Open) -> None:
+    def test_attachments_are_stored_by_name(self, store: ResultsStore, reopen: Open) -> None:
         store.append(trial(0), {"saturated": LONG, "paced": [1, None, "two"]})
         store.append(trial(1))
         for each in (store, reopen()):
@@ -107,24 +103,24 @@ class ResultsStoreContract:
     @pytest.mark.parametrize(
         "value", [None, True, 0, 0.1, "ü 🦄", ["a", None], {"rates": {"1000": 20_000.5}, "größe": []}]
     )
-    def test_a_fact_is_there_for_every_other_connection(self, store: ResultsStore, reopen: Open, value: Any) -> None:
+    def test_other_connections_see_a_fact(self, store: ResultsStore, reopen: Open, value: Any) -> None:
         reader = reopen()
         store.set_fact("größe", value)
         assert store.facts() == reader.facts() == {"größe": value}
 
-    def test_a_fact_takes_the_place_of_what_stood_there(self, store: ResultsStore, reopen: Open) -> None:
+    def test_a_fact_replaces_the_previous_value(self, store: ResultsStore, reopen: Open) -> None:
         store.set_fact("finished_at", None)
         store.set_fact("name", "overnight")
         store.set_fact("finished_at", "2026-03-02")
         assert reopen().facts() == {"name": "overnight", "finished_at": "2026-03-02"}
 
-    def test_it_may_be_closed_twice(self, store: ResultsStore, reopen: Open) -> None:
+    def test_a_store_may_be_closed_twice(self, store: ResultsStore, reopen: Open) -> None:
         store.append(trial(0))
         store.close()
         store.close()
         assert [kept for _, kept in reopen().trials()] == [trial(0)]
 
-    def test_large_bodies_come_back_whole(self, store: ResultsStore, reopen: Open) -> None:
+    def test_large_trials_are_read_back_unchanged(self, store: ResultsStore, reopen: Open) -> None:
         course = {"mb_per_s": tuple(number / 7 for number in range(50_000))}
         histogram = {"counts": [number * number for number in range(400_000)]}
         large = trial(0, course=course, error="ü" * 1_000_000)
@@ -132,13 +128,13 @@ class ResultsStoreContract:
         assert [kept for _, kept in reopen().trials()] == [large]
         assert reopen().attachment(large, "saturated") == histogram
 
-    def test_the_study_file_is_kept_as_it_was_given(self, store: ResultsStore, reopen: Open) -> None:
+    def test_the_study_file_is_stored_unchanged(self, store: ResultsStore, reopen: Open) -> None:
         assert reopen().study_file() == ""
         for text in ("study: overnight\n", "study: größer 🦄\nproperties: {a: '%s'}\n"):
             store.set_study_file(text)
             assert store.study_file() == reopen().study_file() == text
 
-    def test_progress_is_what_was_told_last(self, store: ResultsStore, reopen: Open) -> None:
+    def test_the_last_progress_is_returned(self, store: ResultsStore, reopen: Open) -> None:
         reader = reopen()
         assert reader.progress() is None
         for number in range(20):
@@ -148,7 +144,7 @@ class ResultsStoreContract:
         assert told is not None
         assert replace(told, alive=None) == Progress(StudyState.RUNNING, trial=19, kind=Kind.SEARCH, message="größer")
 
-    def test_what_is_held_is_held_by_one_until_it_is_closed(self, store: ResultsStore, reopen: Open) -> None:
+    def test_a_lock_is_held_by_one_until_it_is_closed(self, store: ResultsStore, reopen: Open) -> None:
         held = store.hold("mlflow-mirror")
         assert held is not None
         assert reopen().hold("mlflow-mirror") is None
@@ -160,7 +156,7 @@ class ResultsStoreContract:
         for each in (held, again, other):
             each.close()
 
-    def test_readers_see_a_growing_prefix_while_trials_are_kept(self, store: ResultsStore, reopen: Open) -> None:
+    def test_concurrent_readers_see_all_trials_in_order(self, store: ResultsStore, reopen: Open) -> None:
         readers, stop = [reopen() for _ in range(3)], threading.Event()
         wrong: list[str] = []
 
@@ -186,7 +182,7 @@ class ResultsStoreContract:
         assert not any(thread.is_alive() for thread in threads)
         assert wrong == []
 
-    def test_of_two_threads_that_keep_the_same_trial_one_is_refused(self, store: ResultsStore) -> None:
+    def test_only_one_of_two_threads_can_store_the_same_trial(self, store: ResultsStore) -> None:
         refused: list[int] = []
 
         def keep(turn: int) -> None:

@@ -1,4 +1,4 @@
-"""A study is found by its name, its folder or its study file, and an unknown one names those that there are."""
+"""Tests of finding a study by its name, folder or study file, and of the error for an unknown study."""
 
 import os
 from pathlib import Path
@@ -24,14 +24,14 @@ def make(folder: Path, written_s: int = 0) -> Path:
     return folder
 
 
-def test_studies_lie_where_the_variable_says(root: Path) -> None:
+def test_the_variable_sets_the_folder_of_studies(root: Path) -> None:
     assert studies_root() == root
     assert study_folder("overnight") == root / "overnight"
     assert study_folder("overnight", Path("elsewhere")) == Path("elsewhere/overnight")
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_without_a_variable_they_lie_below_the_working_directory(
+def test_the_default_folder_is_in_the_working_directory(
     root: Path, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
     monkeypatch.delenv(ROOT_VARIABLE)
@@ -40,7 +40,7 @@ def test_without_a_variable_they_lie_below_the_working_directory(
     assert studies_root() == Path.cwd() / "studies"
 
 
-def test_the_root_is_absolute_and_knows_the_home_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_is_absolute_and_may_start_with_a_tilde(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, "some/where")
     assert studies_root() == Path.cwd() / "some/where"
     monkeypatch.setenv("HOME", str(root))
@@ -61,34 +61,34 @@ def test_a_folder_anywhere_is_found_by_its_path(root: Path, tmp_path: Path) -> N
     assert find_study("overnight", tmp_path / "copied") == tmp_path / "copied" / "overnight"
 
 
-def test_a_name_with_a_dot_is_no_study_file(root: Path) -> None:
+def test_a_name_with_a_dot_is_not_taken_for_a_study_file(root: Path) -> None:
     make(root / "v1.2")
     assert find_study("v1.2") == root / "v1.2"
     with pytest.raises(StudyNotFound):
         find_study("v1")
 
 
-def test_an_unknown_study_names_those_that_there_are(root: Path) -> None:
+def test_the_error_for_an_unknown_study_names_the_others(root: Path) -> None:
     make(root / "first", 1_000)
     make(root / "second", 2_000)
     with pytest.raises(StudyNotFound, match=f"below {root} .*'third' does not; there are: second, first"):
         find_study("third")
 
 
-def test_of_many_studies_an_error_names_the_newest(root: Path) -> None:
+def test_the_error_names_only_the_newest_of_many_studies(root: Path) -> None:
     for number in range(15):
         make(root / f"verify-{number}", 1_000 + number)
     with pytest.raises(StudyNotFound, match=r"there are: verify-14, verify-13, .*, verify-3 and 3 older ones$"):
         find_study("third")
 
 
-def test_an_unknown_study_where_there_is_none_says_how_to_make_one(root: Path) -> None:
-    with pytest.raises(StudyNotFound, match="there is none yet; `tuner run` makes one"):
+def test_the_error_without_any_study_says_how_to_make_one(root: Path) -> None:
+    with pytest.raises(StudyNotFound, match="there is no study yet; `tuner run` makes one"):
         find_study("overnight")
-    assert not root.exists(), "looking makes nothing"
+    assert not root.exists(), "looking for a study must create nothing"
 
 
-def test_studies_are_listed_newest_first_and_other_folders_are_none(root: Path) -> None:
+def test_studies_are_listed_newest_first_without_other_folders(root: Path) -> None:
     assert FolderStorage().names(root) == []
     for name, written_s in (("a", 3_000), ("b", 1_000), ("c", 2_000)):
         make(root / name, written_s)

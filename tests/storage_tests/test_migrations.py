@@ -1,7 +1,7 @@
-"""Records that earlier releases made are read and gone on with; those of later ones are refused.
+"""Tests that results of earlier releases can be read and continued, and that those of newer releases are refused.
 
-`kept/` holds a SQLite file and a dump of PostgreSQL as their releases wrote them: never made anew, and one more of each
-whenever the tables change.
+`kept/` holds a SQLite file and a PostgreSQL dump as earlier releases wrote them. They are never made anew. When the
+tables change, another file and another dump are added.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ KEPT = Path(__file__).parent / "kept"
 NAME = "kept"
 
 
-def test_a_kept_study_of_version_1_is_read_and_gone_on_with(tmp_path: Path) -> None:
+def test_a_study_of_version_1_can_be_read_and_continued(tmp_path: Path) -> None:
     folder = shutil.copytree(KEPT / "sqlite-1", tmp_path / NAME)
     results = load_results(folder)
     assert (results.name, results.finished) == ("small", True)
@@ -60,7 +60,7 @@ def test_a_kept_study_of_version_1_is_read_and_gone_on_with(tmp_path: Path) -> N
     store.close()
 
 
-def test_a_sqlite_file_goes_through_every_step_it_has_not_had(tmp_path: Path) -> None:
+def test_a_sqlite_file_runs_every_missing_migration(tmp_path: Path) -> None:
     folder = shutil.copytree(KEPT / "sqlite-1", tmp_path / NAME)
     path = folder / "results.db"
     later = (*SQLITE_MIGRATIONS, "ALTER TABLE trials ADD COLUMN token INTEGER DEFAULT 7; CREATE TABLE more (a TEXT)")
@@ -77,7 +77,7 @@ def test_a_sqlite_file_goes_through_every_step_it_has_not_had(tmp_path: Path) ->
 
 
 class Interrupted(sqlite3.Connection):
-    """Ctrl-C comes while a statement runs, and is told after it, as Python does."""
+    """A connection that raises KeyboardInterrupt after a certain statement, as Python does after Ctrl-C during it."""
 
     during = ""
 
@@ -90,7 +90,7 @@ class Interrupted(sqlite3.Connection):
 
 
 @pytest.mark.parametrize(("during", "version"), [("BEGIN", 0), ("CREATE TABLE", 0), ("COMMIT", 1)])
-def test_ctrl_c_while_tables_are_made_is_an_interrupt_and_no_damage(tmp_path: Path, during: str, version: int) -> None:
+def test_ctrl_c_during_a_migration_does_not_damage_the_file(tmp_path: Path, during: str, version: int) -> None:
     path = tmp_path / "results.db"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, factory=Interrupted)) as db:
         db.during = during
@@ -103,7 +103,7 @@ def test_ctrl_c_while_tables_are_made_is_an_interrupt_and_no_damage(tmp_path: Pa
 
 
 @pytest.mark.parametrize("version", [1])
-def test_a_kept_dump_is_migrated_read_and_gone_on_with(
+def test_a_dump_of_an_earlier_release_is_migrated_and_continued(
     postgres: PostgresServer, database: str, tmp_path: Path, version: int
 ) -> None:
     name = database.rpartition("/")[2].replace("%20", " ")
@@ -133,7 +133,7 @@ def test_a_kept_dump_is_migrated_read_and_gone_on_with(
         assert store.trials()[-1][1] == trial(999)
 
 
-def test_steps_are_numbered_without_gaps_and_told_with_their_release(
+def test_migrations_are_recorded_with_number_and_release(
     postgres: PostgresServer, database: str, tmp_path: Path
 ) -> None:
     with storage_of(database).drive(tmp_path / "night", "night", print):
@@ -146,14 +146,14 @@ def test_steps_are_numbered_without_gaps_and_told_with_their_release(
     assert all(release.startswith("kafka-tuner ") for _, _, release in rows)
 
 
-def test_hosts_that_make_the_tables_at_once_make_them_once(database: str, tmp_path: Path) -> None:
+def test_several_hosts_can_create_the_tables_at_the_same_time(database: str, tmp_path: Path) -> None:
     wrong: list[Exception] = []
 
     def make(number: int) -> None:
         try:
             with storage_of(database).drive(tmp_path / f"n{number}", "night", print) as store:
                 store.append(trial(0))
-        except Exception as error:  # noqa: BLE001 - shown below
+        except Exception as error:  # noqa: BLE001 - asserted below
             wrong.append(error)
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(6)]
@@ -166,7 +166,7 @@ def test_hosts_that_make_the_tables_at_once_make_them_once(database: str, tmp_pa
 
 
 class Overtaken:
-    """A connection before whose second statement somebody else makes the tables."""
+    """A connection that lets another process make the tables before its second statement."""
 
     def __init__(self, db: Any, overtake: Callable[[], None]) -> None:
         self._db, self._overtake, self._asked = db, overtake, 0
@@ -181,7 +181,7 @@ class Overtaken:
         return getattr(self._db, name)
 
 
-def test_tables_that_another_host_makes_meanwhile_are_ours(database: str) -> None:
+def test_tables_that_another_host_makes_meanwhile_are_accepted(database: str) -> None:
     import psycopg
 
     with psycopg.connect(database, autocommit=True) as ours, psycopg.connect(database, autocommit=True) as theirs:
@@ -190,7 +190,7 @@ def test_tables_that_another_host_makes_meanwhile_are_ours(database: str) -> Non
         assert version_of(ours, "here") == version_of(theirs, "there") == SCHEMA_VERSION
 
 
-def test_tables_that_another_process_makes_meanwhile_are_ours(tmp_path: Path) -> None:
+def test_tables_that_another_process_makes_meanwhile_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "results.db"
     with (
         contextlib.closing(sqlite3.connect(path, isolation_level=None)) as ours,
@@ -201,7 +201,7 @@ def test_tables_that_another_process_makes_meanwhile_are_ours(tmp_path: Path) ->
         assert ours.execute("PRAGMA user_version").fetchone() == (len(SQLITE_MIGRATIONS),)
 
 
-def test_tables_of_a_newer_release_are_refused_with_what_to_do(
+def test_tables_of_a_newer_release_are_refused_with_advice(
     postgres: PostgresServer, database: str, tmp_path: Path
 ) -> None:
     storage = storage_of(database)
@@ -219,7 +219,7 @@ def test_tables_of_a_newer_release_are_refused_with_what_to_do(
             use()
 
 
-def test_another_programs_tables_are_refused_and_left_as_they_are(
+def test_another_programs_tables_are_refused_and_not_changed(
     postgres: PostgresServer, database: str, tmp_path: Path
 ) -> None:
     name = database.rpartition("/")[2].replace("%20", " ")
@@ -229,7 +229,7 @@ def test_another_programs_tables_are_refused_and_left_as_they_are(
     assert postgres.execute("SELECT count(*) FROM kafka_tuner.orders", name) == [(0,)]
 
 
-def test_who_may_not_make_schemas_uses_the_one_that_was_made_for_them(
+def test_a_user_without_create_rights_can_use_an_existing_schema(
     postgres: PostgresServer, database: str, tmp_path: Path
 ) -> None:
     name = database.rpartition("/")[2].replace("%20", " ")
@@ -250,10 +250,13 @@ def test_who_may_not_make_schemas_uses_the_one_that_was_made_for_them(
         postgres.execute("DROP ROLE plain", name)
 
 
-def test_a_study_of_an_earlier_release_is_read_recommended_from_and_gone_on_with(
+def test_a_study_of_an_earlier_release_is_recommended_and_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The quick start as commit 35028fe ran it; `recommended.json` is what its `tuner recommend` printed."""
+    """The study is the quick start of commit 35028fe.
+
+    `recommended.json` is what `tuner recommend` printed for it, with the texts of today.
+    """
     folder = shutil.copytree(KEPT / "quickstart-35028fe", tmp_path / "quickstart")
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
     results = load_results(folder)

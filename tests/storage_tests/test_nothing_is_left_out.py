@@ -1,4 +1,4 @@
-"""Whoever adds a results store is told to put it under contract."""
+"""A test that every implementation of `ResultsStore` is tested by the contract."""
 
 import importlib
 import inspect
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import tuner.storage
 
-# Imported for the classes that they define; by name these would be collected here a second time.
+# The modules are imported for their test classes. Importing the classes by name would run their tests twice.
 from tests.storage_tests import test_postgres, test_sqlite
 from tests.storage_tests.store_contract import ResultsStoreContract
 from tuner.storage.protocols import ResultsStore
 
 
 def stores() -> Iterator[type]:
-    """All classes of the package that have what a results store has."""
+    """Yield all classes of the package that have the methods of a results store."""
     methods = [name for name, each in inspect.getmembers(ResultsStore, inspect.isfunction) if not name.startswith("_")]
     for module in pkgutil.walk_packages(tuner.storage.__path__, "tuner.storage."):
         for _, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
@@ -22,7 +22,7 @@ def stores() -> Iterator[type]:
                 yield each
 
 
-def test_every_results_store_is_under_contract() -> None:
+def test_every_results_store_is_tested_by_the_contract() -> None:
     assert test_postgres.__name__
     assert test_sqlite.__name__
     found = set(stores()) - {ResultsStore}

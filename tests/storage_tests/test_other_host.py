@@ -1,4 +1,4 @@
-"""A study that one host runs is looked at, confirmed and recommended from another, with the address and its name."""
+"""Tests that another host can read, confirm and recommend a study, given the database's address and the name."""
 
 import json
 import os
@@ -30,7 +30,7 @@ executor: {kind: simulated}
 
 
 class Host:
-    """A machine: a home and a folder of its own, and the database's address with its password beside it."""
+    """A simulated machine with its own folders, and with the database's address and password in its environment."""
 
     def __init__(self, folder: Path, postgres: PostgresServer, url: str) -> None:
         self.folder = folder
@@ -47,7 +47,7 @@ class Host:
         }
 
     def tuner(self, *words: str, **environment: str) -> Ended:
-        """Run `tuner` here."""
+        """Run `tuner` on this host."""
         ran = subprocess.run(
             arguments(*words),
             capture_output=True,
@@ -63,7 +63,7 @@ class Host:
 
 @pytest.fixture
 def bare(database: str) -> str:
-    """The address without its password."""
+    """Return the database's address without the password."""
     return f"postgresql://{USER}@{database.rpartition('@')[2]}"
 
 
@@ -104,7 +104,7 @@ def test_every_verb_works_on_another_host(tmp_path: Path, postgres: PostgresServ
 
 
 @pytest.mark.campaign
-def test_the_storage_may_be_named_on_the_command_line(
+def test_an_option_of_the_command_line_names_the_storage(
     tmp_path: Path, postgres: PostgresServer, database: str, bare: str
 ) -> None:
     run_study(
@@ -130,7 +130,7 @@ def test_the_storage_may_be_named_on_the_command_line(
     assert "s3cret" not in away.err
 
 
-def test_the_python_api_needs_the_address_and_the_name(tmp_path: Path, database: str) -> None:
+def test_the_python_api_needs_only_the_address_and_the_name(tmp_path: Path, database: str) -> None:
     storage = storage_of(database)
     spec = simulated_study((1000,), trials=6)
     ran = run_study(spec, TEXT, tmp_path / "here" / "small", Told(), None, Steady(), storage=storage)
@@ -139,12 +139,12 @@ def test_the_python_api_needs_the_address_and_the_name(tmp_path: Path, database:
     assert found.sizes == ran.sizes
     assert found.study_file == TEXT
     assert recommend(found, "1000", Goal.THROUGHPUT) == recommend(ran, "1000", Goal.THROUGHPUT)
-    assert not (tmp_path / "there").exists(), "looking makes nothing"
+    assert not (tmp_path / "there").exists(), "looking for a study must create nothing"
     with pytest.raises(StudyNotFound, match=r"in postgresql://tester:\*\*\*@.*'other' does not; there are: small"):
         find_study("other", tmp_path, storage)
 
 
-def test_a_password_in_the_tracking_uri_is_not_kept(tmp_path: Path, database: str) -> None:
+def test_a_password_in_the_tracking_uri_is_not_stored(tmp_path: Path, database: str) -> None:
     storage = storage_of(database)
     spec = simulated_study((1000,), trials=4)
     for uri, kept in (

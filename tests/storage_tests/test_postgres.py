@@ -1,4 +1,4 @@
-"""The PostgreSQL store keeps to the same contract, and to what only several hosts can get wrong."""
+"""Tests of the PostgreSQL store: the contract of stores, leases of several hosts, and outages of the server."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def night(database: str, tmp_path: Path) -> Iterator[Opened]:
 
 @pytest.fixture
 def hasty(database: str, tmp_path: Path) -> Iterator[Opened]:
-    """Leases run out within a second."""
+    """Open a study whose leases end within two seconds."""
     with opened(database, tmp_path / "night", lease_s=SHORT_LEASE_S) as stores:
         yield stores
 
@@ -49,7 +49,7 @@ class TestPostgresStore(ResultsStoreContract):
         return night.read
 
 
-def test_a_study_that_is_not_there_is_not_made_by_looking_for_it(night: Opened, tmp_path: Path) -> None:
+def test_looking_for_a_missing_study_does_not_create_it(night: Opened, tmp_path: Path) -> None:
     missing = r"a study must be in postgresql://tester:\*\*\*@.*, but night is not"
     with pytest.raises(StudyNotFound, match=missing):
         night.read()
@@ -61,9 +61,7 @@ def test_a_study_that_is_not_there_is_not_made_by_looking_for_it(night: Opened, 
         night.read()
 
 
-def test_studies_are_found_by_name_folder_and_file_and_listed_by_when_they_were_driven(
-    night: Opened, tmp_path: Path
-) -> None:
+def test_studies_are_found_by_name_folder_or_file_and_listed_by_age(night: Opened, tmp_path: Path) -> None:
     for name in ("first", "v1.2", "first"):
         with night.storage.drive(tmp_path / name, name, print):
             pass
@@ -74,7 +72,7 @@ def test_studies_are_found_by_name_folder_and_file_and_listed_by_when_they_were_
     assert night.storage.find("v1", tmp_path) is None
 
 
-def test_studies_in_one_database_know_nothing_of_each_other(night: Opened, tmp_path: Path) -> None:
+def test_studies_in_one_database_are_separate(night: Opened, tmp_path: Path) -> None:
     one = night.drive()
     with night.storage.drive(tmp_path / "other", "other", print) as other:
         for store, number in ((one, 1.0), (other, 2.0)):
@@ -88,7 +86,7 @@ def test_studies_in_one_database_know_nothing_of_each_other(night: Opened, tmp_p
         assert (one.attachment(trial(0), "paced"), other.attachment(trial(0), "paced")) == (1.0, 2.0)
 
 
-def test_who_looks_on_can_not_write(night: Opened) -> None:
+def test_a_reader_cannot_write(night: Opened) -> None:
     night.drive()
     reader = night.read()
     writes: list[Callable[[], None]] = [
@@ -98,7 +96,7 @@ def test_who_looks_on_can_not_write(night: Opened) -> None:
         lambda: reader.set_progress(Progress(StudyState.RUNNING)),
     ]
     for write in writes:
-        with pytest.raises(StudyBusy, match="night was opened to be read"):
+        with pytest.raises(StudyBusy, match="it was opened for reading here"):
             write()
     assert reader.trials() == []
 
@@ -107,11 +105,11 @@ def test_a_second_driver_is_refused_while_the_first_renews_its_lease(hasty: Open
     first = hasty.drive()
     with pytest.raises(StudyBusy, match=r"one process at a time may run the study night, but .* \(process \d+\) does"):
         hasty.drive()
-    assert "if that has died, it is free in" in hasty.told[0]
+    assert "if that process has died, it is free in" in hasty.told[0]
     first.append(trial(0))
 
 
-def test_a_driver_that_ends_lets_the_next_one_begin_at_once(night: Opened) -> None:
+def test_the_next_driver_can_start_as_soon_as_one_ends(night: Opened) -> None:
     for number in range(3):
         store = night.drive()
         store.append(trial(number))
@@ -121,13 +119,13 @@ def test_a_driver_that_ends_lets_the_next_one_begin_at_once(night: Opened) -> No
 
 
 def frozen(store: ResultsStore) -> None:
-    """Let a driver renew its lease no more, as if its host were paused or cut off."""
+    """Stop a driver from renewing its lease, as if its host were paused or cut off."""
     assert isinstance(store, PostgresStore)
     assert store._keeping is not None
     store._keeping._renew = lambda: True  # type: ignore[method-assign]
 
 
-def test_a_silent_driver_is_replaced_when_its_lease_has_run_out_and_can_write_nothing_more(hasty: Opened) -> None:
+def test_a_driver_whose_lease_has_ended_is_replaced_and_cannot_write(hasty: Opened) -> None:
     first = hasty.drive()
     first.append(trial(0), {"paced": 1})
     frozen(first)
@@ -139,9 +137,9 @@ def test_a_silent_driver_is_replaced_when_its_lease_has_run_out_and_can_write_no
         lambda: first.set_study_file("stale"),
     ]
     for write in writes:
-        with pytest.raises(StudyTakenOver, match=r"another has taken it over from this one.*tuner status night"):
+        with pytest.raises(StudyTakenOver, match=r"another process has taken it over.*tuner status night"):
             write()
-    first.close()  # gives back what is no longer its own: that must change nothing
+    first.close()  # releases a lease that it no longer holds, which must change nothing
     second.append(trial(2))
     second.set_fact("name", "night")
     assert [kept.number for _, kept in second.trials()] == [0, 1, 2]
@@ -150,7 +148,7 @@ def test_a_silent_driver_is_replaced_when_its_lease_has_run_out_and_can_write_no
     assert second.study_file() == ""
 
 
-def test_a_driver_that_was_replaced_learns_it_from_its_progress(hasty: Opened) -> None:
+def test_a_replaced_driver_learns_it_when_it_writes_progress(hasty: Opened) -> None:
     first = hasty.drive()
     frozen(first)
     second = hasty.drive()
@@ -168,15 +166,13 @@ def test_a_driver_that_was_replaced_learns_it_from_its_progress(hasty: Opened) -
     assert hasty.read().progress() == Progress(StudyState.RUNNING, trial=7, alive=False)
 
 
-def test_a_replaced_drivers_transaction_that_is_under_way_ends_before_the_study_is_taken_over(
-    hasty: Opened, database: str, tmp_path: Path
-) -> None:
+def test_a_study_is_not_taken_over_during_a_transaction(hasty: Opened, database: str, tmp_path: Path) -> None:
     import psycopg
 
     first = hasty.drive()
     frozen(first)
     with psycopg.connect(database) as slow:
-        slow.execute("SELECT 1 FROM kafka_tuner.leases FOR SHARE")  # as an append does, and then its host hangs
+        slow.execute("SELECT 1 FROM kafka_tuner.leases FOR SHARE")  # like an append whose host hangs before the commit
         taken = threading.Event()
 
         def take() -> None:
@@ -185,7 +181,7 @@ def test_a_replaced_drivers_transaction_that_is_under_way_ends_before_the_study_
 
         thread = threading.Thread(target=take)
         thread.start()
-        assert not taken.wait(2 * SHORT_LEASE_S), "taken over in the midst of a write"
+        assert not taken.wait(2 * SHORT_LEASE_S), "the study was taken over during a write"
         slow.rollback()
         assert taken.wait(30)
         thread.join(30)
@@ -211,7 +207,7 @@ def test_a_killed_driver_is_replaced_by_another_process(database: str, tmp_path:
         store.append(trial(1))
 
 
-def test_whether_a_driver_is_at_work_is_told_by_its_lease(hasty: Opened) -> None:
+def test_the_lease_tells_whether_a_driver_is_alive(hasty: Opened) -> None:
     driver = hasty.drive()
     driver.set_progress(Progress(StudyState.RUNNING))
     reader = hasty.read()
@@ -228,9 +224,7 @@ def test_whether_a_driver_is_at_work_is_told_by_its_lease(hasty: Opened) -> None
     assert reader.progress() == Progress(StudyState.RUNNING, alive=False)
 
 
-def test_a_server_that_is_restarted_between_two_statements_is_not_noticed(
-    night: Opened, postgres: PostgresServer
-) -> None:
+def test_a_restart_of_the_server_between_statements_is_not_noticed(night: Opened, postgres: PostgresServer) -> None:
     store = night.drive()
     store.append(trial(0))
     reader = night.read()
@@ -244,12 +238,12 @@ def test_a_server_that_is_restarted_between_two_statements_is_not_noticed(
     assert reader.facts() == {"name": "night"}
 
 
-def test_a_trial_is_kept_when_the_server_is_away_for_a_while(night: Opened, postgres: PostgresServer) -> None:
+def test_a_trial_is_stored_after_a_short_outage_of_the_server(night: Opened, postgres: PostgresServer) -> None:
     store = night.drive()
     postgres.kill()
     keeping = threading.Thread(target=store.append, args=(trial(0), {"paced": 1}))
     keeping.start()
-    # Not for a fixed time: when the user hears of it depends on when an attempt fails.
+    # No fixed time: when the user is told depends on when an attempt fails.
     until_s = time.monotonic() + 25
     while not night.told and time.monotonic() < until_s:
         time.sleep(0.05)
@@ -261,7 +255,7 @@ def test_a_trial_is_kept_when_the_server_is_away_for_a_while(night: Opened, post
     assert PASSWORD not in night.told[0]
 
 
-def test_an_outage_that_outlasts_our_patience_is_an_error_and_the_study_goes_on_later(
+def test_a_long_outage_is_an_error_and_the_study_can_continue_later(
     database: str, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     with opened(database, tmp_path / "night", patience_s=0.5) as stores:
@@ -278,7 +272,7 @@ def test_an_outage_that_outlasts_our_patience_is_an_error_and_the_study_goes_on_
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
-def test_a_commit_whose_answer_is_lost_keeps_the_trial_once(
+def test_a_commit_whose_answer_is_lost_stores_the_trial_once(
     postgres: PostgresServer, database: str, tmp_path: Path, cut: str
 ) -> None:
     with CuttingProxy(postgres.port) as proxy, opened(database, tmp_path / "night") as direct:
@@ -295,7 +289,9 @@ def test_a_commit_whose_answer_is_lost_keeps_the_trial_once(
         assert [reader.attachment(trial(number), "paced") for number in range(5)] == list(range(5))
 
 
-def test_a_lease_whose_answer_is_lost_is_ours(postgres: PostgresServer, database: str, tmp_path: Path) -> None:
+def test_a_lease_is_ours_even_if_the_servers_answer_is_lost(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
     with opened(database, tmp_path / "night") as direct:
         direct.drive().close()
         with CuttingProxy(postgres.port) as proxy:
@@ -307,7 +303,7 @@ def test_a_lease_whose_answer_is_lost_is_ours(postgres: PostgresServer, database
                 assert stores.told == []
 
 
-def test_both_kinds_of_store_tell_the_same_of_the_same_study(night: Opened, tmp_path: Path) -> None:
+def test_both_kinds_of_store_return_the_same_results(night: Opened, tmp_path: Path) -> None:
     local, shared = SqliteStore(tmp_path / "local"), night.drive()
     for store in (local, shared):
         for number in (3, 1, 2):
@@ -318,7 +314,7 @@ def test_both_kinds_of_store_tell_the_same_of_the_same_study(night: Opened, tmp_
     local.close()
 
 
-def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: PostgresServer, tmp_path: Path) -> None:
+def test_a_wrong_password_fails_immediately_and_is_not_shown(postgres: PostgresServer, tmp_path: Path) -> None:
     storage = storage_of(postgres.url(password="wr/ong@secret"))
     with pytest.raises(StorageUnreachable, match="password authentication failed") as raised:
         storage.read(tmp_path / "night")
@@ -326,7 +322,7 @@ def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: PostgresServer
     assert "secret" not in str(raised.value)
 
 
-def test_the_password_may_come_from_where_libpq_looks(
+def test_the_password_may_come_from_libpqs_usual_places(
     postgres: PostgresServer, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without = database.replace(database[database.index(":", 13) : database.index("@127")], "")
@@ -342,7 +338,7 @@ def test_the_password_may_come_from_where_libpq_looks(
     assert storage_of(without).names(tmp_path) == []
 
 
-def test_a_kept_trial_waits_for_the_servers_disk_whatever_the_user_has_set(
+def test_commits_are_synchronous_whatever_the_database_setting(
     postgres: PostgresServer, database: str, tmp_path: Path
 ) -> None:
     name = database.rpartition("/")[2].replace("%20", " ")

@@ -1,4 +1,4 @@
-"""The SQLite store keeps to the contract, says what is wrong with a file, and never leaves half a file behind."""
+"""Tests of the SQLite store: the contract of stores, errors for damaged files, and atomic writes."""
 
 import contextlib
 import errno
@@ -49,7 +49,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def test_a_store_that_is_not_there_is_not_made_by_looking_for_it(tmp_path: Path) -> None:
+def test_looking_for_a_missing_store_does_not_create_it(tmp_path: Path) -> None:
     with pytest.raises(StudyNotFound, match=RESULTS_FILE):
         SqliteStore(tmp_path / "missing", create=False)
     with pytest.raises(StudyNotFound):
@@ -57,15 +57,15 @@ def test_a_store_that_is_not_there_is_not_made_by_looking_for_it(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_database_is_said_to_be_damaged_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / RESULTS_FILE
     path.write_bytes(b"not a database " * 100)
-    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of ours.*move it away"):
+    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of kafka-tuner.*move it away"):
         SqliteStore(tmp_path)
     assert path.read_bytes() == b"not a database " * 100
 
 
-def test_a_file_whose_end_is_lost_is_said_to_be_damaged(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_as_damaged(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     for number in range(50):
         store.append(trial(number))
@@ -73,11 +73,11 @@ def test_a_file_whose_end_is_lost_is_said_to_be_damaged(tmp_path: Path) -> None:
     store.close()
     path = tmp_path / RESULTS_FILE
     path.write_bytes(path.read_bytes()[: 3 * 4096])
-    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of ours"):
+    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of kafka-tuner"):
         load_results(tmp_path)
 
 
-def test_a_file_whose_pages_were_overwritten_is_said_to_be_damaged_when_they_are_read(tmp_path: Path) -> None:
+def test_overwritten_pages_are_reported_as_damaged_when_they_are_read(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     for number in range(50):
         store.append(trial(number))
@@ -87,12 +87,12 @@ def test_a_file_whose_pages_were_overwritten_is_said_to_be_damaged_when_they_are
     pages[5 * 4096 : 8 * 4096] = b"\xa5" * 3 * 4096
     path.write_bytes(pages)
     store = SqliteStore(tmp_path, create=False)
-    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of ours"):
+    with pytest.raises(RecordDamaged, match=f"{path} must be a SQLite file of kafka-tuner"):
         store.trials()
     store.close()
 
 
-def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_the_database_of_another_program_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / RESULTS_FILE
     with contextlib.closing(sqlite3.connect(path)) as theirs:
         theirs.execute("CREATE TABLE orders (number INTEGER)")
@@ -103,7 +103,7 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: 
         assert theirs.execute("SELECT name FROM sqlite_master").fetchall() == [("orders",)]
 
 
-def test_a_store_of_a_newer_release_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_store_of_a_newer_release_is_refused_with_advice(tmp_path: Path) -> None:
     SqliteStore(tmp_path).close()
     with sqlite3.connect(tmp_path / RESULTS_FILE) as db:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -112,15 +112,13 @@ def test_a_store_of_a_newer_release_is_refused_with_what_to_do(tmp_path: Path) -
         SqliteStore(tmp_path)
 
 
-def test_a_store_without_what_was_optimised_has_no_results(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_store_without_objectives_has_no_results(store: SqliteStore, tmp_path: Path) -> None:
     store.append(trial(0))
     with pytest.raises(RecordDamaged, match="must say what was optimised"):
         load_results(tmp_path)
 
 
-def test_a_reader_sees_what_is_kept_while_the_writer_is_in_the_midst_of_writing(
-    store: SqliteStore, tmp_path: Path
-) -> None:
+def test_a_reader_sees_committed_data_during_a_write(store: SqliteStore, tmp_path: Path) -> None:
     store.append(trial(0))
     store._file.rows("BEGIN IMMEDIATE")
     try:
@@ -134,13 +132,13 @@ def test_a_reader_sees_what_is_kept_while_the_writer_is_in_the_midst_of_writing(
     assert store.facts() == {"half": "done"}
 
 
-def test_a_kept_trial_is_on_disk_and_not_only_in_the_systems_memory(store: SqliteStore) -> None:
+def test_commits_are_synced_to_disk(store: SqliteStore) -> None:
     ((synchronous,),) = store._file.rows("PRAGMA synchronous")
     ((journal,),) = store._file.rows("PRAGMA journal_mode")
-    assert (synchronous, journal) == (2, "wal"), "FULL: the log is synced at each commit"
+    assert (synchronous, journal) == (2, "wal"), "2 is FULL: the log is synced at every commit"
 
 
-def test_another_process_reads_at_once_and_what_it_keeps_is_read_here(store: SqliteStore, tmp_path: Path) -> None:
+def test_two_processes_read_each_others_trials(store: SqliteStore, tmp_path: Path) -> None:
     store.append(trial(0), {"saturated": [0.5]})
     program = """
         import sys
@@ -163,7 +161,7 @@ def test_another_process_reads_at_once_and_what_it_keeps_is_read_here(store: Sql
     assert store.facts() == {"refused": True}
 
 
-def test_a_file_is_written_whole_and_others_may_read_it(tmp_path: Path) -> None:
+def test_a_file_is_written_atomically_and_readable_by_others(tmp_path: Path) -> None:
     path = tmp_path / "new" / "study.yaml"
     for text in (b"first", b"second"):
         write_atomically(path, text)
@@ -187,7 +185,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_scratch_file(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_write_that_can_not_take_its_place_leaves_no_scratch_file(tmp_path: Path) -> None:
+def test_a_failed_rename_leaves_no_scratch_file(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.mkdir()
     with pytest.raises(OSError, match=r"study\.yaml"):
@@ -195,7 +193,7 @@ def test_a_write_that_can_not_take_its_place_leaves_no_scratch_file(tmp_path: Pa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_progress_is_what_was_told_last_and_nothing_where_nothing_was(tmp_path: Path) -> None:
+def test_the_last_progress_is_read_and_broken_files_count_as_none(tmp_path: Path) -> None:
     assert read_progress(tmp_path) is None
     told = Progress(StudyState.RUNNING, trial=2, message="größe")
     write_progress(tmp_path, Progress(StudyState.RUNNING, trial=1))

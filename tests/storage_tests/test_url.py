@@ -1,4 +1,4 @@
-"""An address of a storage is taken apart by us, and no piece of a password is ever shown."""
+"""Tests of parsing a storage's address, and that no part of a password is ever shown."""
 
 import logging
 
@@ -37,7 +37,7 @@ from tuner.storage.url import StorageUrl, masked_url, secrets_in
         ),
     ],
 )
-def test_urls_become_libpqs_parameters(text: str, parameters: dict[str, str]) -> None:
+def test_a_url_becomes_libpqs_parameters(text: str, parameters: dict[str, str]) -> None:
     assert StorageUrl.parse(text).parameters == parameters
     assert StorageUrl.parse(f" {text}\n").parameters == parameters
 
@@ -50,8 +50,8 @@ SECRET = "s3cret"
     [
         f"postgresql://ann:{SECRET}@db",  # no database
         f"postgresql://ann:{SECRET}@db:port/tuner",
-        f"postgresql://ann:x@{SECRET}@db/tuner",  # an @ that is not written %40
-        f"postgresql://ann:{SECRET}/tuner",  # no host: the password stands where the port is
+        f"postgresql://ann:x@{SECRET}@db/tuner",  # an @ in the password that is not written as %40
+        f"postgresql://ann:{SECRET}/tuner",  # the @ is missing: the password is in the place of the port
         f"mysql://ann:{SECRET}@db/tuner",
         f"ann:{SECRET}@db/tuner",
         f"host=db password={SECRET}",
@@ -59,7 +59,7 @@ SECRET = "s3cret"
         "postgresql://",
     ],
 )
-def test_what_is_no_such_url_is_refused_and_not_shown(text: str) -> None:
+def test_an_invalid_url_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(StorageMisnamed, match=r"a storage must .*postgresql://USER@HOST:PORT/DATABASE") as raised:
         StorageUrl.parse(text)
     assert SECRET not in str(raised.value)
@@ -77,7 +77,7 @@ def test_what_is_no_such_url_is_refused_and_not_shown(text: str) -> None:
         ("sqlite:////studies/mlflow.db", "sqlite:////studies/mlflow.db"),
     ],
 )  # fmt: skip
-def test_what_is_shown_holds_no_secret(text: str, shown: str) -> None:
+def test_a_shown_url_contains_no_secret(text: str, shown: str) -> None:
     assert masked_url(text) == shown
     assert bool(secrets_in(text)) is (SECRET in text)
     if text.startswith("postgresql"):
@@ -87,18 +87,18 @@ def test_what_is_shown_holds_no_secret(text: str, shown: str) -> None:
         assert parsed.masked(f"libpq says: {SECRET}").endswith("***" if SECRET in text else SECRET)
 
 
-def test_secrets_are_known_as_written_and_as_meant() -> None:
+def test_secrets_are_returned_as_written_and_decoded() -> None:
     assert set(secrets_in("postgresql://ann:p%40ss@db/tuner?sslpassword=%2Fk")) == {"p%40ss", "p@ss", "%2Fk", "/k"}
 
 
-def test_a_parameter_that_libpq_does_not_know_is_named() -> None:
+def test_the_error_names_a_parameter_that_libpq_does_not_know() -> None:
     storage = storage_of("postgresql://127.0.0.1:1/tuner?sslmod=require&password=s3cret")
     with pytest.raises(StorageMisnamed, match="sslmod") as raised:
         storage.names(None)  # type: ignore[arg-type]
     assert SECRET not in str(raised.value)
 
 
-def test_the_storage_is_the_one_named_else_the_environments_else_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_storage_is_named_or_from_the_environment_or_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(storage_at(), FolderStorage)
     monkeypatch.setenv(STORAGE_VARIABLE, "")
     assert isinstance(storage_at(), FolderStorage)

@@ -1,1 +1,1 @@
-"""Where studies are recorded: folders with SQLite, or a PostgreSQL server that several hosts share."""
+"""Storage of studies: in folders with SQLite files, or in a PostgreSQL database that several hosts share."""

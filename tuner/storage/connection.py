@@ -1,6 +1,6 @@
-"""A connection to PostgreSQL that comes back: what was asked is asked again when the server was away.
+"""A connection to PostgreSQL that reconnects after an outage of the server and repeats the interrupted work.
 
-psycopg is imported here alone. Nothing here knows what is asked.
+This is the only module that imports psycopg. It does not know the statements that it runs.
 """
 
 import threading
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 Db: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 Result = TypeVar("Result")
 Work = Callable[[Db, bool], Result]
-"""Takes a connection, and whether it is done again: then what it did before may have been kept, or may not."""
+"""Work on a connection. The second argument is whether the work is repeated after a lost connection.
+
+If it is repeated, the server may or may not have committed the first attempt.
+"""
 
 _DEFAULTS: Final = {
     "application_name": "kafka-tuner",
     "connect_timeout": "10",
-    # A server whose host has gone is noticed within half a minute, not after the system's two hours.
+    # With these settings, a server whose host has gone is noticed within half a minute instead of two hours.
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -34,25 +37,28 @@ _DEFAULTS: Final = {
 _FIRST_PAUSE_S: Final = 0.1
 _LAST_PAUSE_S: Final = 2.0
 _NEWS_S: Final = 2.0
-"""A restart that takes less is no news."""
+"""The user is not told of an outage that is shorter than this."""
 _HOPELESS: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist", "certificate")
-"""Words of servers that answer, and will not answer otherwise in a moment. In other languages it takes the patience."""
+"""Words in errors that do not go away by themselves, so that no retry is worthwhile.
+
+A server that reports such an error in another language than English is retried until our patience is over.
+"""
 
 
 _DURABLE: Final = """
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 """
-"""Stronger settings, such as those that wait for replicas, stay as they are."""
+"""Switch synchronous commits on if they are off; stronger settings, such as waiting for replicas, are kept."""
 
 
 class Connection:
-    """One connection at a time, for any number of threads, one after the other.
+    """One connection to a database, which reconnects when needed. Threads may share it and use it in turn.
 
     Args:
-        url: Where.
-        patience_s: How long an answer is awaited when the server is away.
-        durable: Whether what is kept must survive a crash of the server.
-        tell: Told when the server is away for long.
+        url: The address of the database.
+        patience_s: How long to retry while the server does not answer, in seconds.
+        durable: Whether committed data must survive a crash of the server.
+        tell: Called with a sentence for the user if the server does not answer for long.
     """
 
     def __init__(self, url: StorageUrl, patience_s: float, *, durable: bool = True, tell: Say | None = None) -> None:
@@ -66,9 +72,9 @@ class Connection:
         self._lost = (
             psycopg.OperationalError,
             psycopg.InterfaceError,
-            # A server that was the first among several, and no longer is.
+            # The server was the primary of a cluster and is now a replica.
             psycopg.errors.ReadOnlySqlTransaction,
-            # We were paused in the midst of a transaction, for longer than others may be made to wait.
+            # Our process was paused during a transaction for longer than the server allows.
             psycopg.errors.IdleInTransactionSessionTimeout,
         )
         self.url, self.patience_s, self.tell = url, patience_s, tell
@@ -78,17 +84,17 @@ class Connection:
         self._open: Db | None = None
 
     def run(self, work: Work[Result]) -> Result:
-        """Do work on the connection; again on a new one if it breaks.
+        """Do the work on the connection, and repeat it on a new connection if the connection breaks.
 
         Args:
-            work: Commits by itself, or runs in a `transaction()` of its own.
+            work: The work. It must be a single statement or open its own `transaction()`.
 
         Raises:
-            StorageUnreachable: The server was away for longer than our patience, or refuses us.
-            RecordDamaged: The tables are not as they should be.
+            StorageUnreachable: The server did not answer for `patience_s`, or refuses us.
+            RecordDamaged: The server refuses a statement, because the tables are not as expected.
         """
         with self._lock:
-            began_s, pause_s, again, told = time.monotonic(), _FIRST_PAUSE_S, False, False
+            began_s, pause_s, again, user_was_told = time.monotonic(), _FIRST_PAUSE_S, False, False
             while True:
                 try:
                     return work(self._connected(), again)
@@ -98,30 +104,30 @@ class Connection:
                     away_s = time.monotonic() - began_s
                     if hopeless or away_s + pause_s > self.patience_s or self._closed.wait(pause_s):
                         raise StorageUnreachable(self._broken("answer", error)) from None
-                    if self.tell is not None and away_s > _NEWS_S and not told:
+                    if self.tell is not None and away_s > _NEWS_S and not user_was_told:
                         away = self._broken("answer", error)
-                        self.tell(f"{away}; waiting for up to {self.patience_s:.0f} s, nothing is lost")
-                        told = True
+                        self.tell(f"{away}; retrying for up to {self.patience_s:.0f} s, nothing is lost")
+                        user_was_told = True
                     pause_s, again = min(2 * pause_s, _LAST_PAUSE_S), True
                 except self._psycopg.errors.InsufficientPrivilege as error:
                     self._drop()
-                    raise StorageUnreachable(self._broken("do as it is asked", error)) from None
+                    raise StorageUnreachable(self._broken("allow kafka-tuner to use its tables", error)) from None
                 except self._psycopg.Error as error:
                     self._drop()
-                    raise RecordDamaged(self._broken("do as it is asked", error)) from None
+                    raise RecordDamaged(self._broken("have intact tables", error)) from None
                 except StudyError:
                     raise
                 except BaseException:
-                    # Whatever came in between, a signal say, may have left half an answer on the line.
+                    # An interruption, such as a signal, may have left half of an answer on the connection.
                     self._drop()
                     raise
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query, which is a `work` of its own; see `run`."""
+        """Run one query as `run` does, and return its rows."""
         return self.run(lambda db, _: db.execute(statement.encode(), values).fetchall())
 
     def close(self) -> None:
-        """End it, and whoever waits for it; may be called again."""
+        """Close the connection and end all waiting for the server; may be called again."""
         self._closed.set()
         with self._lock:
             self._drop()
@@ -130,13 +136,13 @@ class Connection:
         if self._open is None or self._open.closed:
             if self._closed.is_set():
                 raise StorageUnreachable(f"the connection to {self.url.shown} was closed")
-            given = {**_DEFAULTS, **self.url.parameters}
+            parameters = {**_DEFAULTS, **self.url.parameters}
             try:
-                # Statements are not prepared: poolers between us and the server mix up whose they are.
-                self._open = self._psycopg.connect(**given, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
+                # Statements are not prepared, because connection poolers mix up prepared statements of several clients.
+                self._open = self._psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
             except self._psycopg.ProgrammingError as error:
                 raise StorageMisnamed(
-                    f"{self.url.shown} must have options that libpq knows, but: {self._line(error)}"
+                    f"{self.url.shown} must have only options that libpq knows, but: {self._line(error)}"
                 ) from None
             self._open.execute(_DURABLE if self._durable else "SET synchronous_commit = off")
         return self._open
@@ -150,14 +156,14 @@ class Connection:
         return f"the storage at {self.url.shown} must {rule}, but: {self._line(error)}"
 
     def _line(self, error: Exception) -> str:
-        """What a library says, in one line without a secret."""
+        """Return the text of a library's error on one line and without secrets."""
         words = " ".join(str(error).split()) or type(error).__name__
         return self.url.masked(words.removeprefix("connection failed: "))
 
 
 @contextmanager
 def closed_on_error(connection: Connection) -> Iterator[Connection]:
-    """A connection that is closed if what is done first with it fails, and is left open if not."""
+    """Close the connection if the block raises an error; otherwise leave it open."""
     try:
         yield connection
     except BaseException:

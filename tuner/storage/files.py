@@ -1,4 +1,4 @@
-"""What lies in a study's folder: names, files that are there whole or not at all, and the progress in one of them."""
+"""Files in a study's folder: their names, atomic writes, and the progress file."""
 
 import json
 from pathlib import Path
@@ -13,17 +13,17 @@ _PROGRESS: Final = "progress.json"
 
 
 def size_name(record_bytes: str) -> str:
-    """A record size or mix as part of a file's name: `100-0.7_1000-0.3`."""
+    """Return a record size, or a mix of sizes, as part of a file name, such as `100-0.7_1000-0.3`."""
     return record_bytes.replace(":", "-").replace(",", "_")
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file that all may read, or none of it; whoever reads meanwhile sees the old one."""
+    """Write a file that everybody may read, so that a reader or a crash never sees a half-written file."""
     places.write_atomically(path, data, mode=0o644)
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
-    """Tell other terminals what is being done now; not part of the record, so not awaited on disk."""
+    """Write what the study is doing now, for other terminals. This does not wait for the disk."""
     path = folder / _PROGRESS
     scratch = path.with_suffix(".new")
     scratch.write_text(json.dumps(progress.as_json()), encoding="utf-8")
@@ -31,7 +31,7 @@ def write_progress(folder: Path, progress: Progress) -> None:
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """What `write_progress` told last; None if nothing."""
+    """Return the progress that was written last; None if there is none that can be read."""
     try:
         return Progress.from_json(json.loads((folder / _PROGRESS).read_text(encoding="utf-8")))
     except (OSError, KeyError, TypeError, ValueError):

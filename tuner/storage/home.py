@@ -1,6 +1,7 @@
-"""Where studies lie: in a database that is named, else in folders of this host.
+"""The place of studies: a database if one is named, otherwise folders on this host.
 
-Each has a folder here in any case, below one root; beside a database it holds only what is made anew.
+Every study also has a folder on this host, below one root. If the results are in a database, the folder holds only
+files that can be made again, such as the report.
 """
 
 import os
@@ -15,67 +16,67 @@ from tuner.storage.url import StorageUrl
 ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
 STORAGE_VARIABLE: Final = "KAFKA_TUNER_STORAGE"
 _NAMED: Final = 12
-"""Studies that an error names: each `tuner verify` is one."""
+"""How many studies an error names at most; there may be many, as every `tuner verify` makes one."""
 
 
 def studies_root() -> Path:
-    """The folder of all studies: `$KAFKA_TUNER_STUDIES`, else `studies` below the working directory."""
+    """Return the folder of all studies: `$KAFKA_TUNER_STUDIES`, or `studies` in the working directory."""
     return Path(os.environ.get(ROOT_VARIABLE) or "studies").expanduser().absolute()
 
 
 def study_folder(name: str, root: Path | None = None) -> Path:
-    """Where the study of that name lies, or will."""
+    """Return the folder of the study with this name, whether it exists or not."""
     return (root or studies_root()) / name
 
 
 def shared_url(url: str | None = None) -> StorageUrl | None:
-    """The database that is named, else the environment's; None where studies lie in folders.
+    """Return the database in the given URL or in `$KAFKA_TUNER_STORAGE`; None if studies are in folders.
 
     Raises:
-        StorageMisnamed: It is no such address.
+        StorageMisnamed: The text is not the address of a PostgreSQL database.
     """
     named = url or os.environ.get(STORAGE_VARIABLE)
     return StorageUrl.parse(named) if named else None
 
 
 def storage_at(url: str | None = None) -> Storage:
-    """The storage at an address; connects to nothing yet.
+    """Return the storage at an address, without connecting to it.
 
     Args:
-        url: `postgresql://USER@HOST:PORT/DATABASE`; by default `$KAFKA_TUNER_STORAGE`, and without that the studies'
-            folders on this host.
+        url: The address, as `postgresql://USER@HOST:PORT/DATABASE`. None means `$KAFKA_TUNER_STORAGE`, or folders on
+            this host if that is not set.
 
     Raises:
-        StorageMisnamed: It is no such address, or the driver is not installed; the message shows no password.
+        StorageMisnamed: The text is not such an address. The message shows no password.
     """
     parsed = shared_url(url)
     if parsed is None:
         return FolderStorage()
-    # Deferred: it is an extra, which studies in folders do without.
+    # Imported only when needed: the PostgreSQL driver is an optional dependency.
     from tuner.storage.postgres import PostgresStorage
 
     return PostgresStorage(parsed)
 
 
 def find_study(name: str, root: Path | None = None, storage: Storage | None = None) -> Path:
-    """The folder of a study that was run, by its name, its folder or its study file.
+    """Return the folder of an existing study.
 
     Args:
-        name: One of these.
-        root: The folder of all studies.
-        storage: Where they are recorded; the one in force by default.
+        name: The study's name, its folder or its study file.
+        root: The folder of all studies; by default that of `studies_root`.
+        storage: The storage to look in; by default that of `storage_at`.
 
     Raises:
-        StudyNotFound: There is none; the message names those that there are.
+        StudyNotFound: There is no such study. The message names the newest studies.
         StorageUnreachable: The storage's server does not answer.
     """
     root, storage = root or studies_root(), storage or storage_at()
     folder = storage.find(name, root)
     if folder is not None:
         return folder
-    known = storage.names(root)
-    more = f" and {len(known) - _NAMED} older ones" if len(known) > _NAMED else ""
-    there = f"there are: {', '.join(known[:_NAMED])}{more}" if known else "there is none yet; `tuner run` makes one"
+    names = storage.names(root)
+    more = f" and {len(names) - _NAMED} older ones" if len(names) > _NAMED else ""
+    hint = f"there are: {', '.join(names[:_NAMED])}{more}" if names else "there is no study yet; `tuner run` makes one"
     below = f"below {root} (set {ROOT_VARIABLE} for another folder)"
     where = f"in {storage.shown}" if storage.is_shared else below
-    raise StudyNotFound(f"a study must lie {where}, but {name!r} does not; {there}")
+    raise StudyNotFound(f"the study must exist {where}, but {name!r} does not; {hint}")

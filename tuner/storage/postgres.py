@@ -1,4 +1,4 @@
-"""Studies in a PostgreSQL database, which every host that knows its address can read, run and take over."""
+"""Studies in a PostgreSQL database, which several hosts can read, run and take over from each other."""
 
 import gzip
 import json
@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from typing_extensions import override
 
 from runners.reporting import Say
 from tuner.model.errors import StudyBusy, StudyNotFound
@@ -18,9 +20,9 @@ from tuner.storage.protocols import ResultsStore
 from tuner.storage.url import StorageUrl
 
 READER_PATIENCE_S: Final = 10.0
-"""Of who looks on: a restart is waited for, an outage is said."""
+"""How long a reader retries while the server does not answer: long enough for a restart."""
 DRIVER_PATIENCE_S: Final = 600.0
-"""Of who has measured something: it is worth waiting for."""
+"""How long a running study retries while the server does not answer, so that its measurements are not lost."""
 _KEEPER_PATIENCE_S: Final = 1.0
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
 _NAMES: Final = """
@@ -28,7 +30,7 @@ _NAMES: Final = """
     ORDER BY coalesce(held.renewed_at, study.created_at) DESC, study.id DESC
 """
 _HELD: Final = "SELECT 1 FROM kafka_tuner.leases WHERE study = %s AND token = %s FOR SHARE"
-"""Until its transaction ends, nobody takes the study over: what is written with it is written by its driver."""
+"""Check that we hold the lease, and lock it: no other process can take the study over before our transaction ends."""
 _TRIAL: Final = """
     INSERT INTO kafka_tuner.trials (study, record_bytes, number, body, token) VALUES (%s, %s, %s, %s, %s)
     ON CONFLICT (study, record_bytes, number) DO NOTHING
@@ -55,12 +57,12 @@ _PROGRESS: Final = """
 
 
 class PostgresStorage:
-    """A database's schema `kafka_tuner`; of a study's folder only the last part counts, as its name.
+    """The studies in a database's schema `kafka_tuner`. The last part of a study's folder is its name there.
 
     Args:
-        url: Of the database.
-        lease_s: How long a driver that is silent keeps its study.
-        patience_s: How long a driver waits for the server, once it has begun.
+        url: The address of the database.
+        lease_s: How long a driver keeps its study without renewing the lease, in seconds.
+        patience_s: How long a driver retries while the server does not answer, in seconds.
     """
 
     is_shared: Final = True
@@ -70,27 +72,39 @@ class PostgresStorage:
         self.shown = url.shown
 
     def find(self, name: str, root: Path) -> Path | None:
-        """See `Storage.find`."""
-        given = Path(name)
-        there = self.names(root)
-        return next((root / each for each in (name, given.name, given.stem) if each in there), None)
+        """Return the folder of the study with this name, folder or study file; None if the database lacks it."""
+        path = Path(name)
+        names = self.names(root)
+        return next((root / each for each in (name, path.name, path.stem) if each in names), None)
 
     def names(self, root: Path) -> list[str]:
-        """See `Storage.names`; the one that was driven last is the newest."""
+        """Return the names of all studies, starting with the study that was run last."""
         with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
             return [name for (name,) in self._rows(connection, _NAMES)]
 
     def read(self, folder: Path) -> ResultsStore:
-        """See `Storage.read`."""
+        """Open a study's results to read them.
+
+        Raises:
+            StudyNotFound: The database does not have the study.
+            RecordDamaged: The tables can't be read, or a newer release made them.
+            StorageUnreachable: The server does not answer.
+        """
         with closed_on_error(Connection(self._url, READER_PATIENCE_S)) as connection:
-            found = self._rows(connection, _STUDY, folder.name)
-            if not found:
-                raise StudyNotFound(f"a study must be in {self.shown}, but {folder.name} is not")
-            return PostgresStore(connection, found[0][0], folder.name)
+            rows = self._rows(connection, _STUDY, folder.name)
+            if not rows:
+                raise StudyNotFound(f"the study must be in {self.shown}, but {folder.name} is not")
+            return PostgresStore(connection, rows[0][0], folder.name)
 
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
-        """See `Storage.drive`. A lease whose driver has died is waited for until it ends."""
+        """Open a study's results to run the study, after waiting for the lease of a driver that has died.
+
+        Raises:
+            StudyBusy: Another process runs the study.
+            RecordDamaged: The tables can't be read, or a newer release made them.
+            StorageUnreachable: The server does not answer.
+        """
         folder.mkdir(parents=True, exist_ok=True)
 
         def begin(db: Db, _: bool) -> int:
@@ -109,7 +123,7 @@ class PostgresStorage:
                 yield store
 
     def _rows(self, connection: Connection, query: str, *values: str) -> list[tuple[Any, ...]]:
-        """Rows of the tables, which are brought to the newest version first; none where there are no tables."""
+        """Return the rows of a query after migrating the tables; an empty list if there are no tables."""
 
         def look(db: Db, _: bool) -> list[tuple[Any, ...]]:
             if not version_of(db, self.shown):
@@ -120,24 +134,21 @@ class PostgresStorage:
         return connection.run(look)
 
 
-class PostgresStore:
-    """Reads with the connection; writes only what the holder of the study's lease may.
+class PostgresStore(ResultsStore):
+    """The results of one study in PostgreSQL. Only the holder of the study's lease can write.
 
     Args:
-        connection: Closed with the store.
-        study: Its number in the storage.
-        name: Of the study.
-        keeping: Renews its lease, and is ended with the store; None only reads.
+        connection: The connection, which is closed with the store.
+        study: The study's number in the database.
+        name: The study's name.
+        keeping: The lease that we hold, which is released when the store is closed; None for a reader.
     """
 
     def __init__(self, connection: Connection, study: int, name: str, keeping: Keeping | None = None) -> None:
         self._connection, self._study, self._name, self._keeping = connection, study, name, keeping
 
+    @override
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
-        """See `ResultsStore.append`.
-
-        A commit whose answer is lost with the connection may have happened: then the trial is there, and ours.
-        """
         token = self._writing().token
         key = (self._study, trial.record_bytes, trial.number)
         body = json.dumps(trial.as_json(), separators=(",", ":"))
@@ -152,13 +163,14 @@ class PostgresStore:
                 if db.execute(_TRIAL, [*key, body, token]).rowcount:
                     with db.cursor() as cursor:
                         cursor.executemany(_ATTACH, files)
+                # After a lost connection, a trial with our token means that our first commit succeeded.
                 elif not (again and db.execute(_THERE, key).fetchone() == (body, token)):
-                    raise ValueError(f"a trial is kept once, but {trial.key} is there already")
+                    raise ValueError(f"a trial can be stored only once, but {trial.key} is there already")
 
         self._connection.run(keep)
 
+    @override
     def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
-        """See `ResultsStore.trials`."""
         rows = self._connection.rows(
             "SELECT sequence, body FROM kafka_tuner.trials WHERE study = %s AND sequence > %s ORDER BY sequence",
             self._study,
@@ -166,44 +178,50 @@ class PostgresStore:
         )
         return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
 
+    @override
     def attachment(self, trial: Trial, name: str) -> Any:
-        """See `ResultsStore.attachment`."""
         rows = self._connection.rows(_ATTACHED, self._study, trial.record_bytes, trial.number, name)
         return json.loads(gzip.decompress(rows[0][0])) if rows else None
 
+    @override
     def set_fact(self, name: str, value: Any) -> None:
-        """See `ResultsStore.set_fact`."""
         self._change(_FACT, self._study, self._writing().token, self._study, name, json.dumps(value))
 
+    @override
     def facts(self) -> dict[str, Any]:
-        """See `ResultsStore.facts`."""
         rows = self._connection.rows("SELECT name, body FROM kafka_tuner.facts WHERE study = %s", self._study)
         return {name: json.loads(body) for name, body in rows}
 
+    @override
     def set_study_file(self, text: str) -> None:
-        """See `ResultsStore.set_study_file`."""
         self._change(_STUDY_FILE, self._study, self._writing().token, text, self._study)
 
+    @override
     def study_file(self) -> str:
-        """See `ResultsStore.study_file`."""
         ((text,),) = self._connection.rows("SELECT study_file FROM kafka_tuner.studies WHERE id = %s", self._study)
         return str(text)
 
+    @override
     def set_progress(self, progress: Progress) -> None:
-        """See `ResultsStore.set_progress`; seen by others within a second.
+        """Store what the study is doing now; readers see it within a second.
 
         Raises:
-            StudyTakenOver: Another driver has the study now: time to stop measuring.
+            StudyTakenOver: Another process runs the study now, so this one must stop measuring.
         """
         self._writing().tell(progress)
 
+    @override
     def progress(self) -> Progress | None:
-        """See `ResultsStore.progress`; whether its driver is at work is what the lease says, as it may be anywhere."""
+        """Return the last progress; `Progress.alive` comes from the lease, as the driver may be on any host."""
         rows = self._connection.rows(_PROGRESS, self._study)
         return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
 
+    @override
     def hold(self, what: str) -> Connection | None:
-        """See `ResultsStore.hold`. The server lets go of it when the connection ends that has it, however."""
+        """Take a lock on a task for this study; None if another process holds it.
+
+        The server releases the lock when its connection ends, for whatever reason.
+        """
         key = f"kafka-tuner {what} {self._study}"
         with closed_on_error(Connection(self._connection.url, self._connection.patience_s)) as connection:
             ((is_ours,),) = connection.rows("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key)
@@ -212,16 +230,24 @@ class PostgresStore:
         connection.close()
         return None
 
+    @override
     def close(self) -> None:
-        """See `ResultsStore.close`; gives the lease back."""
+        """Release the lease and close the connection; may be called again."""
         if self._keeping is not None:
             self._keeping.end()
         self._connection.close()
 
     def _writing(self) -> Keeping:
-        """Our lease, without which nothing is written."""
+        """Return our lease.
+
+        Raises:
+            StudyBusy: The store was opened for reading only.
+            StudyTakenOver: We have lost the lease to another process.
+        """
         if self._keeping is None:
-            raise StudyBusy(f"the study {self._name} was opened to be read: only who runs it adds to it")
+            raise StudyBusy(
+                f"only the process that runs the study {self._name} may write to it, but it was opened for reading here"
+            )
         if self._keeping.lost:
             raise taken_over(self._name)
         return self._keeping

@@ -1,7 +1,8 @@
-"""Who runs a study, on any host: a row with a token that grows with each driver, and a thread that renews it.
+"""The lease of a study: a row in the database with a token, and a thread that renews it.
 
-All times are the server's own: hosts whose clocks differ can't take from each other what is not over. The token is the
-fence: a driver that was paused, or cut off, and comes back to find another in its place can write nothing any more.
+The process that holds the lease, the driver, runs the study. Every new driver gets a higher token. Every write checks
+the token, so a driver that was paused or cut off and replaced in the meantime can write nothing more (fencing). All
+times come from the server's clock, so hosts whose clocks differ agree on when a lease ends.
 """
 
 import json
@@ -19,10 +20,10 @@ from tuner.storage.connection import Connection, Db
 
 LEASE_S: Final = 30.0
 _RENEWALS: Final = 6
-"""In the time that a lease lasts."""
+"""How often a lease is renewed in the time that it lasts."""
 _POLL_S: Final = 0.5
 _PROGRESS_S: Final = 0.5
-"""Progress is told at most so often; what comes in between is never seen."""
+"""Shortest time between two reports of progress; progress in between is not reported."""
 _FAREWELL_S: Final = 3.0
 
 _TAKE: Final = """
@@ -52,25 +53,26 @@ _PROGRESS: Final = """
 
 
 def taken_over(name: str) -> StudyTakenOver:
-    """What a driver is told that is no longer the one."""
+    """Return the error for a driver whose study was taken over by another process."""
     return StudyTakenOver(
-        f"only the driver that holds the study {name} may add to it, but another has taken it over from this one, "
-        f"which did not renew its lease in time: nothing of this one's is kept since; `tuner status {name}` shows it"
+        f"only one process may write to the study {name}, but another process has taken it over, because this one did "
+        f"not renew its lease in time; nothing that this one measured since was stored; see `tuner status {name}`"
     )
 
 
 def take(connection: Connection, study: int, name: str, lease_s: float, tell: Say) -> int:
-    """Become the study's driver.
+    """Take the lease of a study.
 
-    A lease that is renewed while we look is another's who lives; one that is not is waited for until it ends.
+    If another driver holds the lease, we watch it. If the lease is renewed, the other driver is alive. If not, we wait
+    until the lease ends and then take it.
 
     Returns:
-        The token to write with.
+        The token that every write must carry.
 
     Raises:
-        StudyBusy: Another driver is at work.
+        StudyBusy: Another driver runs the study.
     """
-    asked = {
+    wanted = {
         "study": study,
         "owner": f"{socket.gethostname()} (process {os.getpid()})",
         "nonce": uuid.uuid4().hex,
@@ -78,31 +80,37 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
     }
 
     def attempt(db: Db, _: bool) -> tuple[Any, ...]:
-        db.execute(_TAKE, asked)
-        (lease,) = db.execute(_LOOK, [study]).fetchall()  # ours, or another's in our way: leases are never deleted
+        db.execute(_TAKE, wanted)
+        (lease,) = db.execute(
+            _LOOK, [study]
+        ).fetchall()  # there is always one row, ours or another driver's, because leases are never deleted
         return lease
 
-    seen = None
+    first_look = None
     while True:
         token, owner, nonce, renewed_at, left_s = connection.run(attempt)
-        if nonce == asked["nonce"]:
+        if nonce == wanted["nonce"]:
             return int(token)
-        if seen is None:
-            seen = (token, renewed_at)
-            tell(f"the study {name} is held by {owner}; if that has died, it is free in {max(0.0, left_s):.0f} s")
-        elif seen != (token, renewed_at):
-            raise StudyBusy(f"one process at a time may run the study {name}, but {owner} does; `tuner status {name}`")
+        if first_look is None:
+            first_look = (token, renewed_at)
+            tell(
+                f"the study {name} is held by {owner}; if that process has died, it is free in {max(0.0, left_s):.0f} s"
+            )
+        elif first_look != (token, renewed_at):
+            raise StudyBusy(
+                f"one process at a time may run the study {name}, but {owner} does; see `tuner status {name}`"
+            )
         time.sleep(min(_POLL_S, max(0.01, left_s)))
 
 
 class Keeping:
-    """A thread that renews a lease, and tells the driver's progress on its way; on a connection of its own.
+    """A lease that we hold, with a thread that renews it and writes the driver's progress.
 
     Args:
-        connection: Used by nobody else; closed in the end.
-        study: Its number.
-        token: Of the lease.
-        lease_s: How long it lasts without being renewed.
+        connection: A connection for this thread alone, which `end` closes.
+        study: The study's number in the database.
+        token: The token of the lease.
+        lease_s: How long the lease lasts without being renewed, in seconds.
     """
 
     def __init__(self, connection: Connection, study: int, token: int, lease_s: float) -> None:
@@ -114,12 +122,15 @@ class Keeping:
         self._thread.start()
 
     def tell(self, progress: Progress) -> None:
-        """Let others see this soon; never waits."""
+        """Let the thread write this progress soon, without waiting for it."""
         self._progress = json.dumps(progress.as_json())
         self._news.set()
 
     def end(self) -> None:
-        """Tell the last progress, give the lease back, and end. Where the server is away, the lease ends by itself."""
+        """Write the last progress, release the lease and end the thread.
+
+        If the server does not answer, the lease ends by itself.
+        """
         self._ending.set()
         self._news.set()
         self._thread.join(_FAREWELL_S)
@@ -135,26 +146,26 @@ class Keeping:
                 renewed_s = time.monotonic()
             self._ending.wait(min(_PROGRESS_S, period_s / 2))
         self._tell()
-        self._asked(_RELEASE, self._study, self.token)
+        self._changed_rows(_RELEASE, self._study, self.token)
 
     def _renew(self) -> bool:
-        renewed = self._asked(_RENEW, self._lease_s, self._study, self.token)
+        renewed = self._changed_rows(_RENEW, self._lease_s, self._study, self.token)
         self.lost = self.lost or renewed == 0
         return bool(renewed)
 
     def _tell(self) -> bool:
-        """Whether the server heard what there was to tell."""
-        told, self._progress = self._progress, None
-        if told is None:
+        """Write the latest progress; return False if the server did not answer."""
+        progress, self._progress = self._progress, None
+        if progress is None:
             return True
-        heard = self._asked(_PROGRESS, told, self._study, self.token)
-        if heard is None and self._progress is None:
-            self._progress = told  # told with the next attempt, unless something newer has come by then
-        self.lost = self.lost or heard == 0
-        return heard is not None
+        changed = self._changed_rows(_PROGRESS, progress, self._study, self.token)
+        if changed is None and self._progress is None:
+            self._progress = progress  # the next attempt writes it, unless there is newer progress by then
+        self.lost = self.lost or changed == 0
+        return changed is not None
 
-    def _asked(self, statement: str, *values: Any) -> int | None:
-        """Rows that were changed; None where the server is away."""
+    def _changed_rows(self, statement: str, *values: Any) -> int | None:
+        """Run a statement and return how many rows it changed; None if the server does not answer."""
         try:
             return self._connection.run(lambda db, _: db.execute(statement.encode(), values).rowcount)
         except StorageUnreachable:

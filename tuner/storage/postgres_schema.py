@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL, and what leads from each version of them to the next."""
+"""The tables in PostgreSQL, and the migrations between their versions."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from tuner.model.version import version
 from tuner.storage.connection import Db
 
 SCHEMA: Final = "kafka_tuner"
-_LOCK: Final = 0x6B61666B61  # any number that nobody else's migrations use
+_LOCK: Final = 0x6B61666B61  # an arbitrary number that other programs are unlikely to lock
 
 
 MIGRATIONS: Final = (
@@ -93,48 +93,50 @@ MIGRATIONS: Final = (
         """,
     ),
 )
-"""Each step: what it brings, and its SQL, of which all happens or nothing.
+"""The steps from every version of the tables to the next: a description and the SQL, which runs in one transaction.
 
-What was released is never changed: a mistake is mended by a later step.
+A released step is never changed. A later step corrects its mistakes.
 """
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
 def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
-    """The version of the tables; 0 where there are none.
+    """Return the version of the tables; 0 if there are no tables.
 
     Raises:
-        RecordDamaged: A newer release made them, or another program.
+        RecordDamaged: A newer release or another program made the tables.
     """
-    # In this order: another host may make all tables between the two, and these are ours then.
+    # The order of the queries matters: another host may make our tables between them, and they must count as ours.
     ((others,),) = db.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", [SCHEMA]).fetchall()
     ((is_ours,),) = db.execute("SELECT to_regclass('kafka_tuner.schema_version') IS NOT NULL").fetchall()
     if not is_ours:
         if others:
             raise RecordDamaged(
-                f"the schema {SCHEMA} at {where} must be ours or empty, but another program's tables are in it"
+                f"the schema {SCHEMA} at {where} must be empty or kafka-tuner's own, but has another program's tables"
             )
         return 0
-    ((found,),) = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchall()
-    if found > newest:
+    ((current,),) = db.execute("SELECT coalesce(max(version), 0) FROM kafka_tuner.schema_version").fetchall()
+    if current > newest:
         raise RecordDamaged(
-            f"the storage at {where} must have version {newest} or older, but has {found}: a newer release made it; "
+            f"the storage at {where} must have version {newest} or older, but has {current}: a newer release made it; "
             "upgrade kafka-tuner"
         )
-    return int(found)
+    return int(current)
 
 
 def migrate(db: Db, where: str, migrations: Sequence[tuple[str, str]] = MIGRATIONS) -> None:
-    """Bring the tables to the newest version, all steps or none; hosts that do so at once wait for each other.
+    """Migrate the tables to the newest version, in one transaction.
+
+    If several hosts do this at the same time, they wait for each other.
 
     Raises:
-        RecordDamaged: A newer release made them, or another program.
+        RecordDamaged: A newer release or another program made the tables.
     """
     if version_of(db, where, len(migrations)) == len(migrations):
         return
     with db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-        # Only where it is missing: who may not make schemas may not even ask for one that is there.
+        # Only if it is missing: a user without the right to make schemas can't even run CREATE SCHEMA IF NOT EXISTS.
         if db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [SCHEMA]).fetchone() is None:
             db.execute("CREATE SCHEMA kafka_tuner")
         before = version_of(db, where, len(migrations))

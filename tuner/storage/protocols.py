@@ -1,7 +1,8 @@
-"""The two seams of the record: a storage, which holds studies, and the results store of one study.
+"""The two interfaces of storage: `Storage` holds studies, and `ResultsStore` holds the results of one study.
 
-What stands in a results store was measured; all else is made from it. A trial is durable before anybody is told of it,
-so that a study killed at any moment goes on without losing a finished trial, and without running one twice.
+A results store holds what was measured; everything else is computed from it. A trial is stored durably before the
+sampler or the user hears of it. So a study that was killed at any moment can continue without losing a finished trial,
+and without running a trial twice.
 """
 
 from collections.abc import Mapping
@@ -12,102 +13,106 @@ from typing import Any, Protocol
 from runners.reporting import Say
 from tuner.model.trial import Progress, Trial
 
-"""Takes a sentence for the user."""
-
 
 class ResultsStore(Protocol):
-    """Keeps one study's trials and facts. One writer at a time, any number of readers, any number of threads."""
+    """The trials and facts of one study, for one writer and any number of readers at a time. Thread-safe."""
 
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
-        """Keep a trial; when this returns it survives a crash. Attachments are JSON values too large for a row.
+        """Store a trial durably: when this returns, the trial survives a crash.
+
+        Args:
+            trial: The trial.
+            attachments: JSON values by name that are too large for a row, such as histograms.
 
         Raises:
-            ValueError: A trial of that size and number is there already.
-            StudyTakenOver: Another driver has the study now; nothing was kept.
+            ValueError: There is already a trial with this record size and number.
+            StudyTakenOver: Another process runs the study now; nothing was stored.
         """
 
     def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
-        """Trials with their sequence numbers, in the order they were kept, those after `after` only."""
+        """Return the trials with a sequence number above `after`, each with that number, in the order of storing."""
 
     def attachment(self, trial: Trial, name: str) -> Any:
-        """What was attached to a trial; None if nothing was."""
+        """Return a trial's attachment of this name; None if there is none."""
 
     def set_fact(self, name: str, value: Any) -> None:
-        """Keep a JSON value under a name, instead of what stood there."""
+        """Store a JSON value under a name, and replace the previous value."""
 
     def facts(self) -> dict[str, Any]:
-        """All facts."""
+        """Return all facts by name."""
 
     def set_study_file(self, text: str) -> None:
-        """Keep the study file as it was given."""
+        """Store the text of the study file unchanged."""
 
     def study_file(self) -> str:
-        """The study file; empty if none was kept."""
+        """Return the text of the study file; empty if none was stored."""
 
     def set_progress(self, progress: Progress) -> None:
-        """Tell whoever looks on what is being done now; not part of the record, so neither durable nor awaited."""
+        """Store what the study is doing now, for readers. This does not wait for the disk, unlike `append`."""
 
     def progress(self) -> Progress | None:
-        """What the driver told last; None if nothing.
+        """Return the progress that was stored last; None if there is none.
 
-        Where the storage knows by itself whether a driver is at work, it says so in `Progress.alive`.
+        A storage that knows whether the study is running right now says so in `Progress.alive`.
         """
 
     def hold(self, what: str) -> "Hold | None":
-        """Be the only one, on all hosts, who does something for this study; None if another does it."""
+        """Take a lock on a task for this study, across all hosts; return None if another process holds it."""
 
     def close(self) -> None:
-        """Let go of files and connections; may be called again."""
+        """Close files and connections; may be called again."""
 
 
 class Hold(Protocol):
-    """What is held until it is closed, or its process ends."""
+    """A lock that is held until it is closed or its process ends."""
 
     def close(self) -> None:
-        """Let others have it; may be called again."""
+        """Release the lock; may be called again."""
 
 
 class Storage(Protocol):
-    """Holds studies. A study is named by its folder here, of which a shared storage knows the last part alone."""
+    """A place that holds studies. A study is named by its folder; a shared storage uses only the folder's last part."""
 
     @property
     def shown(self) -> str:
-        """Where it is, for people; no password."""
+        """The location of the storage, for people and without a password."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether other hosts have the same studies."""
+        """Whether other hosts see the same studies."""
 
     def find(self, name: str, root: Path) -> Path | None:
-        """The folder of the study with that name, folder or study file; None if there is none.
+        """Return the folder of an existing study; None if there is no such study.
 
         Args:
-            name: As a user gave it.
+            name: The study's name, its folder or its study file, as a user gave it.
             root: The folder of all studies on this host.
         """
 
     def names(self, root: Path) -> list[str]:
-        """Names of its studies, the newest first."""
+        """Return the names of all studies, the newest first."""
 
     def read(self, folder: Path) -> ResultsStore:
-        """Open a study's record to look at it.
+        """Open the results of a study for reading.
 
         Raises:
-            StudyNotFound: There is none.
-            RecordDamaged: It can't be read, or a newer release wrote it.
+            StudyNotFound: There is no such study.
+            RecordDamaged: The results can't be read, or a newer release wrote them.
             StorageUnreachable: The server does not answer.
         """
 
     def drive(self, folder: Path, name: str, tell: Say) -> AbstractContextManager[ResultsStore]:
-        """Open a study's record to run the study, as the only one on all hosts; it is made if need be.
+        """Open the results of a study to run it. Only one process on all hosts can do so at a time.
+
+        A study that does not exist yet is created.
 
         Args:
-            folder: The study's.
-            name: What the study is called, told to others who want to run it.
-            tell: Told why something takes long.
+            folder: The study's folder.
+            name: The study's name, for messages to other processes that want to run it.
+            tell: Called with a sentence for the user if something takes long.
 
         Raises:
-            StudyBusy: Another process runs it.
-            RecordDamaged: The record can't be read, or a newer release wrote it.
+            StudyBusy: Another process runs the study.
+            RecordDamaged: The results can't be read, or a newer release wrote them.
             StorageUnreachable: The server does not answer.
         """

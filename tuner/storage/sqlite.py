@@ -1,4 +1,4 @@
-"""Studies in folders of this host: rows in a SQLite file, attachments in files beside it."""
+"""Studies in folders on this host: trials in a SQLite file, and attachments in files beside it."""
 
 import fcntl
 import gzip
@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
+
+from typing_extensions import override
 
 from runners.places import target_lock
 from runners.reporting import Say
@@ -32,18 +34,18 @@ MIGRATIONS: Final = (
     CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, body TEXT NOT NULL);
     """,
 )
-"""What leads from each version of the tables to the next, the first from nothing; what was released never changes."""
+"""The SQL from every version of the tables to the next, starting without tables. A released step is never changed."""
 
 
 class SqliteFile:
-    """An open file, for any number of threads; what it has kept survives a crash.
+    """An open SQLite file, for any number of threads. Committed data survives a crash.
 
     Args:
-        path: The file; made, with its folder, where it is missing.
-        migrations: What leads from each version of its tables to the next, the first from nothing.
+        path: The file; it and its folder are created if they are missing.
+        migrations: The SQL from every version of the tables to the next, starting without tables.
 
     Raises:
-        RecordDamaged: It is no file of ours, or of a newer release.
+        RecordDamaged: The file can't be opened, or a newer release or another program made it.
     """
 
     def __init__(self, path: Path, migrations: Sequence[str]) -> None:
@@ -55,7 +57,7 @@ class SqliteFile:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             migrate(self._db, path, migrations)
-        except sqlite3.OperationalError as error:  # locked, or read-only: the file itself may be sound
+        except sqlite3.OperationalError as error:  # the file may be intact, but locked or read-only
             self.close()
             raise RecordDamaged(f"{path} must open for reading and writing, but: {error}") from None
         except sqlite3.DatabaseError as error:
@@ -66,101 +68,105 @@ class SqliteFile:
             raise
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """Run a statement; the rows that it gives, if any.
+        """Run a statement and return its rows.
 
         Raises:
-            RecordDamaged: The file can't be read.
+            RecordDamaged: The file is damaged.
         """
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
         except sqlite3.DatabaseError as error:
-            if type(error) is not sqlite3.DatabaseError:  # of the connection; of the file there is no kind of its own
+            if (
+                type(error) is not sqlite3.DatabaseError
+            ):  # subclasses are other errors; only the base class itself means a damaged file
                 raise
             raise self._damaged(error) from None
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """What is done inside is done whole or not at all, and nobody else writes to the file meanwhile."""
+        """Run the block as one transaction, during which no other thread or process can write to the file."""
         with self._lock, transaction(self._db):
             yield
 
     def close(self) -> None:
-        """Let go of it; may be called again."""
+        """Close the file; may be called again."""
         with self._lock:
             self._db.close()
 
     def _damaged(self, error: sqlite3.DatabaseError) -> RecordDamaged:
-        return RecordDamaged(f"{self.path} must be a SQLite file of ours, but: {error}; move it away to start anew")
+        return RecordDamaged(
+            f"{self.path} must be a SQLite file of kafka-tuner, but: {error}; move it away to start with a new one"
+        )
 
 
-class SqliteStore:
-    """Rows in SQLite, attachments in files beside it, everything in the study's folder.
+class SqliteStore(ResultsStore):
+    """The results of one study in its folder: trials in a SQLite file, and attachments in files beside it.
 
     Raises:
-        RecordDamaged: The file is no store of ours, or of a newer release.
-        StudyNotFound: With `create` off, there is none.
+        RecordDamaged: The file is damaged, or a newer release or another program made it.
+        StudyNotFound: The folder holds no results, and `create` is False.
     """
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self.folder = folder
         path = folder / RESULTS_FILE
         if not create and not path.is_file():
-            raise StudyNotFound(f"a study's folder must hold {RESULTS_FILE}, but {folder} does not")
+            raise StudyNotFound(f"the folder of a study must hold {RESULTS_FILE}, but {folder} does not")
         self._file = SqliteFile(path, MIGRATIONS)
 
+    @override
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
-        """See `ResultsStore.append`."""
-        # Refused before anything is written: the attachments of the trial that is there stay its own.
+        # Check first, so that a refused trial does not overwrite the attachments of the stored one.
         key = (trial.record_bytes, trial.number)
         if self._file.rows("SELECT 1 FROM trials WHERE record_bytes = ? AND number = ?", *key):
-            raise ValueError(f"a trial is kept once, but {trial.key} is there already")
-        # Files first: a row never names an attachment that is not there.
+            raise ValueError(f"a trial can be stored only once, but {trial.key} is there already")
+        # Write the files first, so that a stored trial always has its attachments.
         for name, value in (attachments or {}).items():
             write_atomically(self._attachment_path(trial, name), gzip.compress(json.dumps(value).encode(), 5))
         body = json.dumps(trial.as_json(), separators=(",", ":"))
         try:
             self._file.rows("INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)", *key, body)
         except sqlite3.IntegrityError:
-            raise ValueError(f"a trial is kept once, but {trial.key} is there already") from None
+            raise ValueError(f"a trial can be stored only once, but {trial.key} is there already") from None
 
+    @override
     def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
-        """See `ResultsStore.trials`."""
         rows = self._file.rows("SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", after)
         return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
 
+    @override
     def attachment(self, trial: Trial, name: str) -> Any:
-        """See `ResultsStore.attachment`."""
         path = self._attachment_path(trial, name)
         return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
 
+    @override
     def set_fact(self, name: str, value: Any) -> None:
-        """See `ResultsStore.set_fact`."""
         self._file.rows("INSERT OR REPLACE INTO facts (name, body) VALUES (?, ?)", name, json.dumps(value))
 
+    @override
     def facts(self) -> dict[str, Any]:
-        """See `ResultsStore.facts`."""
         return {name: json.loads(body) for name, body in self._file.rows("SELECT name, body FROM facts")}
 
+    @override
     def set_study_file(self, text: str) -> None:
-        """See `ResultsStore.set_study_file`."""
         write_atomically(self.folder / STUDY_FILE, text.encode())
 
+    @override
     def study_file(self) -> str:
-        """See `ResultsStore.study_file`."""
         path = self.folder / STUDY_FILE
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
+    @override
     def set_progress(self, progress: Progress) -> None:
-        """See `ResultsStore.set_progress`."""
         write_progress(self.folder, progress)
 
+    @override
     def progress(self) -> Progress | None:
-        """See `ResultsStore.progress`."""
         return read_progress(self.folder)
 
+    @override
     def hold(self, what: str) -> TextIOWrapper | None:
-        """See `ResultsStore.hold`."""
         file = (self.folder / f"{what}.lock").open("a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,8 +175,8 @@ class SqliteStore:
             return None
         return file
 
+    @override
     def close(self) -> None:
-        """See `ResultsStore.close`."""
         self._file.close()
 
     def _attachment_path(self, trial: Trial, name: str) -> Path:
@@ -178,34 +184,48 @@ class SqliteStore:
 
 
 class FolderStorage:
-    """Keeps each study in a folder of its own; names are looked up below one root."""
+    """Studies in folders on this host, one folder per study."""
 
     shown: Final = "folders of this host"
     is_shared: Final = False
 
     def find(self, name: str, root: Path) -> Path | None:
-        """See `Storage.find`."""
-        given = Path(name)
-        for folder in (given, root / name, root / given.stem):
+        """Return the folder if `name` is the path of a study, its name below `root`, or its study file; else None."""
+        path = Path(name)
+        for folder in (path, root / name, root / path.stem):
             if (folder / RESULTS_FILE).is_file():
                 return folder.absolute()
         return None
 
     def names(self, root: Path) -> list[str]:
-        """See `Storage.names`."""
-        found = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
-        return [path.parent.name for path in found]
+        """Return the names of the studies below `root`, starting with the one that was written last."""
+        files = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        return [path.parent.name for path in files]
 
     def read(self, folder: Path) -> ResultsStore:
-        """See `Storage.read`."""
+        """Open the results in a study's folder for reading.
+
+        Raises:
+            StudyNotFound: The folder holds no results.
+            RecordDamaged: The results can't be read, or a newer release wrote them.
+        """
         return SqliteStore(folder, create=False)
 
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
-        """See `Storage.drive`. The kernel ends the lock with its holder, so nothing is ever waited for."""
+        """Open the results in a study's folder to run the study, and lock the folder.
+
+        There is no waiting for a process that has died, because the kernel releases its lock.
+
+        Raises:
+            StudyBusy: Another process runs the study.
+            RecordDamaged: The results can't be read, or a newer release wrote them.
+        """
 
         def refuse(holder: str) -> None:
-            raise StudyBusy(f"one process at a time may run the study {name}, but {holder} does; `tuner status {name}`")
+            raise StudyBusy(
+                f"one process at a time may run the study {name}, but {holder} does; see `tuner status {name}`"
+            )
 
         folder.mkdir(parents=True, exist_ok=True)
         lock = target_lock(str(folder), name, root=folder / "lock", on_wait=refuse)
@@ -214,10 +234,10 @@ class FolderStorage:
 
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
-    """Bring the tables of a file to the newest version, all steps or none.
+    """Migrate the tables of a file to the newest version, in one transaction.
 
     Raises:
-        RecordDamaged: A newer release wrote the file, or another program.
+        RecordDamaged: A newer release or another program made the file.
     """
     if _version(db, path, len(migrations)) == len(migrations):
         return
@@ -230,20 +250,20 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGR
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """What is done inside is done whole or not at all, and nobody else writes to the file meanwhile.
+    """Run the block as one transaction, during which no other process can write to the file.
 
     Args:
-        db: A connection without transactions of its own (`isolation_level=None`).
+        db: A connection that opens no transactions by itself (`isolation_level=None`).
     """
-    with db:  # which takes back what was not committed
+    with db:  # rolls back if the block raises an error
         db.execute("BEGIN IMMEDIATE")
         yield
-        # Ctrl-C is told after the statement in which it came, which may be this one: nothing is taken back then.
+        # If Ctrl-C comes during this statement, Python raises it afterwards. Then nothing is rolled back.
         db.execute("COMMIT")
 
 
 def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
-    # In this order: another process may make the tables between the two, and these are ours then.
+    # The order of the queries matters: another process may make our tables between them, and they must count as ours.
     has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if not 0 <= version <= newest:
@@ -252,5 +272,5 @@ def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
             "upgrade kafka-tuner"
         )
     if version == 0 and has_tables:
-        raise RecordDamaged(f"{path} must be a SQLite file of ours, but another program's tables are in it")
+        raise RecordDamaged(f"{path} must be a SQLite file of kafka-tuner, but has another program's tables")
     return version

@@ -1,4 +1,4 @@
-"""Addresses of databases: taken apart by us, so that no library's message shows a piece of a password."""
+"""Addresses of databases. We parse them ourselves, so that no library's message shows a part of a password."""
 
 import re
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ _HOST: Final = re.compile(r"(?P<name>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]*))?
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StorageUrl:
-    """A PostgreSQL database.
+    """The address of a PostgreSQL database.
 
     Attributes:
-        parameters: By libpq's names; may hold a password.
-        shown: For people, without a password.
+        parameters: The parameters by libpq's names; may contain a password.
+        shown: The address for people, without a password.
     """
 
     parameters: Mapping[str, str]
@@ -38,33 +38,34 @@ class StorageUrl:
 
     @classmethod
     def parse(cls, text: str) -> "StorageUrl":
-        """Read a URL; without user, password, host or port libpq's own defaults and files hold.
+        """Return the address in a URL; libpq's defaults apply for a missing user, password, host or port.
 
         Raises:
-            StorageMisnamed: It is none. The message shows no more than its scheme where it can't be taken apart.
+            StorageMisnamed: The text is not the URL of a PostgreSQL database. If it can't be parsed, the message shows
+                nothing but its scheme.
         """
-        found = _URL.fullmatch(text.strip())
-        if found is None or found["scheme"].lower() not in _SCHEMES:
+        match = _URL.fullmatch(text.strip())
+        if match is None or match["scheme"].lower() not in _SCHEMES:
             scheme = re.match(r"[a-z][a-z0-9+.-]*(?=://)", text, re.IGNORECASE)
             what = f"it begins with {scheme[0]}://" if scheme else "it has no scheme"
-            why = "; a password's @, / and : are written %40, %2F and %3A" if scheme and scheme[0] in _SCHEMES else ""
-            raise StorageMisnamed(f"a storage must be {_FORM}, but {what} and can't be read as that{why}")
+            why = "; write @, / and : in a password as %40, %2F and %3A" if scheme and scheme[0] in _SCHEMES else ""
+            raise StorageMisnamed(f"a storage must be {_FORM}, but {what} and can't be read as such an address{why}")
         shown = masked_url(text.strip())
-        if not found["database"]:
+        if not match["database"]:
             raise StorageMisnamed(f"a storage must name its database ({_FORM}), but {shown} does not")
-        query = dict(parse_qsl(found["query"] or "", keep_blank_values=True))
-        hosts, ports = _hosts(found["hosts"])
-        given = {
+        query = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
+        hosts, ports = _hosts(match["hosts"])
+        parameters = {
             "host": hosts,
             "port": ports,
-            "user": unquote(found["user"] or ""),
-            "password": unquote(found["password"] or ""),
-            "dbname": unquote(found["database"]),
+            "user": unquote(match["user"] or ""),
+            "password": unquote(match["password"] or ""),
+            "dbname": unquote(match["database"]),
         }
-        return cls({**{name: value for name, value in given.items() if value}, **query}, shown)
+        return cls({**{name: value for name, value in parameters.items() if value}, **query}, shown)
 
     def masked(self, text: str) -> str:
-        """A text in which no secret of this address can be read."""
+        """Return the text with all secrets of this address masked."""
         for name, value in self.parameters.items():
             if name in _SECRET and value:
                 text = text.replace(value, MASK)
@@ -72,32 +73,34 @@ class StorageUrl:
 
 
 def _hosts(text: str) -> tuple[str, str]:
-    """Hosts and ports as libpq takes them, each a list with commas."""
+    """Return the hosts and the ports in libpq's form, as two comma-separated lists."""
     names, ports = [], []
     for each in text.split(","):
-        found = _HOST.fullmatch(each)
-        if found is None:
-            # Not shown: where the @ is missing, what stands there is a password.
-            raise StorageMisnamed(f"a storage must be {_FORM}, but what stands for HOST:PORT can't be read as that")
-        names.append(unquote(found["name"].strip("[]")))
-        ports.append(found["port"] or "")
+        match = _HOST.fullmatch(each)
+        if match is None:
+            # The text is not shown, because it contains the password if the @ is missing.
+            raise StorageMisnamed(
+                f"a storage must be {_FORM}, but the text in place of HOST:PORT can't be read as hosts and ports"
+            )
+        names.append(unquote(match["name"].strip("[]")))
+        ports.append(match["port"] or "")
     return ",".join(names).strip(","), ",".join(ports) if any(ports) else ""
 
 
 def secrets_in(url: str) -> tuple[str, ...]:
-    """The secrets of any URL, as they stand in it and as they are meant: its password, and such values in its query."""
-    found = _URL.match(url)
-    if found is None:
+    """Return the secrets in any URL: its password and secret query values, as written and with % escapes decoded."""
+    match = _URL.match(url)
+    if match is None:
         return ()
-    secrets = [found["password"] or "", *(value for _, value in _SECRET_PAIR.findall(url))]
+    secrets = [match["password"] or "", *(value for _, value in _SECRET_PAIR.findall(url))]
     return tuple(dict.fromkeys(each for secret in secrets if secret for each in (secret, unquote(secret))))
 
 
 def masked_url(url: str) -> str:
-    """The URL for people: the same, and no secret in it."""
-    found = _URL.match(url)
-    if found is None:
+    """Return the URL with its secrets masked."""
+    match = _URL.match(url)
+    if match is None:
         return url
-    start, end = found.span("password")
+    start, end = match.span("password")
     shown = url if start < 0 else url[:start] + MASK + url[end:]
     return _SECRET_PAIR.sub(rf"\1{MASK}", shown)
