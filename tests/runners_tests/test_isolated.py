@@ -33,7 +33,9 @@ def kill(_: Window) -> WatchDecision:
 
 @pytest.mark.parametrize("runner", [Endless(), Stuck()])
 def test_a_child_that_is_killed_is_told_as_what_it_is(runner: Runner) -> None:
-    with pytest.raises(GeneratorError, match=r"load process must answer, but it ended with exit code -9"):
+    with pytest.raises(
+        GeneratorError, match=r"load process must run until it reports a result, but it ended with exit code -9"
+    ):
         Isolated(runner).run(CONFIG, WORKLOAD, kill)
 
 
@@ -102,7 +104,7 @@ class TestKept:
         assert self._served(Isolated(SimulatedRunner(), kept=True)) != before
 
     def test_a_child_that_is_killed_in_a_run_is_told_as_what_it_is(self) -> None:
-        with pytest.raises(GeneratorError, match="load process must answer"):
+        with pytest.raises(GeneratorError, match="load process must run until"):
             Isolated(Endless(), kept=True).run(CONFIG, WORKLOAD, kill)
 
     def test_a_child_is_not_kept_once_a_run_gave_nothing(self) -> None:

@@ -49,7 +49,7 @@ def test_what_is_shown_is_read_back(bars: dict[int, int]) -> None:
         ("0", "1 <= record size in bytes"),
         ("-5", "1 <= record size in bytes"),
         (str(MAX_RECORD_BYTES + 1), "1 <= record size in bytes"),
-        ("100:1,100:2", "100 stands twice"),
+        ("100:1,100:2", "names 100 twice"),
         ("100:0", "more than 0"),
         ("100:-1", "more than 0"),
         ("100:-1,200:2", "share of each record size must be above 0"),
