@@ -68,9 +68,9 @@ def test_zones_room_and_secrets(nodes: Nodes) -> None:
     assert installed["records"] > 0
     # What isn't there is said, with what is.
     assert nowhere["error"] == "RayUnfit"
-    assert "no node with cores offers zone:c: there is zone:a (1 nodes), zone:b (1 nodes)" in nowhere["message"]
+    assert "no node with cores offers zone:c; its nodes offer zone:a (1 nodes), zone:b (1 nodes)" in nowhere["message"]
     assert full["error"] == "RayUnfit"
-    assert "no free core for each producer (3 in zone:b): 4 cores are free in all" in full["message"]
+    assert "not have a free core for each producer (3 in zone:b); 4 cores are free in total" in full["message"]
     # What is secret is in no file of Ray's, on no node.
     assert nodes.files_with("py_modules"), "the search finds what Ray writes down"
     assert nodes.files_with(SECRET, nodes.token) == []
@@ -80,7 +80,10 @@ def test_who_has_no_token_or_another_is_not_let_in(nodes: Nodes) -> None:
     rest = {name: value for name, value in nodes.environ.items() if not name.startswith("RAY_AUTH")}
     wrong = {**rest, "RAY_AUTH_TOKEN": "0" * 64}
     none = {**rest, "HOME": str(nodes.folder / "nobody")}
-    for environ, sent in ((wrong, "accept the token that was found"), (none, "accept no token, as none was found")):
+    for environ, sent in (
+        (wrong, "accept the token that was found here"),
+        (none, "accept clients without a token, as none was found"),
+    ):
         (refused,) = drive(nodes, {}, environ=environ)
         assert refused["error"] == "GeneratorError"
         assert sent in refused["message"]
@@ -97,7 +100,7 @@ def test_a_node_with_another_client_library_is_refused(nodes: Nodes) -> None:
         nodes.leave("odd")
     assert refused["error"] == "RayUnfit"
     assert "can't: ImportError: an odd library" in refused["message"]
-    assert "install the same there" in refused["message"]
+    assert "install the same versions there" in refused["message"]
 
 
 @pytest.mark.broker

@@ -33,10 +33,10 @@ def test_a_node_without_cores_takes_no_producer() -> None:
 def test_each_zone_must_have_a_node() -> None:
     assert missing([A1, A2, B], cluster("a", "b")) is None
     assert missing([A1, A2, B], cluster("b", "c", "d")) == (
-        "no node with cores offers zone:c or zone:d: there is zone:a (2 nodes), zone:b (1 nodes)"
+        "no node with cores offers zone:c or zone:d; its nodes offer zone:a (2 nodes), zone:b (1 nodes)"
     )
     without_cores = Node("5", "x", 0.0, frozenset({"zone:c"}))
-    assert missing([without_cores], cluster("c")) == "no node with cores offers zone:c: there is no zone"
+    assert missing([without_cores], cluster("c")) == "no node with cores offers zone:c; its nodes offer no zone"
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_producers_sit_apart_where_there_are_enough_nodes(
 
 def test_who_shares_which_nodes_is_said() -> None:
     assert crowd([HEAD, A1, A2, B], cluster("a"), 3) == (
-        "3 producers share 2 nodes of the Ray cluster (node-a1, node-a2), as it has no more that fit: they take cores "
-        "from each other"
+        "3 producers share 2 nodes of the Ray cluster (node-a1, node-a2), because it has no other suitable nodes: "
+        "the producers compete for cores"
     )
 
 
 def test_the_address_of_rays_own_client_is_refused() -> None:
-    with pytest.raises(RayUnfit, match=r"reads host:port or auto, but got ray://head:10001"):
+    with pytest.raises(RayUnfit, match=r"must be host:port or auto, but got ray://head:10001"):
         RayCluster("ray://head:10001")
