@@ -122,7 +122,12 @@ class Tally:
         return picked
 
     def sample(self, intended_ns: NDArray[np.int64], served_ns: int) -> None:
-        """Record the latencies of sampled deliveries, from their intended send times, shape (n,), and when they were served."""
+        """Record the latencies of sampled deliveries that were served at one moment.
+
+        Args:
+            intended_ns: Intended send times of the deliveries, shape (n,).
+            served_ns: When the deliveries were served.
+        """
         self._samples.append((intended_ns, served_ns))
 
     def fail(self, error: str, count: int = 1) -> None:

@@ -112,7 +112,8 @@ class Watchdog:
         if silent_s > (_DOWN_PATIENCE_S if down else self.stall_patience_s):
             cause = complaints[-1] if complaints else "the client reports no error"
             raise BrokerLost(
-                f"deliveries must keep coming, but none came for {silent_s:.0f} s while {waiting:,} records waited; {cause}"
+                f"deliveries must keep coming, but none came for {silent_s:.0f} s while {waiting:,} records waited; "
+                f"{cause}"
             )
 
     def _disk(self) -> None:

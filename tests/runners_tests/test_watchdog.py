@@ -148,9 +148,7 @@ def test_memory_about_to_run_full_ends_the_load(monkeypatch: pytest.MonkeyPatch,
     free = 1 << 29
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
     watched = Watched(disks=(tmp_path / "log",), min_free_disk_bytes=1 << 60)
-    with pytest.raises(
-        DiskTooFull, match=r"lies in memory, which must keep 1\.1 GB free, but has 0\.5 GB free; .*TMPDIR"
-    ):
+    with pytest.raises(DiskTooFull, match=r"which must keep 1\.1 GB free, but has 0\.5 GB free; .*TMPDIR"):
         watched.after(0)
     free = 1 << 40
     watched.after(1)  # what a disk must keep is not asked of memory
