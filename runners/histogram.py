@@ -18,7 +18,7 @@ HIGHEST_US: Final = 3_600_000_000
 """One hour. A longer duration is counted as one hour; in practice `message.timeout.ms` is a few minutes."""
 SIGNIFICANT_DIGITS: Final = 3
 
-_HALF_BITS: Final = 10  # three significant digits need 2**10 values in half of a bucket's sub-buckets
+_HALF_BITS: Final = 10  # half of a bucket has 2**10 sub-buckets, enough for three significant digits
 
 
 def _indices(values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -57,14 +57,14 @@ class RecordSizes:
                 size, weight = int(size_text), float(weight_text or 1)
             except ValueError:
                 raise WorkloadRefused(
-                    f"record sizes must read SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
+                    f"record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
                 ) from None
             if size in bars:
                 raise WorkloadRefused(f"a mix may name each record size only once, but {text!r} names {size} twice")
             bars[size] = weight
         total = sum(bars.values())
         if not 0 < total < float("inf"):
-            raise WorkloadRefused(f"the weights of a mix must add up to more than 0, but got {text!r}")
+            raise WorkloadRefused(f"the weights of a mix must add up to a finite number above 0, but got {text!r}")
         return cls(tuple(sorted((size, weight / total) for size, weight in bars.items())))
 
     @property

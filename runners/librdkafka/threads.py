@@ -178,7 +178,7 @@ class Sender:
         if self._bytes_after(self.sent + records) > self.max_bytes:
             raise ByteBudgetExceeded(
                 f"a run may send at most {self.max_bytes:,} bytes, but has already sent {self.sent_bytes:,}; allow "
-                "more (--max-bytes), or measure for fewer seconds"
+                "more (--max-bytes, or safety.max_bytes_per_trial in a study file), or measure for fewer seconds"
             )
 
     def settle_delays(self) -> None:

@@ -1,4 +1,4 @@
-"""How far another clock is ahead, from a few questions."""
+"""The offset of another clock, measured with a few questions."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ SECONDS = st.floats(0.0, 5.0)
 
 
 class Network:
-    """A clock here and one there, with the way between them."""
+    """A clock on this side, a clock on the other side, and the delays between them."""
 
     def __init__(self, ahead_s: float, ways: list[tuple[float, float]]) -> None:
         self.time_s, self._ahead_s, self._ways = 1_000.0, ahead_s, iter(ways)

@@ -1,4 +1,4 @@
-"""What docs/ray.md points to is well-formed, and fits together: zones, versions, the token."""
+"""The examples that docs/ray.md refers to are well-formed, and their zones, versions and token fit together."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def containers() -> list[dict[str, Any]]:
 
 
 def zones_of(group: dict[str, Any]) -> set[str]:
-    """As a shell hands them to `ray start --resources`, which reads JSON."""
+    """Parse the resources as `ray start --resources` gets them from a shell: quoted JSON."""
     quoted: str = group["rayStartParams"]["resources"]
     return set(json.loads(json.loads(quoted)))
 
@@ -41,7 +41,7 @@ def test_the_manifest_is_a_raycluster() -> None:
         assert group.keys() == {"groupName", "replicas", "minReplicas", "maxReplicas", "rayStartParams", "template"}
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
     for parameters in (CLUSTER["headGroupSpec"]["rayStartParams"], *(group["rayStartParams"] for group in GROUPS)):
-        assert all(isinstance(value, str) for value in parameters.values()), "KubeRay takes texts alone"
+        assert all(isinstance(value, str) for value in parameters.values()), "KubeRay accepts only strings"
 
 
 def test_each_pod_has_the_token_from_the_secret_and_one_image() -> None:

@@ -1,4 +1,4 @@
-"""What nodes must have in common with the host that drives them."""
+"""What nodes must have in common with the host of the driver."""
 
 import pytest
 

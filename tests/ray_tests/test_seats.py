@@ -1,4 +1,4 @@
-"""Where producers may sit, from what nodes offer."""
+"""Which nodes producers may run on, by what the nodes offer."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_each_zone_must_have_a_node() -> None:
         ([A1, A2, B], ("a", "b"), 3, True),
         ([A1, A2, B], ("a", "b"), 4, False),
         ([A1, A2, B], ("b",), 2, False),
-        ([BOTH], ("a", "b"), 2, False),  # one node in both zones is still one node
+        ([BOTH], ("a", "b"), 2, False),  # one node that lies in both zones is still one node
     ],
 )
 def test_producers_sit_apart_where_there_are_enough_nodes(

@@ -1,4 +1,4 @@
-"""What every `LoadClient` keeps to, as a class of tests that each implementation's tests inherit."""
+"""The contract of every `LoadClient`, as a class of tests that the tests of each implementation inherit."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple, Protocol
@@ -18,11 +18,11 @@ from tests.clusters_tests.waiting import eventually
 
 POLL_MS = 20
 NEVER = "250000"
-"""As `linger.ms`: records stay in the client's queue for as long as any test lasts."""
+"""A value of `linger.ms` that keeps records in the client's queue longer than any test runs."""
 
 
 class RememberingTally(Tally):
-    """Keeps which intended times came back with deliveries."""
+    """A tally that keeps the intended send times that came back with deliveries."""
 
     def sample(self, intended_ns: NDArray[np.int64], served_ns: int) -> None:
         self.came_back = getattr(self, "came_back", [])
@@ -31,14 +31,14 @@ class RememberingTally(Tally):
 
 
 class Opened(NamedTuple):
-    """A client with what it was opened with."""
+    """An open client, with its tally and its pool."""
 
     client: LoadClient
     tally: RememberingTally
     pool: PayloadPool
 
     def drain_all(self) -> None:
-        """Serve until nothing handed over is left."""
+        """Serve events until every record is delivered or has failed."""
         assert eventually(self._drained)
 
     def _drained(self) -> bool:
@@ -46,7 +46,7 @@ class Opened(NamedTuple):
         return not self.client.waiting()
 
     def send_all(self, count: int, moment_ns: int = 1) -> None:
-        """Hand over that many records, serving deliveries whenever the queue is full."""
+        """Hand over `count` records, serving deliveries whenever the queue is full."""
         while count:
             taken = self.client.send(moment_ns, min(count, 1_000))
             count -= taken
@@ -54,7 +54,7 @@ class Opened(NamedTuple):
                 self.client.drain(POLL_MS)
 
     def next_report(self) -> Report:
-        """Await the client's next statistics."""
+        """Wait for the client's next statistics."""
         assert eventually(self._told)
         return Report.parse(*self.tally.statistics.popleft())
 
@@ -64,10 +64,10 @@ class Opened(NamedTuple):
 
 
 class Open(Protocol):
-    """Opens a client; the fixture closes it."""
+    """Opens a client, which the fixture closes."""
 
     def __call__(self, sizes: Sequence[int] = (100,) * 10, key_bytes: int = 0, **properties: str) -> Opened:
-        """Properties are written with underscores for dots."""
+        """Open a client. In the names of `properties`, underscores stand for dots."""
 
 
 def pool_of(sizes: Sequence[int], key_bytes: int = 0) -> PayloadPool:
@@ -79,7 +79,7 @@ def pool_of(sizes: Sequence[int], key_bytes: int = 0) -> PayloadPool:
 
 
 class LoadClientContract:
-    """Subclasses name the implementation in `covers`, and say how to reach a cluster in the fixture `address`."""
+    """The contract tests. A subclass names its implementation in `covers` and its cluster in the fixture `address`."""
 
     covers: ClassVar[type]
 
@@ -175,7 +175,7 @@ class LoadClientContract:
         opened = open_client(statistics_interval_ms="100")
         opened.send_all(50)
         opened.drain_all()
-        reports = [opened.next_report() for _ in range(3)]  # the first may have been made before the last delivery
+        reports = [opened.next_report() for _ in range(3)]  # the first report may be older than the last delivery
         assert (reports[-1].tx_records, reports[-1].queued_records) == (50, 0)
         assert [report.at_ns for report in reports] == sorted(report.at_ns for report in reports)
 

@@ -1,4 +1,4 @@
-"""What every `Pool` keeps to, as a class of tests that each implementation's tests inherit."""
+"""The contract of every `Pool`, as a class of tests that the tests of each implementation inherit."""
 
 import os
 import signal
@@ -40,34 +40,37 @@ def measured(done: Done | None) -> Measurement:
 
 
 def workers() -> list[int]:
-    """Load processes and whatever Ray has started; not the broker that other tests share."""
+    """Return the load processes and the processes of Ray, but not the broker that other tests share."""
     return [child.pid for child in psutil.Process().children(recursive=True) if _is_ours(child)]
 
 
 def _is_ours(child: psutil.Process) -> bool:
     try:
         return any(word in " ".join(child.cmdline()) for word in ("spawn_main", "ray"))
-    except psutil.Error:  # it has ended
+    except psutil.Error:  # the process has ended
         return False
 
 
 class PoolContract:
-    """Subclasses name the implementation in `covers`, and give pools of two slots for two producers each."""
+    """The contract tests. A subclass names its implementation in `covers`.
+
+    Its pools have two slots for two producers each.
+    """
 
     covers: ClassVar[type]
 
     @pytest.fixture
     def pool(self) -> Pool:
-        """A pool that may be shared by tests; each leaves it idle."""
+        """A pool that tests may share. Each test leaves it idle."""
         raise NotImplementedError
 
     @pytest.fixture
     def own_pool(self) -> Callable[[], Pool]:
-        """Gives an idle one that the test may close."""
+        """Returns an idle pool that the test may close."""
         raise NotImplementedError
 
     def mortal(self, runner: Runner) -> Runner:
-        """The runner, so that its process is a worker's and not the test's."""
+        """Return the runner, wrapped if necessary, so that it runs in a worker's process and not in the test's."""
         raise NotImplementedError
 
     def test_a_job_comes_back_with_its_measurement(self, pool: Pool) -> None:
@@ -207,7 +210,7 @@ class PoolContract:
         assert measured(pool.next_done()).records
 
     def test_an_error_of_the_watch_stops_the_job(self, pool: Pool) -> None:
-        class Enough(Exception):  # noqa: N818 - what happened
+        class Enough(Exception):  # noqa: N818 - our names say what happened, without the suffix `Error`
             pass
 
         def watch(_: Window) -> WatchDecision:

@@ -41,11 +41,11 @@ def test_what_is_shown_is_read_back(bars: dict[int, int]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "must read SIZE"),
-        ("1kB", "must read SIZE"),
+        ("", "must have the form SIZE"),
+        ("1kB", "must have the form SIZE"),
         ("100:", None),
-        ("100:a", "must read SIZE"),
-        ("100:70;200:30", "must read SIZE"),
+        ("100:a", "must have the form SIZE"),
+        ("100:70;200:30", "must have the form SIZE"),
         ("0", "1 <= record size in bytes"),
         ("-5", "1 <= record size in bytes"),
         (str(MAX_RECORD_BYTES + 1), "1 <= record size in bytes"),
