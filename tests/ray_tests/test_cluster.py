@@ -76,7 +76,7 @@ def test_zones_room_and_secrets(nodes: Nodes) -> None:
     assert nodes.files_with(SECRET, nodes.token) == []
 
 
-def test_who_has_no_token_or_another_is_not_let_in(nodes: Nodes) -> None:
+def test_a_driver_without_the_right_token_is_refused(nodes: Nodes) -> None:
     rest = {name: value for name, value in nodes.environ.items() if not name.startswith("RAY_AUTH")}
     wrong = {**rest, "RAY_AUTH_TOKEN": "0" * 64}
     none = {**rest, "HOME": str(nodes.folder / "nobody")}
@@ -104,7 +104,7 @@ def test_a_node_with_another_client_library_is_refused(nodes: Nodes) -> None:
 
 
 @pytest.mark.broker
-def test_a_node_that_leaves_costs_one_attempt_and_nothing_is_doubled(
+def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
     nodes: Nodes, broker: RunningCluster, tmp_path: Path
 ) -> None:
     file, folder = tmp_path / "leaving.yaml", tmp_path / "study"

@@ -65,18 +65,18 @@ def test_a_group_lies_in_the_zone_that_it_offers(group: dict[str, Any]) -> None:
     assert int(group["rayStartParams"]["num-cpus"]) < cores
 
 
-def test_the_zones_of_the_example_study_are_those_of_the_manifest() -> None:
+def test_the_example_study_uses_the_zones_of_the_manifest() -> None:
     spec, _ = load_study(ROOT / "examples" / "zones.yaml", {})
     assert {resource_of(zone) for zone in spec.placement} == set().union(*map(zones_of, GROUPS))
     assert spec.workload.producers == sum(group["replicas"] for group in GROUPS)
 
 
-def test_versions_are_those_that_are_pinned() -> None:
+def test_versions_are_the_pinned_ones() -> None:
     assert CLUSTER["rayVersion"] == version("ray")
     assert f"FROM rayproject/ray:{version('ray')}-py3" in DOCS
 
 
-def test_what_the_page_points_to_is_there() -> None:
+def test_links_of_the_page_exist() -> None:
     links = re.findall(r"\]\((\.\./[^)#]+)\)", DOCS)
     assert links
     assert [link for link in links if not (ROOT / "docs" / link).exists()] == []

@@ -17,7 +17,7 @@ def cluster(*zones: str) -> RayCluster:
     return RayCluster("auto", zones=zones)
 
 
-def test_zones_are_dealt_to_the_producers_in_turn() -> None:
+def test_zones_are_assigned_to_producers_in_turn() -> None:
     assert [cluster("a", "b").zone_of(number) for number in range(5)] == ["a", "b", "a", "b", "a"]
     assert cluster("a", "a", "b").seats(4) == {"a": 3, "b": 1}
     assert cluster().seats(3) == {None: 3}
@@ -52,19 +52,19 @@ def test_each_zone_must_have_a_node() -> None:
         ([BOTH], ("a", "b"), 2, False),  # one node that lies in both zones is still one node
     ],
 )
-def test_producers_sit_apart_where_there_are_enough_nodes(
+def test_producers_run_on_separate_nodes_if_there_are_enough(
     nodes: list[Node], zones: tuple[str, ...], producers: int, enough: bool
 ) -> None:
     assert apart(nodes, cluster(*zones), producers) is enough
 
 
-def test_who_shares_which_nodes_is_said() -> None:
+def test_the_warning_names_shared_nodes() -> None:
     assert crowd([HEAD, A1, A2, B], cluster("a"), 3) == (
         "3 producers share 2 nodes of the Ray cluster (node-a1, node-a2), because it has no other suitable nodes: "
         "the producers compete for cores"
     )
 
 
-def test_the_address_of_rays_own_client_is_refused() -> None:
+def test_the_address_of_ray_client_is_refused() -> None:
     with pytest.raises(RayUnfit, match=r"must be host:port or auto, but got ray://head:10001"):
         RayCluster("ray://head:10001")

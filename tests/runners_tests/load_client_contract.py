@@ -110,7 +110,7 @@ class LoadClientContract:
         assert opened.tally.acknowledged == 2_345
         assert not opened.tally.failed
 
-    def test_waiting_is_what_was_taken_and_not_served(self, open_client: Open) -> None:
+    def test_waiting_counts_accepted_records_that_were_not_served(self, open_client: Open) -> None:
         opened = open_client(linger_ms=NEVER)
         assert opened.client.waiting() == 0
         taken = opened.client.send(1, 7)
@@ -125,19 +125,19 @@ class LoadClientContract:
         opened.drain_all()
         assert sorted(opened.tally.came_back) == moments.tolist()
 
-    def test_or_the_one_moment_of_the_whole_call(self, open_client: Open) -> None:
+    def test_all_records_of_a_call_may_share_one_intended_time(self, open_client: Open) -> None:
         opened = open_client()
         opened.send_all(4, moment_ns=123_456)
         opened.drain_all()
         assert opened.tally.came_back == [123_456] * 4
 
-    def test_a_pool_is_sent_round_and_round(self, open_client: Open) -> None:
+    def test_a_pool_is_sent_again_and_again(self, open_client: Open) -> None:
         opened = open_client(sizes=(10, 20, 30))
         opened.send_all(10)
         opened.drain_all()
         assert opened.tally.acknowledged == 10
 
-    def test_a_full_queue_takes_what_fits_and_is_no_failure(self, open_client: Open) -> None:
+    def test_a_full_queue_accepts_what_fits_and_fails_nothing(self, open_client: Open) -> None:
         opened = open_client(
             linger_ms=NEVER, queue_buffering_max_messages="10", batch_num_messages="10", sizes=(100,) * 50
         )
@@ -148,14 +148,14 @@ class LoadClientContract:
         assert opened.client.waiting() == 10
         assert not opened.tally.failed
 
-    def test_after_a_full_queue_it_goes_on(self, open_client: Open) -> None:
+    def test_sending_continues_after_a_full_queue(self, open_client: Open) -> None:
         opened = open_client(queue_buffering_max_messages="10", batch_num_messages="10", linger_ms="1")
         opened.send_all(137)
         opened.drain_all()
         assert opened.tally.acknowledged == 137
         assert not opened.tally.failed
 
-    def test_a_record_that_is_too_large_is_refused_and_what_was_taken_still_counts(self, open_client: Open) -> None:
+    def test_a_record_that_is_too_large_is_refused_and_the_others_count(self, open_client: Open) -> None:
         opened = open_client(sizes=(100, 100, 2_000, 100), message_max_bytes="1000")
         with pytest.raises(WorkloadRefused, match="refuses a record of 2000 bytes"):
             opened.send_all(4)
@@ -171,7 +171,7 @@ class LoadClientContract:
         opened.drain_all()
         assert (opened.tally.acknowledged, opened.tally.failed) == (0, {"_PURGE_QUEUE": 7})
 
-    def test_statistics_arrive_and_count_what_was_transmitted(self, open_client: Open) -> None:
+    def test_statistics_arrive_and_count_transmitted_records(self, open_client: Open) -> None:
         opened = open_client(statistics_interval_ms="100")
         opened.send_all(50)
         opened.drain_all()
@@ -185,13 +185,13 @@ class LoadClientContract:
         opened.client.drain(1)
         assert opened.tally.done == 0
 
-    def test_closing_drops_what_is_held_and_may_be_repeated(self, open_client: Open) -> None:
+    def test_closing_drops_held_records_and_may_be_repeated(self, open_client: Open) -> None:
         opened = open_client(linger_ms=NEVER)
         opened.send_all(7)
         opened.client.close()
         opened.client.close()
         assert opened.tally.acknowledged == 0
 
-    def test_a_property_that_is_none_is_named(self, open_client: Open) -> None:
+    def test_an_unknown_property_is_named(self, open_client: Open) -> None:
         with pytest.raises(GeneratorError, match=r"no\.such\.property"):
             open_client(no_such_property="1")

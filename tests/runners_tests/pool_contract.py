@@ -85,7 +85,7 @@ class PoolContract:
         assert int(done.worker.rpartition("/")[2]) > 0
         assert pool.next_done() is None
 
-    def test_windows_are_shown_in_order_to_the_thread_that_waits(self, pool: Pool) -> None:
+    def test_windows_are_shown_in_order_in_the_waiting_thread(self, pool: Pool) -> None:
         windows: list[Window] = []
         threads: set[int] = set()
 
@@ -100,7 +100,7 @@ class PoolContract:
         assert [window.records_per_s for window in windows] == [point.records_per_s for point in seen.series]
         assert threads == {threading.get_ident()}
 
-    def test_a_stop_ends_the_run_and_no_more_is_shown(self, pool: Pool) -> None:
+    def test_a_stop_ends_the_run_and_no_more_windows_are_shown(self, pool: Pool) -> None:
         windows: list[Window] = []
 
         def watch(window: Window) -> WatchDecision:
@@ -111,7 +111,7 @@ class PoolContract:
         assert measured(pool.next_done()).stopped_early
         assert [window.number for window in windows] == [0, 1, 2]
 
-    def test_a_stop_is_for_one_job_only(self, pool: Pool) -> None:
+    def test_a_stop_ends_only_one_job(self, pool: Pool) -> None:
         for _ in range(2):
             pool.submit(job(Slow(), workload=ENDLESS), stop)
             assert measured(pool.next_done()).stopped_early
@@ -126,7 +126,7 @@ class PoolContract:
             RuleBroken("some-rule", "values go together", "a=1, b=2"),
         ],
     )
-    def test_an_error_comes_back_as_itself(self, pool: Pool, error: Exception) -> None:
+    def test_an_error_comes_back_unchanged(self, pool: Pool, error: Exception) -> None:
         pool.submit(job(Failing(error)))
         done = pool.next_done()
         assert done is not None
@@ -134,7 +134,7 @@ class PoolContract:
         assert (str(done.outcome), vars(done.outcome)) == (str(error), vars(error))
         assert done.attempts == 1
 
-    def test_a_defect_is_an_error_of_ours_that_names_it(self, pool: Pool) -> None:
+    def test_a_defect_becomes_a_generator_error_that_names_it(self, pool: Pool) -> None:
         pool.submit(job(Failing(KeyError("a defect"))))
         done = pool.next_done()
         assert done is not None
@@ -149,7 +149,7 @@ class PoolContract:
         assert {each.job.key for each in done if each} == {"a", "b"}
         assert all(measured(each).records for each in done)
 
-    def test_no_job_is_taken_without_a_free_slot(self, pool: Pool) -> None:
+    def test_a_job_is_refused_without_a_free_slot(self, pool: Pool) -> None:
         for key in ("a", "b"):
             pool.submit(job(Slow(), workload=ENDLESS, key=key), stop)
         with pytest.raises(ValueError, match="at most 2 jobs may run at once"):
@@ -221,7 +221,7 @@ class PoolContract:
             pool.next_done()
         assert measured(pool.next_done()).stopped_early
 
-    def test_an_interrupt_leaves_a_pool_that_closes_with_all_its_processes(self, own_pool: Callable[[], Pool]) -> None:
+    def test_a_pool_closes_with_all_its_processes_after_an_interrupt(self, own_pool: Callable[[], Pool]) -> None:
         waiting = threading.Event()
 
         def watch(_: Window) -> WatchDecision:
