@@ -177,15 +177,15 @@ class SocketTimes:
 
     def held_back(self) -> Mapping[Connection, HeldBack] | None:
         """Return the sums so far, for connections that are still open; None if the platform does not report them."""
-        return dict(self._held) if _can_tell() else None
+        return dict(self._held) if _has_tcp_info() else None
 
 
-def _can_tell() -> bool:
+def _has_tcp_info() -> bool:
     return Path("/proc/self/fd").exists() and hasattr(socket, "TCP_INFO")
 
 
 def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
-    if not _can_tell():
+    if not _has_tcp_info():
         return
     for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208 - iterdir would keep a descriptor of the folder open
         # librdkafka may close a socket while we look at it.

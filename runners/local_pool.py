@@ -73,8 +73,8 @@ class LocalPool:
         """Stop all jobs, kill their child processes, and wait up to 2.5 s for the threads to end."""
         self._closing.set()
         deadline = time.monotonic() + _FAREWELL_S
-        while self._alive() and time.monotonic() < deadline:
-            ours = {thread.name for thread in self._alive()}
+        while self._live_threads() and time.monotonic() < deadline:
+            ours = {thread.name for thread in self._live_threads()}
             for child in multiprocessing.active_children():
                 if child.name in ours:
                     with contextlib.suppress(ValueError):  # its own thread has closed it meanwhile
@@ -83,7 +83,7 @@ class LocalPool:
         self._running.clear()
         end_kept()
 
-    def _alive(self) -> list[threading.Thread]:
+    def _live_threads(self) -> list[threading.Thread]:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         return self._threads
 
@@ -95,7 +95,7 @@ class LocalPool:
         begin_unix_s = time.time() + (_LEAD_S if count > 1 else 0.0)
         for producer, runner in enumerate(job.runners):
             thread = threading.Thread(
-                target=self._work,
+                target=self._run_producer,
                 args=(
                     underway,
                     producer,
@@ -107,10 +107,10 @@ class LocalPool:
                 name=f"tuner-job-{next(_numbers)}",
                 daemon=True,
             )
-            self._threads = [*self._alive(), thread]
+            self._threads = [*self._live_threads(), thread]
             thread.start()
 
-    def _work(
+    def _run_producer(
         self,
         underway: Underway,
         producer: int,

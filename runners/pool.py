@@ -164,7 +164,7 @@ def produce(
 
     outcome: Outcome
     try:
-        outcome = _told(runner.run(config, workload, watch))
+        outcome = _with_priority_warning(runner.run(config, workload, watch))
     except (RunnerError, ConfigError) as error:
         outcome = error
     except Exception as error:  # noqa: BLE001 - any defect must reach the driver as an error, not as silence
@@ -177,7 +177,7 @@ def whoami() -> str:
     return f"{socket.gethostname()}/{os.getpid()}"
 
 
-def _told(measurement: Measurement) -> Measurement:
+def _with_priority_warning(measurement: Measurement) -> Measurement:
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     if niceness <= 0:
         return measurement
@@ -209,8 +209,8 @@ class Underway:
         """
         self.attempts += 1
         self.job.on_attempt(self.attempts)
-        self._ask = stop
-        self._asked = False
+        self._stop_producers = stop
+        self._stop_requested = False
         self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]
         self._series: list[TimePoint] = []
         self._reports: dict[int, Report] = {}
@@ -226,10 +226,10 @@ class Underway:
         while all(self._windows):
             window = merge_windows([waiting.popleft() for waiting in self._windows])
             self._series.append(TimePoint.of(window))
-            if not self._asked:
-                self._show(window)
+            if not self._stop_requested:
+                self._show_window(window)
 
-    def _show(self, window: Window) -> None:
+    def _show_window(self, window: Window) -> None:
         try:
             decision = self._watch(window)
         except BaseException:
@@ -239,9 +239,9 @@ class Underway:
             self._stop()
 
     def _stop(self) -> None:
-        if not self._asked:
-            self._asked = True
-            self._ask()
+        if not self._stop_requested:
+            self._stop_requested = True
+            self._stop_producers()
 
     @property
     def over(self) -> bool:

@@ -128,12 +128,12 @@ class Crew:
         if not self._lost:
             return
         if self._seats is not None:
-            self._sit_anew(self._seats)
+            self._start_all(self._seats)
         elif not self.hands:
-            self.hands = self._named([self._actor.remote() for _ in range(self._producers)])
+            self.hands = self._with_names([self._actor.remote() for _ in range(self._producers)])
         else:
             for number in self._lost:
-                (self.hands[number],) = self._named([self._actor.remote()])
+                (self.hands[number],) = self._with_names([self._actor.remote()])
         self._lost.clear()
 
     def set_clocks(self, count: int) -> None:
@@ -159,12 +159,14 @@ class Crew:
         self._lost = list(range(self._producers))
         return dismissed
 
-    def _sit_anew(self, seats: Seats) -> None:
+    def _start_all(self, seats: Seats) -> None:
         before = self.dismiss()
         for attempt in range(1, _ATTEMPTS + 1):
             self._group = seats.reserve()
             try:
-                self.hands = self._named([self._seated(self._group, number) for number in range(self._producers)])
+                self.hands = self._with_names(
+                    [self._start_on_seat(self._group, number) for number in range(self._producers)]
+                )
                 break
             except GeneratorError:
                 self.dismiss()
@@ -178,13 +180,13 @@ class Crew:
         if before:
             self._tell(f"a Ray worker was lost; the workers now are: {', '.join(hand.name for hand in self.hands)}")
 
-    def _seated(self, group: Any, number: int) -> Any:
+    def _start_on_seat(self, group: Any, number: int) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
             group, placement_group_bundle_index=number
         )
         return self._actor.options(scheduling_strategy=strategy).remote()
 
-    def _named(self, actors: list[Any]) -> list[Hand]:
+    def _with_names(self, actors: list[Any]) -> list[Hand]:
         try:
             names = self._ray.get([actor.name.remote() for actor in actors], timeout=_PATIENCE_S)
         except self._ray.exceptions.RayError as error:

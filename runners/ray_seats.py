@@ -118,7 +118,7 @@ class Seats:
         """
         deadline = time.monotonic() + self.cluster.wait_s if deadline is None else deadline
         while lack := missing(nodes := Node.all_of(self.ray), self.cluster):
-            self._await(lack, deadline)
+            self._wait_or_refuse(lack, deadline)
         self._check([node for zone in self.cluster.seats(self.producers) for node in fit(nodes, zone)])
         return nodes
 
@@ -131,10 +131,10 @@ class Seats:
         deadline = time.monotonic() + self.cluster.wait_s
         while True:
             nodes = self.nodes(deadline)
-            group = self._try(nodes, min(deadline, time.monotonic() + _TRY_S))
+            group = self._try_to_reserve(nodes, min(deadline, time.monotonic() + _TRY_S))
             if group is not None:
                 return group
-            self._await(self._no_room(), deadline)
+            self._wait_or_refuse(self._no_room(), deadline)
 
     def release(self, group: Any) -> None:
         """Give back a placement group; Ray kills workers that still run in it."""
@@ -146,13 +146,13 @@ class Seats:
         if not new:
             return
         ours = facts_here()
-        for facts in self._facts(list(new.values())):
+        for facts in self._ask_for_facts(list(new.values())):
             check_alike(ours, facts, self.cluster.code)
             if self.cluster.this_host_only:
                 check_here(ours, facts)
         self._checked |= new.keys()
 
-    def _facts(self, nodes: Sequence[Node]) -> list[dict[str, str]]:
+    def _ask_for_facts(self, nodes: Sequence[Node]) -> list[dict[str, str]]:
         from runners import ray_cluster
 
         by_value = self.ray.cloudpickle
@@ -173,7 +173,7 @@ class Seats:
             raise RayUnfit(f"each node must report its versions, but Ray says: {reason(error)}") from error
         return answers
 
-    def _try(self, nodes: Sequence[Node], deadline: float) -> Any | None:
+    def _try_to_reserve(self, nodes: Sequence[Node], deadline: float) -> Any | None:
         strict = apart(nodes, self.cluster, self.producers)
         bundles = [
             {"CPU": 1.0} | ({} if zone is None else {resource_of(zone): _TINY})
@@ -186,7 +186,7 @@ class Seats:
                 self.release(group)
                 return None
         if not strict:
-            self._once(crowd(nodes, self.cluster, self.producers))
+            self._tell_once(crowd(nodes, self.cluster, self.producers))
         return group
 
     def _no_room(self) -> str:
@@ -197,16 +197,16 @@ class Seats:
         )
         return f"it does not have a free core for each producer ({asked}); {free:g} cores are free in total"
 
-    def _await(self, lack: str, deadline: float) -> None:
+    def _wait_or_refuse(self, lack: str, deadline: float) -> None:
         if time.monotonic() >= deadline:
             raise RayUnfit(
                 f"the Ray cluster must offer what the study needs within {self.cluster.wait_s:g} s, but {lack}; start "
                 "suitable nodes, or change what the study needs (executor.placement, workload.producers)"
             )
-        self._once(f"waiting up to {self.cluster.wait_s:g} s for the Ray cluster: {lack}")
+        self._tell_once(f"waiting up to {self.cluster.wait_s:g} s for the Ray cluster: {lack}")
         time.sleep(_LOOK_S)
 
-    def _once(self, sentence: str) -> None:
+    def _tell_once(self, sentence: str) -> None:
         if sentence not in self._told:
             self._told.add(sentence)
             self.tell(sentence)

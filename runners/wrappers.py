@@ -121,7 +121,7 @@ class Isolated:
         Raises:
             WorkerLost: The child process ended without reporting an error.
         """
-        child = _waiting() if self.kept else _Child()
+        child = _waiting_child() if self.kept else _Child()
         try:
             measured = child.run(self.runner, config, workload, watch)
         except BaseException:
@@ -160,7 +160,7 @@ class _Child:
         self.runs += 1
         self._send((runner, config, workload))
         while True:
-            message = self._next()
+            message = self._receive()
             if isinstance(message, Measurement):
                 return message
             if not isinstance(message, Window):
@@ -188,22 +188,23 @@ class _Child:
         try:
             self._ours.send(message)
         except OSError:
-            raise self._ended() from None
+            raise self._worker_lost() from None
 
-    def _next(self) -> Window | Measurement | RunnerError | ConfigError:
+    def _receive(self) -> Window | Measurement | RunnerError | ConfigError:
         while not self._ours.poll(_LOOK_S):
             if not self._process.is_alive() and not self._ours.poll():
-                raise self._ended()
+                raise self._worker_lost()
         try:
             message: Window | Measurement | RunnerError | ConfigError = self._ours.recv()
         except (EOFError, OSError):  # the connection is reset if the child is killed before it has read our answer
-            raise self._ended() from None
+            raise self._worker_lost() from None
         return message
 
-    def _ended(self) -> WorkerLost:
+    def _worker_lost(self) -> WorkerLost:
         self._process.join(_FAREWELL_S)
         return WorkerLost(
-            f"the load process must run until it reports a result, but it ended with exit code {self._process.exitcode}"
+            "the load process must run until it reports a result, but it ended with exit code "
+            f"{self._process.exitcode}; check whether it was killed, for example because memory ran out"
         )
 
 
@@ -211,7 +212,7 @@ _lock = threading.Lock()
 _kept: list[_Child] = []
 
 
-def _waiting() -> _Child:
+def _waiting_child() -> _Child:
     """Return a child process that waits for a run, or a new one."""
     while True:
         with _lock:

@@ -204,16 +204,16 @@ class Load:
         while True:
             with contextlib.suppress(queue.Empty):
                 return drain.cuts.get(timeout=_LOOK_S)
-            self._look()
+            self._check()
             self.probe.sockets.look()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self._trouble:
             raise self._trouble[0]
         self.watchdog.look(self.tally, self.client.waiting())
 
     def _window(self, number: int, phases: Phases, start_ns: int, previous: Cut, cut: Cut) -> Window:
-        self._look()
+        self._check()
         duration_ns = max(cut.at_ns - previous.at_ns, 1)
         records = cut.acknowledged - previous.acknowledged
         window = Window(
@@ -241,9 +241,9 @@ class Load:
         """Wait until every record is delivered or given up."""
         sender.stop.set()
         while not self._all_sent.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
-            self._look()
+            self._check()
         while self.client.waiting():
-            self._look()
+            self._check()
             if self.watchdog.flush_is_over():
                 self.client.purge()
             self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)

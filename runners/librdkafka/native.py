@@ -97,10 +97,10 @@ class NativeClient(LoadClient):
         self._handed_over += taken
         self._cursor = (first + taken) % len(self._slots)
         if taken < count:
-            self._explain(first, count)
+            self._raise_if_refused(first, count)
         return taken
 
-    def _explain(self, first: int, count: int) -> None:
+    def _raise_if_refused(self, first: int, count: int) -> None:
         errors = self._slots["err"][first : first + count]
         # librdkafka skips a refused record and goes on, but a full queue ends the call. So the refused records can be
         # anywhere in the slice.
@@ -135,17 +135,17 @@ class NativeClient(LoadClient):
             kind = lib.rd_kafka_event_type(event)
             if kind == capi.EVENT_DELIVERY:
                 self._tally.drain_delay.taken(at_ns, left_behind)
-                self._deliveries(event, at_ns)
+                self._on_deliveries(event, at_ns)
             elif kind == capi.EVENT_STATS:
                 self._tally.statistics.append((at_ns, lib.rd_kafka_event_stats(event).decode()))
             elif kind == capi.EVENT_ERROR:
-                self._error(event)
+                self._on_error(event)
             elif kind == capi.EVENT_LOG:
-                self._log(event)
+                self._on_log(event)
         finally:
             lib.rd_kafka_event_destroy(event)
 
-    def _deliveries(self, event: int, at_ns: int) -> None:
+    def _on_deliveries(self, event: int, at_ns: int) -> None:
         lib, tally = self._lib, self._tally
         count = lib.rd_kafka_event_message_count(event)
         error = lib.rd_kafka_event_error(event)
@@ -158,7 +158,7 @@ class NativeClient(LoadClient):
             got = lib.rd_kafka_event_message_array(event, self._found_at, wanted)
             tally.sample(capi.read_private(self._found[picks[picks < got]]), at_ns)
 
-    def _error(self, event: int) -> None:
+    def _on_error(self, event: int) -> None:
         code = self._lib.rd_kafka_event_error(event)
         text = self._lib.rd_kafka_event_error_string(event)
         sentence = f"{capi.error_name(code)}: {(text or b'').decode(errors='replace')}"
@@ -166,7 +166,7 @@ class NativeClient(LoadClient):
             self._tally.fatal = sentence
         self._tally.say(sentence)
 
-    def _log(self, event: int) -> None:
+    def _on_log(self, event: int) -> None:
         facility, text, level = c_char_p(), c_char_p(), c_int()
         if self._lib.rd_kafka_event_log(event, facility, text, level) == 0 and level.value <= 3:
             self._tally.say((text.value or b"").decode(errors="replace"))

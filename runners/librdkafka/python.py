@@ -39,7 +39,7 @@ class PythonClient(LoadClient):
         self._door = threading.Lock()
         logger = logging.Logger("librdkafka")  # outside the logger hierarchy, so that no other handler sees it
         logger.addHandler(logging.NullHandler())
-        settings = {**properties, "stats_cb": self._statistics, "error_cb": self._error, "logger": logger}
+        settings = {**properties, "stats_cb": self._on_statistics, "error_cb": self._on_error, "logger": logger}
         try:
             self._producer: Producer | None = Producer(settings)
         except KafkaException as error:
@@ -62,33 +62,33 @@ class PythonClient(LoadClient):
         try:
             for intended in moments[:count]:
                 value, key = records[self._cursor]
-                produce(topic, value=value, key=key, on_delivery=partial(self._delivered, intended))
+                produce(topic, value=value, key=key, on_delivery=partial(self._on_delivery, intended))
                 taken += 1
                 self._cursor = (self._cursor + 1) % len(records)
         except BufferError:
             pass
         except KafkaException as error:
-            self._explain(error.args[0])
+            self._raise_refusal(error.args[0])
         finally:
             self._handed_over += taken
         return taken
 
-    def _explain(self, error: KafkaError) -> None:
+    def _raise_refusal(self, error: KafkaError) -> None:
         if error.fatal() or error.code() == KafkaError._FATAL:
             raise DeliveryFailed(f"the client stopped for good: {self._tally.fatal or error.str()}") from None
         size = int(self._pool.lengths[self._cursor])
         raise WorkloadRefused(f"the client refuses a record of {size} bytes: {error.str()}") from None
 
-    def _delivered(self, intended_ns: int, error: KafkaError | None, _: Message) -> None:
+    def _on_delivery(self, intended_ns: int, error: KafkaError | None, _: Message) -> None:
         if error is not None:
             self._tally.fail(error.name())
         elif len(self._tally.delivered(1)):
             self._tally.sample(np.array([intended_ns], dtype=np.int64), time.monotonic_ns())
 
-    def _statistics(self, text: str) -> None:
+    def _on_statistics(self, text: str) -> None:
         self._tally.statistics.append((time.monotonic_ns(), text))
 
-    def _error(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         sentence = f"{error.name()}: {error.str()}"
         if error.fatal():
             self._tally.fatal = sentence

@@ -64,7 +64,7 @@ class Report:
         in_flight: Requests that await a response, over all brokers (gauge).
         batch_bytes: Sizes on the wire of the produce batches of the interval.
         batch_records: Numbers of records in the produce batches of the interval.
-        brokers: Intervals of the brokers that received records or throttled the client.
+        brokers: Intervals of the brokers that received records or answered requests.
         partition_records: Records written since the start, by partition number.
     """
 

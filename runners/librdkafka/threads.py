@@ -124,7 +124,7 @@ class Sender:
         """
         call = int(np.clip(CALL_BYTES // self.pool.mean_bytes, 1, CALL_RECORDS))
         wait_ns, hoped = FULL_WAIT_NS, 0
-        self._guard(call)
+        self._check_budget(call)
         while not self.stop.is_set():
             now = self.clock.now_ns()
             if now >= self.end_ns:
@@ -136,7 +136,7 @@ class Sender:
             if taken:
                 self.sent += taken
                 if self.max_bytes is not None:
-                    self._guard(call)
+                    self._check_budget(call)
             else:
                 hoped = max(1, min(call, self.client.waiting() // ROOM_SHARE))
                 self._wait(now, wait_ns)
@@ -160,7 +160,7 @@ class Sender:
                 self.clock.sleep_until(min(max(following, now + TICK_NS), max(self.end_ns, now)))
 
     def _send_due(self, intended_ns: NDArray[np.int64], now_ns: int) -> None:
-        self._guard(len(intended_ns))
+        self._check_budget(len(intended_ns))
         taken = self.client.send(intended_ns, len(intended_ns))
         if taken:
             self.sent += taken
@@ -172,7 +172,7 @@ class Sender:
         self.clock.sleep_until(since_ns + wait_ns)
         self.full_ns += self.clock.now_ns() - since_ns
 
-    def _guard(self, records: int) -> None:
+    def _check_budget(self, records: int) -> None:
         if self.max_bytes is None:
             return
         if self._bytes_after(self.sent + records) > self.max_bytes:
@@ -265,7 +265,7 @@ class Drain:
                 self.cuts.put(cut)
                 window += 1
                 if window == self.phases.warm_windows:
-                    self._adapt(before, cut)
+                    self._adapt_sampling(before, cut)
                 before = cut
 
     def cut(self) -> Cut:
@@ -275,7 +275,7 @@ class Drain:
         failed = sum(self.tally.failed.values())
         return Cut(self.clock.now_ns(), self.tally.acknowledged, failed, self.sender.full_ns, latency)
 
-    def _adapt(self, before: Cut, cut: Cut) -> None:
+    def _adapt_sampling(self, before: Cut, cut: Cut) -> None:
         rate = (cut.acknowledged - before.acknowledged) / (cut.at_ns - before.at_ns) * NS_PER_S
         self.tally.resample(min(1.0, SAMPLES_PER_S / max(rate, 1.0)))
 

@@ -88,18 +88,18 @@ class Watchdog:
             DeliveryFailed: The client can't send any more.
             DiskTooFull: A local broker's disk is nearly full.
         """
-        self._permanent(tally)
-        self._stalled(tally, waiting)
-        self._disk()
+        self._check_errors(tally)
+        self._check_deliveries(tally, waiting)
+        self._check_disk()
 
-    def _permanent(self, tally: Tally) -> None:
+    def _check_errors(self, tally: Tally) -> None:
         if tally.fatal is not None:
             raise DeliveryFailed(f"the client must be able to continue, but it stopped for good: {tally.fatal}")
         for answers, error, sentence in _PERMANENT:
             if found := answers.intersection(tally.failed):
                 raise error(sentence.format(", ".join(found)))
 
-    def _stalled(self, tally: Tally, waiting: int) -> None:
+    def _check_deliveries(self, tally: Tally, waiting: int) -> None:
         now = self.clock.now_ns()
         if tally.acknowledged != self._acknowledged or not waiting:
             self._acknowledged, self._acknowledged_ns = tally.acknowledged, now
@@ -116,7 +116,7 @@ class Watchdog:
                 f"{cause}"
             )
 
-    def _disk(self) -> None:
+    def _check_disk(self) -> None:
         now = self.clock.now_ns()
         if not self.disks or now - self._disk_ns < _DISK_EVERY_S * NS_PER_S:
             return

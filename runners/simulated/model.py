@@ -136,8 +136,8 @@ class _Full:
 def _saturated(line: Line, full: _Full) -> Performance:
     p50_s, p99_s, _, _ = _latency_s(line, full.rate, full.backed_up_s)
     buffer_s = line.settings.queue_records / full.rate * full.outrun**_FULL_QUEUE_POWER
-    told = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
-    return _told(line, full.rate, full.rate, told, full.costs, full.batch, _FULL_WAIT_RATIO * full.outrun)
+    latency_s = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
+    return _performance(line, full.rate, full.rate, latency_s, full.costs, full.batch, _FULL_WAIT_RATIO * full.outrun)
 
 
 def _paced(line: Line, offered: float, full: _Full) -> Performance:
@@ -145,9 +145,9 @@ def _paced(line: Line, offered: float, full: _Full) -> Performance:
     overflow = (rate / full.rate) ** _OVERFLOW_POWER
     p50_s, p99_s, batch, costs = _latency_s(line, rate, full.backed_up_s)
     overflow_s = line.settings.queue_records / rate * overflow
-    told = (p50_s + overflow_s, p99_s + overflow_s * _FULL_QUEUE_SPREAD)
+    latency_s = (p50_s + overflow_s, p99_s + overflow_s * _FULL_QUEUE_SPREAD)
     full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
-    return _told(line, rate, full.rate, told, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
+    return _performance(line, rate, full.rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
 
 
 def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
@@ -164,7 +164,7 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     standing = min(line.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * as_opened_s, opened * as_opened_s, standing / rate)
     fill_s = least_of(line.gather_s, line.full_records * line.spread(rate) / rate)
-    late_s = fill_s + (line.gather_s - fill_s) * _often(line.left_ratio(rate))
+    late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(rate))
     busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
     tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
@@ -186,7 +186,7 @@ def _carried_records(line: Line, rate: float, opened: float, backed_up_s: float)
     return min(full, most_of(opened, min(full, needed)))
 
 
-def _often(ratio: float) -> float:
+def _weight_in_p99(ratio: float) -> float:
     """Return how much an event that affects this share of the records shows in the 99th percentile, from 0 to 1."""
     return 1.0 / (1.0 + (_RARE_RATIO / ratio) ** _RARE_POWER) if ratio else 0.0
 
@@ -202,7 +202,7 @@ def _queue_s(used: float, batch_s: float, standing_s: float) -> float:
     return 1.0 / (1.0 / waits_s + 1.0 / standing_s)
 
 
-def _told(
+def _performance(
     line: Line,
     rate: float,
     capacity: float,
