@@ -71,14 +71,14 @@ class Histogram:
 
     @property
     def mean_us(self) -> float:
-        """Exact mean in microseconds; NaN if the histogram is empty."""
+        """Exact mean in microseconds, without bucket error; NaN if the histogram is empty."""
         return self.sum_us / self.count if self.count else float("nan")
 
     def percentile_us(self, ratio: float) -> float:
-        """Return the percentile `ratio` (0 to 1) in microseconds: this share of all values is not above it.
+        """Return the percentile for the share `ratio` (0 to 1), in microseconds.
 
-        As in HdrHistogram, the result is the highest value of its bucket, or the lowest one if `ratio` is 0. The result
-        is NaN if the histogram is empty.
+        This share of all values is at or below the percentile. As in HdrHistogram, the result is the highest value of
+        its bucket, or the lowest one if `ratio` is 0. The result is NaN if the histogram is empty.
 
         Raises:
             ValueError: `ratio` is not within 0 to 1.
@@ -95,7 +95,7 @@ class Histogram:
         return float(lowest + ((1 << bucket) - 1 if ratio else 0))
 
     def encoded(self) -> str:
-        """Return HdrHistogram's compressed base64 text, which its tools read in every language."""
+        """Return HdrHistogram's compressed base64 format of the histogram, which its tools in every language read."""
         hdr = HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
         used = np.flatnonzero(self.counts)
         if len(used):

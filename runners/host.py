@@ -34,7 +34,7 @@ _SHORTEST_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All counters at one moment. Each of them only grows. Times are in seconds.
+    """All counters at one moment. The counters only increase. Times are in seconds.
 
     Attributes:
         at_s: Time of the reading, on the monotonic clock.
@@ -113,7 +113,7 @@ class HostProbe:
 
 
 def usage(before: Reading, after: Reading) -> Resources:
-    """Return what was used between two readings."""
+    """Return the use of CPU and sockets between two readings."""
     elapsed = max(after.at_s - before.at_s, _SHORTEST_S)
     own = {
         role: between(before.own_threads[role], now, elapsed)

@@ -115,7 +115,7 @@ def _schedstat(pid: int, thread_id: int | None) -> tuple[float, float] | None:
 
 
 def busiest(before: Mapping[K, ThreadTime], after: Mapping[K, ThreadTime], elapsed_s: float) -> ThreadTime | None:
-    """Return the most CPU time that any one thread used, and wanted, per second between two readings.
+    """Return the largest CPU time used, and wanted, by any one thread per second between two readings.
 
     The two maxima may come from different threads. The result is None if there are no threads.
     """
@@ -209,7 +209,10 @@ def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
 def most_held_back(
     before: Mapping[Connection, HeldBack], after: Mapping[Connection, HeldBack], elapsed_s: float
 ) -> HeldBack:
-    """Return how long, per second between two readings, each cause held back the connection that it affected most."""
+    """Return the longest time that any one connection was held back by each cause.
+
+    Times are per second between two readings.
+    """
     spans = [(before.get(connection, HeldBack()), now) for connection, now in after.items()]
     return HeldBack(
         max((now.network_s - was.network_s for was, now in spans), default=0.0) / elapsed_s,

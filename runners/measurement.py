@@ -23,7 +23,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What happened in a second or less of a run. A window is made when it ends.
+    """A part of a run, at most a second long, and what happened in it.
 
     Attributes:
         number: Number of the window, counted from 0 through both phases.

@@ -22,7 +22,7 @@ MOST_POOL_BYTES: Final = 64 * 1024 * 1024
 FEWEST_RECORDS: Final = 4
 _ZLIB_SAMPLE_BYTES: Final = 1024 * 1024
 _SURELY_DISTINCT_BYTES: Final = 8
-"""Random bytes that make 200,000 records all different, except in one of a billion pools (birthday bound)."""
+"""Random bytes per record that make 200,000 records all different, but for one pool in a billion (birthday bound)."""
 _NUMBER_BYTES: Final = 3
 """Enough bytes to number 200,000 records."""
 

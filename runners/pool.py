@@ -182,8 +182,8 @@ def _with_priority_warning(measurement: Measurement) -> Measurement:
     if niceness <= 0:
         return measurement
     warning = (
-        f"the load ran with niceness {niceness}, so every other process came first: Ray gives its workers niceness 15 "
-        "unless its nodes are started with RAY_worker_niceness=0"
+        f"the load ran with niceness {niceness}, so other processes came first; start Ray's nodes with "
+        "RAY_worker_niceness=0 (Ray's default for its workers is 15)"
     )
     return replace(measurement, warnings=(*measurement.warnings, warning))
 

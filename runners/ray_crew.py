@@ -32,7 +32,7 @@ ASKED: Final = 5
 """How often each worker is asked for its time; an answer takes about 2 ms."""
 _PATIENCE_S: Final = 120.0
 _ATTEMPTS: Final = 3
-"""Attempts to start all workers. Ray may put a worker on a node that has just left, before it notices."""
+"""Attempts to start all workers. Before Ray notices that a node has left, it may still put a worker there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,10 @@ class Crew:
         self._lost.clear()
 
     def set_clocks(self, count: int) -> None:
-        """Measure the clock offsets of the first `count` workers. A Ray of our own uses this host's clock only."""
+        """Measure the clock offsets of the first `count` workers.
+
+        Nothing is measured if we started Ray ourselves, because then all workers use this host's clock.
+        """
         if self._seats is None:
             return
         for number, hand in enumerate(self.hands[:count]):

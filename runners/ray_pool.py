@@ -60,7 +60,7 @@ class RayPool(Pool):
             target: Name of the target, which only one pool on an existing cluster may use at a time. We wait until it
                 is free.
             on_wait: Called once with the holder of the target, if it is not free.
-            tell: Called with a short sentence if something is wrong, which also says what was done about it.
+            tell: Called with a short sentence that says what is wrong and what was done about it.
 
         Raises:
             GeneratorError: Ray could not be started or reached, or it has no room for the workers.

@@ -119,7 +119,7 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
 
 
 def hold(ray: Any, target: str, on_wait: Say) -> Any:
-    """Wait until nobody else on the cluster holds a target, then hold it.
+    """Wait until no other pool on the cluster holds a target, then hold it.
 
     Args:
         ray: The module `ray`, as `running_ray` yields it.

@@ -28,7 +28,7 @@ DELETION_S: Final = 1.0
 """Seconds after which the deletion of a topic is over. At most 0.7 s were measured, on 2 cores with 1 GB to delete."""
 
 Lease = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
-"""Returns a context that lends a topic that fits the workload."""
+"""Returns a context manager that lends a topic for a workload."""
 _LOOK_S: Final = 0.2
 _FAREWELL_S: Final = 5.0
 _LAST_WORK_S: Final = 0.5

@@ -56,7 +56,7 @@ class Meeting:
         """Wait for the other runner, then simulate."""
         (self.folder / self.name).touch()
         if not eventually((self.folder / self.other).exists):
-            raise AssertionError(f"{self.other} never came")
+            raise AssertionError(f"the runner {self.other} did not start")
         return SimulatedRunner().run(config, workload, watch)
 
 

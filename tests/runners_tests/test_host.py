@@ -83,7 +83,7 @@ def test_a_probe_reads_this_process_as_if_it_were_a_broker(burner: threading.Thr
     probe = HostProbe({"sender": burner}, [LocalBroker(os.getpid(), 0, None), LocalBroker(2**22 + 1, 0, None)])
     seen = probe.read()
     assert seen.brokers is not None
-    assert list(seen.brokers) == [os.getpid()], "one that has ended is left out"
+    assert list(seen.brokers) == [os.getpid()], "a broker that has ended is left out"
     assert seen.broker_threads is not None
     assert (os.getpid(), burner.native_id) in seen.broker_threads
     assert 0 < seen.host_busy_s < seen.host_total_s
