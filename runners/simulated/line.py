@@ -162,7 +162,7 @@ class Line:
         )
 
     def spread(self, rate: float) -> float:
-        """Return the number of partitions over which the records spread that arrive while one batch is open."""
+        """Return over how many partitions the records spread that arrive while one batch is open."""
         others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
         if not others or not sticky_s:
             return float(self.partitions)
@@ -170,7 +170,7 @@ class Line:
         return 1.0 - others * math.expm1(-open_s / (sticky_s * others))
 
     def opened_records(self, rate: float) -> float:
-        """Return the records of a batch at a rate in records per second, if only linger and size end the batch."""
+        """Return the number of records in a batch that only linger and size end, at a rate in records per second."""
         return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, self.full_records - 1.0))
 
     def left_ratio(self, rate: float) -> float:

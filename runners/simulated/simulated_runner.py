@@ -27,7 +27,7 @@ WARNING: Final = "simulated, not measured"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise, as standard deviations of logarithms. If they are small, they are relative to the value.
+    """Noise, as standard deviations of the logarithm of a value. A small one is a relative deviation of the value.
 
     Attributes:
         run_ratio: Noise of rates from run to run, which a longer run does not average out.
@@ -49,10 +49,7 @@ class Noise:
         latency_run_ratio: float | None,
         latency_window_ratio: float | None,
     ) -> "Noise":
-        """Make the noise; a ratio that is None follows from another one.
-
-        Noise from window to window is then the same as from run to run, and noise of latencies is the same as of rates.
-        """
+        """Make the noise. By default, windows are as noisy as runs, and latencies are as noisy as rates."""
         window = run_ratio if window_ratio is None else window_ratio
         return cls(
             run_ratio,
