@@ -1,4 +1,4 @@
-"""How one producer config is measured: workload, payload, load generators, clusters, measurement.
+"""Everything that measures one producer config: workloads, payload, load generators, clusters and measurements.
 
-Knows nothing of what is good or bad.
+This package only measures. `objectives` decides which measurement is the better one.
 """

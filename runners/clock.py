@@ -1,4 +1,7 @@
-"""The clock that measurements are taken with, as a seam: code that waits is given one, and tests move it by hand."""
+"""The clock that every measurement uses.
+
+Code that waits receives its clock as an argument, so that a test can pass a clock that it moves by hand.
+"""
 
 import time
 from typing import Final, Protocol
@@ -9,24 +12,27 @@ US_PER_S: Final = 1_000_000
 
 
 class Clock(Protocol):
-    """A monotonic clock that can be waited on."""
+    """A monotonic clock that code can also wait on."""
 
     def now_ns(self) -> int:
-        """Nanoseconds since some fixed moment."""
+        """Return the nanoseconds since some fixed moment in the past."""
 
     def sleep_until(self, moment_ns: int) -> None:
-        """Return at the moment given or soon after; at once if it has passed."""
+        """Return at `moment_ns` or shortly after it; return at once if the moment has passed."""
 
 
 class SystemClock:
-    """The host's monotonic clock; the one that librdkafka stamps messages with on Linux."""
+    """The monotonic clock of this host.
+
+    On Linux, librdkafka takes the timestamps of its messages from the same clock.
+    """
 
     def now_ns(self) -> int:
-        """Nanoseconds of the host's monotonic clock."""
+        """Return the nanoseconds of the host's monotonic clock."""
         return time.monotonic_ns()
 
     def sleep_until(self, moment_ns: int) -> None:
-        """Sleep with the accuracy of the host's timer (tens of microseconds on Linux)."""
+        """Sleep until `moment_ns`, as exactly as the host's timer can (within tens of microseconds on Linux)."""
         left_ns = moment_ns - time.monotonic_ns()
         if left_ns > 0:
             time.sleep(left_ns / NS_PER_S)

@@ -1,45 +1,45 @@
-"""Everything that can go wrong in `runners`, and what the caller then does.
+"""All errors that `runners` raises, and what the caller should do about each of them.
 
     RunnerError
-    ├── TargetError                 the cluster can't be used as asked          (exit 3)
-    │   ├── TargetUnreachable       no broker answers; check address, network, broker
-    │   ├── TargetRefused           wrong security settings or missing rights; fix the connection file or ACLs
-    │   └── BrokerLost              a broker that answered stopped answering; retry when it is back
-    ├── EmbeddedBrokerError         the broker that we start ourselves          (exit 1)
-    │   ├── JavaNotFound            no Java runtime is usable
+    ├── TargetError                 the cluster can't be used as requested                         (exit 3)
+    │   ├── TargetUnreachable       no broker answers; check the address, the network and the broker
+    │   ├── TargetRefused           security settings are wrong or rights are missing; fix the connection file or ACLs
+    │   └── BrokerLost              a broker that answered before has stopped answering; retry when it is back
+    ├── EmbeddedBrokerError         the broker that we start ourselves can't be used               (exit 1)
+    │   ├── JavaNotFound            there is no usable Java runtime
     │   ├── JarsUnavailable         Kafka's jars could not be fetched; run again when the network is back
-    │   └── BrokerDidNotStart       the process ended or stayed silent; its log is named
-    ├── WorkloadRefused             the workload breaks a limit of client or topic (exit 2)
-    ├── SafetyStop                  we stopped ourselves to protect the target  (exit 4)
-    │   ├── ByteBudgetExceeded      the run would write more than it may
-    │   └── DiskTooFull             the broker's disk is about to run full
-    ├── DeliveryFailed              the client gave records up; the measurement is a failure (exit 1)
-    └── GeneratorError              the load generator itself failed: a defect or an unfit client library (exit 1)
-        ├── WorkerLost              the process that ran it died without a word: killed, or out of memory; run it again
-        └── RayUnfit                the Ray cluster can't be used as asked: zones, room, versions; change one of the two
+    │   └── BrokerDidNotStart       the broker process ended or did not answer; the message names its log
+    ├── WorkloadRefused             the workload breaks a limit of the client or of the topic      (exit 2)
+    ├── SafetyStop                  we stopped the run ourselves to protect the target             (exit 4)
+    │   ├── ByteBudgetExceeded      the run would write more bytes than it may
+    │   └── DiskTooFull             the broker's disk is nearly full
+    ├── DeliveryFailed              the client gave up records, so there is no measurement         (exit 1)
+    └── GeneratorError              the load generator failed: a defect, or an unsuitable client library (exit 1)
+        ├── WorkerLost              its process was killed or ran out of memory; run it again
+        └── RayUnfit                the Ray cluster lacks zones, cores or the right versions; change it or the study
 
 Every message states the rule first, then the values, then what to do.
 """
 
 
 class RunnerError(Exception):
-    """Base of all errors that `runners` raises on purpose."""
+    """Base class of all errors that `runners` raises on purpose."""
 
 
 class TargetError(RunnerError):
-    """The cluster can't be used as asked."""
+    """The cluster can't be used as requested."""
 
 
-class TargetUnreachable(TargetError):  # noqa: N818 - names say what happened
-    """No broker answers at the address given."""
+class TargetUnreachable(TargetError):  # noqa: N818 - our names say what happened, without the suffix `Error`
+    """No broker answers at the given address."""
 
 
 class TargetRefused(TargetError):  # noqa: N818
-    """The cluster answered and said no: security settings or rights."""
+    """The cluster answered and refused, because of its security settings or because rights are missing."""
 
 
 class BrokerLost(TargetError):  # noqa: N818
-    """A broker that answered stopped answering during the run."""
+    """A broker answered at first and stopped answering during the run."""
 
 
 class EmbeddedBrokerError(RunnerError):
@@ -47,15 +47,15 @@ class EmbeddedBrokerError(RunnerError):
 
 
 class JavaNotFound(EmbeddedBrokerError):  # noqa: N818
-    """No usable Java runtime."""
+    """There is no usable Java runtime."""
 
 
 class JarsUnavailable(EmbeddedBrokerError):  # noqa: N818
-    """Kafka's jars could not be fetched or are damaged."""
+    """Kafka's jars could not be fetched, or they are damaged."""
 
 
 class BrokerDidNotStart(EmbeddedBrokerError):  # noqa: N818
-    """The broker process ended, or did not accept connections in time."""
+    """The broker process ended, or it did not accept connections in time."""
 
 
 class WorkloadRefused(RunnerError):  # noqa: N818
@@ -71,11 +71,11 @@ class ByteBudgetExceeded(SafetyStop):
 
 
 class DiskTooFull(SafetyStop):
-    """The disk that holds the broker's log is about to run full."""
+    """The disk that holds the broker's log is nearly full."""
 
 
 class DeliveryFailed(RunnerError):  # noqa: N818
-    """The client gave records up for good."""
+    """The client gave up records for good."""
 
 
 class GeneratorError(RunnerError):
@@ -83,8 +83,8 @@ class GeneratorError(RunnerError):
 
 
 class WorkerLost(GeneratorError):  # noqa: N818
-    """The process that ran the load generator died without a word."""
+    """The process that ran the load generator ended without reporting an error."""
 
 
 class RayUnfit(GeneratorError):  # noqa: N818
-    """The Ray cluster that runs can't be used as asked."""
+    """The running Ray cluster can't be used as requested."""

@@ -1,8 +1,8 @@
-"""Histograms of durations: HdrHistogram's layout, filled a whole array at a time, mergeable.
+"""Histograms of durations: they use the bucket layout of HdrHistogram, are filled by whole arrays, and can be merged.
 
-Percentiles of several producers or windows come from merged histograms, never from other percentiles.
+Percentiles of several producers or windows always come from merged histograms, never from other percentiles.
 
-Source: HdrHistogram's bucket layout (hdrhistogram.org), three significant digits: a value is known within 0.1 %.
+Source: HdrHistogram's bucket layout (hdrhistogram.org) with three significant digits, so a value is known within 0.1 %.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 LOWEST_US: Final = 1
 HIGHEST_US: Final = 3_600_000_000
-"""Values above an hour are counted as an hour; `message.timeout.ms` is minutes in practice."""
+"""One hour. A longer duration is counted as one hour; in practice `message.timeout.ms` is a few minutes."""
 SIGNIFICANT_DIGITS: Final = 3
 
-_HALF_BITS: Final = 10  # a sub-bucket half holds 2**10 values: 3 significant digits
+_HALF_BITS: Final = 10  # half of a bucket has 2**10 sub-buckets, enough for three significant digits
 
 
 def _indices(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    # frexp's exponent is the bit length, exact below 2**53.
+    # The exponent that frexp returns is the bit length of an integer. It is exact below 2**53.
     bit_length = np.frexp(values.astype(np.float64))[1].astype(np.int64)
     bucket = np.maximum(bit_length - (_HALF_BITS + 1), 0)
     indices: NDArray[np.int64] = (bucket << _HALF_BITS) + (values >> bucket)
@@ -34,11 +34,11 @@ _SIZE: Final = int(_indices(np.array([HIGHEST_US]))[0]) + 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """Counts of durations in microseconds; an immutable value.
+    """An immutable histogram of durations in microseconds.
 
     Attributes:
-        counts: Occurrences per bucket of the HDR layout, shape (buckets,), int64, read-only.
-        sum_us: Exact sum of the recorded values, so that the mean carries no bucket error.
+        counts: Number of values in each bucket of the HDR layout, shape (buckets,), int64, read-only.
+        sum_us: Exact sum of the recorded values. The mean is computed from it and so has no bucket error.
     """
 
     counts: NDArray[np.int64]
@@ -46,14 +46,17 @@ class Histogram:
 
     @staticmethod
     def of(values_us: NDArray[np.int64] | Sequence[int]) -> "Histogram":
-        """Histogram of the values given, in microseconds. Values below 1 count as 1, above an hour as an hour."""
+        """Return the histogram of `values_us`, in microseconds.
+
+        Values below 1 count as 1, and values above an hour count as an hour.
+        """
         recorder = Recorder()
         recorder.record(np.asarray(values_us, dtype=np.int64))
         return recorder.histogram()
 
     @classmethod
     def merge(cls, histograms: Iterable["Histogram"]) -> Self:
-        """The histogram of all values of the histograms given; an empty one for none."""
+        """Return one histogram of all values in `histograms`; it is empty if there are no histograms."""
         counts, total = np.zeros(_SIZE, dtype=np.int64), 0
         for histogram in histograms:
             counts += histogram.counts
@@ -63,18 +66,19 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values were recorded."""
+        """Number of recorded values."""
         return int(self.counts.sum())
 
     @property
     def mean_us(self) -> float:
-        """Exact mean in microseconds; NaN of an empty histogram."""
+        """Exact mean in microseconds, without bucket error; NaN if the histogram is empty."""
         return self.sum_us / self.count if self.count else float("nan")
 
     def percentile_us(self, ratio: float) -> float:
-        """The value that the given share (0 to 1) of all values does not exceed, in microseconds.
+        """Return the percentile for the share `ratio` (0 to 1), in microseconds.
 
-        Like HdrHistogram, the highest value of the bucket is given (of share 0 the lowest). NaN of an empty histogram.
+        This share of all values is at or below the percentile. As in HdrHistogram, the result is the highest value of
+        its bucket, or the lowest one if `ratio` is 0. The result is NaN if the histogram is empty.
 
         Raises:
             ValueError: `ratio` is not within 0 to 1.
@@ -83,7 +87,7 @@ class Histogram:
             raise ValueError(f"0 <= ratio <= 1 must hold, but got ratio={ratio}")
         if not self.count:
             return float("nan")
-        # As HdrHistogram does it: at least one value, and half a count of slack against rounding.
+        # HdrHistogram does the same: it wants at least one value, and rounds to the nearest count.
         wanted = max(1, int(ratio * self.count + 0.5))
         index = int(np.searchsorted(np.cumsum(self.counts), wanted))
         bucket = max((index >> _HALF_BITS) - 1, 0)
@@ -91,11 +95,11 @@ class Histogram:
         return float(lowest + ((1 << bucket) - 1 if ratio else 0))
 
     def encoded(self) -> str:
-        """HdrHistogram's compressed base64 form, which its tools in every language read."""
+        """Return HdrHistogram's compressed base64 format of the histogram, which its tools in every language read."""
         hdr = HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
         used = np.flatnonzero(self.counts)
         if len(used):
-            # Its slots are ours: recording value by value would take tens of milliseconds.
+            # Both use the same buckets, so the counts are copied. Recording each value would take tens of milliseconds.
             np.ctypeslib.as_array(hdr.counts)[: len(self.counts)] = self.counts
             hdr.set_internal_tacking_values(int(used[0]), int(used[-1]), self.count)
         return str(hdr.encode(), "ascii")
@@ -109,14 +113,14 @@ class Histogram:
 
 
 class Recorder:
-    """Fills a histogram; owned by one thread."""
+    """Collects values and turns them into a `Histogram`. Only one thread may use it."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(_SIZE, dtype=np.int64)
         self._sum_us = 0
 
     def record(self, values_us: NDArray[np.int64]) -> None:
-        """Count the values given, in microseconds, shape (n,)."""
+        """Count `values_us`, in microseconds, shape (n,)."""
         if not len(values_us):
             return
         clipped = np.clip(values_us, LOWEST_US, HIGHEST_US)
@@ -125,7 +129,7 @@ class Recorder:
         self._sum_us += int(clipped.sum())
 
     def histogram(self) -> Histogram:
-        """What was recorded so far; it does not change any more."""
+        """Return a histogram of all values recorded so far. Later calls of `record` don't change it."""
         counts = self._counts.copy()
         counts.flags.writeable = False
         return Histogram(counts, self._sum_us)

@@ -1,7 +1,7 @@
-"""What the load cost: CPU of our threads, the client, the broker and the host; and what held the sockets back.
+"""CPU use of our threads, the client, the brokers and the host during a load, and what held back the client's sockets.
 
-Read once at the start and once at the end of the measured phase; the difference is the usage. Everything that this
-platform or our rights can't tell is None, never 0.
+Counters are read at the start and at the end of the measured phase; their difference is the usage. A value that this
+platform does not report, or that we may not read, is None and never 0.
 """
 
 import contextlib
@@ -34,7 +34,20 @@ _SHORTEST_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Counters at one moment, all growing with time, in seconds."""
+    """All counters at one moment. The counters only increase. Times are in seconds.
+
+    Attributes:
+        at_s: Time of the reading, on the monotonic clock.
+        own_threads: CPU times of the load generator's own threads, by role (`sender`, `drain`).
+        client_threads: CPU times of the client library's threads, by thread id and name.
+        client_user_s: User-mode CPU time of the client library's threads, added up.
+        process_cpu_s: CPU time of this process.
+        host_busy_s: Time of all the host's cores together in which they were busy.
+        host_total_s: Time of all the host's cores together, busy or idle.
+        brokers: CPU time of each local broker, by process id.
+        broker_threads: CPU times of the local brokers' threads, by process id and thread id.
+        sockets: How long each connection was held back.
+    """
 
     at_s: float
     own_threads: Mapping[str, ThreadTime]
@@ -50,12 +63,12 @@ class Reading:
 
 @dataclass(slots=True)
 class HostProbe:
-    """Reads counters of this process, the host and local brokers.
+    """Reads the counters of this process, of the host and of the local brokers.
 
     Attributes:
-        threads: Our own threads by role (`sender`, `drain`); their identities are read when a reading is taken.
-        brokers: Broker processes on this host.
-        sockets: The connections of this process; `look` at them several times a second between two readings.
+        threads: Our own threads by role (`sender`, `drain`). Their thread ids are looked up at each reading.
+        brokers: The broker processes on this host.
+        sockets: The connections of this process. Call `sockets.look()` several times a second between two readings.
     """
 
     threads: Mapping[str, threading.Thread]
@@ -64,10 +77,10 @@ class HostProbe:
     _process: psutil.Process = field(default_factory=psutil.Process)
 
     def read(self) -> Reading:
-        """Take all counters now."""
+        """Read all counters now."""
         host = psutil.cpu_times()
         idle = host.idle + getattr(host, "iowait", 0.0)
-        # Guest time is counted in user time too. Source: proc(5).
+        # User time already includes guest time, which must not be counted twice. Source: proc(5).
         total = sum(host) - getattr(host, "guest", 0.0) - getattr(host, "guest_nice", 0.0)
         own = self._process.cpu_times()
         self.sockets.look()
@@ -89,7 +102,7 @@ class HostProbe:
         )
 
     def _broker_times(self) -> tuple[dict[int, float], dict[tuple[int, int], ThreadTime]]:
-        """CPU of each local broker, and of each of its threads; without those that have ended."""
+        """Return the CPU time of each local broker and of each of its threads. A broker that has ended is left out."""
         used, spent = {}, {}
         for broker in self.brokers:
             with contextlib.suppress(psutil.Error):
@@ -100,7 +113,7 @@ class HostProbe:
 
 
 def usage(before: Reading, after: Reading) -> Resources:
-    """What was used between two readings."""
+    """Return the use of CPU and sockets between two readings."""
     elapsed = max(after.at_s - before.at_s, _SHORTEST_S)
     own = {
         role: between(before.own_threads[role], now, elapsed)
@@ -139,7 +152,11 @@ def usage(before: Reading, after: Reading) -> Resources:
 
 
 def _user_demand_cores(before: Reading, after: Reading, elapsed: float) -> float | None:
-    """User-mode CPU of the client's threads, stretched by what they waited for a core."""
+    """Return the user-mode CPU that the client's threads used or waited for, in cores.
+
+    The kernel does not divide waiting time into user mode and kernel mode. We divide it in the same ratio as the CPU
+    time.
+    """
     spent = [
         between(before.client_threads.get(key, ThreadTime(0.0)), now, elapsed)
         for key, now in after.client_threads.items()
@@ -159,9 +176,9 @@ def _demand(spent: ThreadTime | None) -> float | None:
 
 
 def free_disk_bytes(paths: Iterable[Path]) -> int | None:
-    """The least free space among the file systems that hold the paths given; None where none of them is there."""
+    """Return the least free space among the file systems that hold `paths`; None if none of the paths exists."""
     free = []
     for path in paths:
-        with contextlib.suppress(FileNotFoundError):  # a broker that has ended takes its folder with it
+        with contextlib.suppress(FileNotFoundError):  # the folder of a broker is removed when the broker ends
             free.append(psutil.disk_usage(str(path)).free)
     return min(free, default=None)

@@ -1,8 +1,8 @@
-"""The same workload through Kafka's own `ProducerPerformance` (4.3): the yardstick that every Kafka user knows.
+"""Runs a workload through Kafka's own `ProducerPerformance` (4.3), the benchmark that every Kafka user knows.
 
-Its values come from a file of distinct lines, as ours come from a pool; without one it would spend its time drawing
-letters.
-It sends a number of records and not for a time, so the number is set from the rate of the run before.
+Like our own generator, it sends distinct values: it reads them from a file of different lines. Without a file it would
+spend its time drawing random letters. The tool sends a number of records rather than for a number of seconds, so the
+number is computed from the rate that is expected.
 """
 
 import re
@@ -44,9 +44,9 @@ class PerformanceSummary:
     """One summary line of `kafka-producer-perf-test`.
 
     Attributes:
-        records: Records acknowledged; those that failed are not in it.
-        records_per_s: Of them.
-        mib_per_s: What the tool calls MB/sec; it is 1,048,576 bytes. Source: `ProducerPerformance`, Kafka 4.3.
+        records: Number of acknowledged records; failed records are not included.
+        records_per_s: Acknowledged records per second.
+        mib_per_s: What the tool calls MB/sec: units of 1,048,576 bytes. Source: `ProducerPerformance`, Kafka 4.3.
     """
 
     records: int
@@ -56,12 +56,13 @@ class PerformanceSummary:
 
 @dataclass(frozen=True, slots=True)
 class PerformanceReport:
-    """What a run of `kafka-producer-perf-test` found.
+    """The result of one run of `kafka-producer-perf-test`.
 
     Attributes:
-        whole: Over all records.
-        steady: Without the warm-up; None if none was asked for.
-        complaints: First errors that it printed: it goes on, and ends with status 0, when records fail.
+        whole: Summary of all records.
+        steady: Summary without the warm-up; None if no warm-up was requested.
+        complaints: The first errors that the tool printed. The tool continues when records fail, and ends with status
+            0.
     """
 
     whole: PerformanceSummary
@@ -72,17 +73,18 @@ class PerformanceReport:
 def java_throughput(
     cluster: RunningCluster, topic: Topic, config: ProducerConfig, workload: Workload, expected_records_per_s: float
 ) -> PerformanceSummary:
-    """Run the workload with the config translated to the Java producer; the warm-up is left out of the summary.
+    """Run a workload with the Java producer and return the summary without the warm-up.
 
     Args:
-        cluster: Where to send.
-        topic: What to write to.
-        config: Translated with `search_spaces.translate_to_java`.
-        workload: Of one fixed record size; keys are not sent.
-        expected_records_per_s: What the run will reach, roughly; sets how many records make up its seconds.
+        cluster: The cluster to send to.
+        topic: The topic to write to.
+        config: The config, in librdkafka's properties; `search_spaces.translate_to_java` translates it.
+        workload: The workload, with one fixed record size. Keys are not sent.
+        expected_records_per_s: Roughly the rate that the run will reach. It decides how many records are sent, so that
+            the run takes about as many seconds as the workload says.
 
     Raises:
-        RunnerError: The tool failed; its words are in the message.
+        RunnerError: The tool failed. The message quotes its output.
     """
     size = workload.record_sizes.largest_bytes
     warmup = max(1, int(expected_records_per_s * workload.warmup_s))
@@ -103,7 +105,7 @@ def java_throughput(
 
 
 def write_lines(path: Path, size_bytes: int, seed: int) -> Path:
-    """A file of distinct lines of letters, each `size_bytes` long, as `--payload-file` wants it."""
+    """Write distinct lines of `size_bytes` letters each, as `--payload-file` needs them, and return the file's path."""
     lines = int(np.clip(_FILE_BYTES // size_bytes, _MIN_LINES, _MAX_LINES))
     letters = np.random.default_rng(seed).integers(ord("A"), ord("Z") + 1, size=(lines, size_bytes + 1), dtype=np.uint8)
     letters[:, size_bytes] = ord("\n")
@@ -122,29 +124,29 @@ def producer_performance(
     properties: Mapping[str, str] | None = None,
     timeout_s: float,
 ) -> PerformanceReport:
-    """Run Kafka's own `ProducerPerformance` of version 4.3.
+    """Run Kafka's own `ProducerPerformance`, version 4.3.
 
     Args:
-        bootstrap: `host:port[,host:port]`.
+        bootstrap: Bootstrap addresses, as `host:port[,host:port]`.
         topic: Topic to write to.
-        records: How many records, warm-up included.
+        records: Number of records to send, including the warm-up.
         payload_file: A text file with one value per line.
-        records_per_s: Rate that is roughly kept; None for as fast as it goes.
-        warmup_records: The first ones, left out of `steady`.
-        properties: Producer properties under Java's names. They go through a file: the tool's own command line
-            splits them at every `=`.
+        records_per_s: Rate that the tool keeps roughly; None sends as fast as possible.
+        warmup_records: Number of records at the start that `steady` leaves out.
+        properties: Producer properties under their Java names. They are passed in a file, because the tool splits
+            properties on its command line at every `=`.
         timeout_s: Seconds that the run may take.
 
     Raises:
-        GeneratorError: The tool failed, did not end, or printed no summary.
-        JavaNotFound: No Java runtime is usable.
+        GeneratorError: The tool failed, did not end in time, or printed no summary.
+        JavaNotFound: There is no usable Java runtime.
         JarsUnavailable: Kafka's jars could not be fetched.
     """
     warmup = ["--warmup-records", str(warmup_records)] if warmup_records else []
     rate = "-1" if records_per_s is None else str(records_per_s)
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "client.properties"
-        config.touch(mode=0o600)  # it may hold a password, which a command line would show to everybody on the host
+        config.touch(mode=0o600)  # it may hold a password, and every user of the host could read a command line
         config.write_text(properties_text(properties or {}), encoding="ascii")
         arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
         arguments += ["--payload-file", str(payload_file), *warmup, "--throughput", rate]
@@ -153,21 +155,25 @@ def producer_performance(
             ran = run_java(command, timeout_s)
         except subprocess.TimeoutExpired:
             raise GeneratorError(
-                f"Kafka's ProducerPerformance must end within {timeout_s:.0f} s, but it did not. Check that the "
-                "cluster answers, or give it more time."
+                f"Kafka's ProducerPerformance must end within {timeout_s:.0f} s, but it is still running. Check that "
+                "the cluster answers, or allow more time."
             ) from None
     summaries = _summaries(ran.stdout)
     if ran.returncode != 0 or False not in summaries:
         said = "\n".join((ran.stderr.strip() or ran.stdout.strip()).splitlines()[:_SHOWN_COMPLAINTS])
         raise GeneratorError(
-            f"Kafka's ProducerPerformance must end with a summary, but status {ran.returncode}: {said}"
+            "Kafka's ProducerPerformance must end with status 0 and a summary, but it ended with status "
+            f"{ran.returncode} and printed: {said}"
         )
     complaints = tuple(line for line in ran.stderr.splitlines() if line.strip())[:_SHOWN_COMPLAINTS]
     return PerformanceReport(whole=summaries[False], steady=summaries.get(True), complaints=complaints)
 
 
 def _summaries(output: str) -> dict[bool, PerformanceSummary]:
-    """The summary lines by whether they leave the warm-up out; lines in between have no percentiles."""
+    """Return the summary lines in `output`, by whether they leave out the warm-up.
+
+    The progress lines don't match the pattern, because they have no percentiles.
+    """
     found = {}
     for line in output.splitlines():
         if match := _SUMMARY.match(line.strip()):

@@ -1,16 +1,16 @@
-"""What the kernel counts of our threads and connections: CPU used and waited for, and what held a socket back.
+"""What the kernel counts for our threads and connections: CPU time used and waited for, and what held back a socket.
 
-**Threads.** On a shared host a thread that never rests may get half a core. Its CPU time alone then looks as if it
-had time to spare; with the time added in which it was ready, waiting for a core, it shows as what it is, a thread
-that could do no more. Source: `/proc/PID/task/TID/schedstat` (Linux, Documentation/scheduler/sched-stats.rst):
-nanoseconds run, nanoseconds waited on a run queue, times run.
+**Threads.** On a busy host, a thread that never rests may get only half a core. Its CPU time alone suggests that it had
+time to spare. If we add the time in which it was ready but waited for a core, we see the truth: the thread could do no
+more. Source: `/proc/PID/task/TID/schedstat` (Linux, Documentation/scheduler/sched-stats.rst): nanoseconds run,
+nanoseconds waited on a run queue, times run.
 
 **Connections.** The kernel counts how long a TCP connection had data on its way (`tcpi_busy_time`), and how much of
-that the receiver's window or the send buffer explains. The rest is not yet the network's doing: it holds the wait for
-a peer that has all data and is slow to acknowledge, as in any exchange of one request and one response. Only while
-data lies *unsent* in the kernel does the network hold it back, and that is a gauge (`tcpi_notsent_bytes`): so it is
-looked at several times a second, and each interval counts that ends with unsent data. Source: Linux,
-include/uapi/linux/tcp.h and net/ipv4/tcp_output.c (tcp_chrono_*).
+that time the receiver's window or the send buffer explains. The network is not to blame for all of the rest: it
+includes waiting for a peer that has received everything and is slow to acknowledge, as in every exchange of a request
+and its response. The network holds back a connection only while data lies *unsent* in the kernel. The kernel reports
+the unsent bytes only as of now (`tcpi_notsent_bytes`), so we look several times a second and count each interval that
+ends with unsent data. Source: Linux, include/uapi/linux/tcp.h and net/ipv4/tcp_output.c (tcp_chrono_*).
 """
 
 import contextlib
@@ -29,7 +29,7 @@ import psutil
 from runners.clock import NS_PER_S, US_PER_S
 
 CLIENT_THREAD_PREFIX: Final = "rdk:"
-"""librdkafka names its threads so: rdk:main, rdk:broker1, ..."""
+"""How the names of librdkafka's threads begin: rdk:main, rdk:broker1, ..."""
 
 K = TypeVar("K")
 _INFO_BYTES: Final = 192
@@ -39,16 +39,16 @@ _TIMES: Final = struct.Struct("=QQQ")
 _TIMES_OFFSET: Final = 168
 
 Connection = tuple[int, str]
-"""Descriptor and peer."""
+"""The file descriptor of a connection and the address of its peer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadTime:
-    """Times of a thread since it began, in seconds.
+    """CPU times of a thread, in seconds: since the thread began, or per second between two readings.
 
     Attributes:
-        used_s: On a core.
-        waited_s: Ready, but without a core; 0 where the platform does not tell.
+        used_s: Time on a core.
+        waited_s: Time in which it was ready to run but had no core; 0 if the platform does not report it.
     """
 
     used_s: float
@@ -56,12 +56,12 @@ class ThreadTime:
 
     @property
     def demand_s(self) -> float:
-        """What it would have used had it been alone."""
+        """CPU time that the thread would have used if it had never waited for a core."""
         return self.used_s + self.waited_s
 
     @classmethod
     def of(cls, thread: threading.Thread) -> Self | None:
-        """Those of a thread of this process; None once it has ended, or where nothing tells."""
+        """Return the times of a thread of this process; None if it has ended or the platform does not report them."""
         if not thread.is_alive() or thread.ident is None:
             return None
         if (counted := _schedstat(os.getpid(), thread.native_id)) is not None:
@@ -73,10 +73,10 @@ class ThreadTime:
 
 
 def thread_times(pid: int) -> dict[int, ThreadTime]:
-    """All threads of a process by their ids.
+    """Return the times of all threads of a process, by thread id.
 
     Raises:
-        psutil.Error: The process has ended, or may not be looked at.
+        psutil.Error: The process has ended, or we may not read its times.
     """
     with contextlib.suppress(OSError):
         ids = [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208 - ids, not paths
@@ -86,7 +86,10 @@ def thread_times(pid: int) -> dict[int, ThreadTime]:
 
 
 def client_thread_times() -> dict[tuple[int, str], ThreadTime]:
-    """The client library's own threads in this process, by id and name; empty where threads have no names."""
+    """Return the times of the client library's threads in this process, by thread id and name.
+
+    The result is empty on platforms where threads have no names.
+    """
     found = {}
     for number, spent in thread_times(os.getpid()).items():
         with contextlib.suppress(OSError):
@@ -97,7 +100,7 @@ def client_thread_times() -> dict[tuple[int, str], ThreadTime]:
 
 
 def user_s(thread_ids: Collection[int]) -> float:
-    """User-mode seconds that threads of this process used since they began, added up."""
+    """Return the user-mode CPU time of some threads of this process, added up, in seconds since they began."""
     return sum(each.user_time for each in psutil.Process().threads() if each.id in thread_ids)
 
 
@@ -107,12 +110,15 @@ def _schedstat(pid: int, thread_id: int | None) -> tuple[float, float] | None:
     except OSError:
         return None
     used_ns, waited_ns, times_run = (int(field) for field in fields)
-    # A kernel that does not count writes zeros.
+    # A kernel that does not count these times writes zeros.
     return (used_ns / NS_PER_S, waited_ns / NS_PER_S) if times_run else None
 
 
 def busiest(before: Mapping[K, ThreadTime], after: Mapping[K, ThreadTime], elapsed_s: float) -> ThreadTime | None:
-    """The most that any one thread used, and wanted, per second between two readings; None of no threads."""
+    """Return the largest CPU time used, and wanted, by any one thread per second between two readings.
+
+    The two maxima may come from different threads. The result is None if there are no threads.
+    """
     if not after:
         return None
     spent = [between(before.get(key, ThreadTime(0.0)), now, elapsed_s) for key, now in after.items()]
@@ -121,13 +127,18 @@ def busiest(before: Mapping[K, ThreadTime], after: Mapping[K, ThreadTime], elaps
 
 
 def between(before: ThreadTime, after: ThreadTime, elapsed_s: float) -> ThreadTime:
-    """What a thread used and waited per second between two readings."""
+    """Return the CPU time that a thread used and waited for, per second between two readings."""
     return ThreadTime((after.used_s - before.used_s) / elapsed_s, (after.waited_s - before.waited_s) / elapsed_s)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """How long a connection was held back since it was first seen, in seconds."""
+    """How long a connection was held back since we first saw it, or per second between two readings, in seconds.
+
+    Attributes:
+        network_s: Held back by the network.
+        receiver_s: Held back by a receiver that did not read.
+    """
 
     network_s: float = 0.0
     receiver_s: float = 0.0
@@ -135,17 +146,17 @@ class HeldBack:
 
 @dataclass(slots=True)
 class SocketTimes:
-    """Adds up what held each connection back; looked at by one thread."""
+    """Adds up what held back each connection. Only one thread may use it."""
 
     _seen: dict[Connection, tuple[int, int]] = field(default_factory=dict)
     _held: dict[Connection, HeldBack] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take one more sample of every connection."""
+        """Take one sample of every connection of this process."""
         self.add(_tcp_infos())
 
     def add(self, sample: Iterable[tuple[Connection, bytes]]) -> None:
-        """Take in one sample: of each open connection what the kernel tells as `struct tcp_info`."""
+        """Add one sample: for each open connection, the kernel's `struct tcp_info`."""
         seen = {}
         for connection, info in sample:
             (unsent,) = _UNSENT.unpack_from(info, _UNSENT_OFFSET)
@@ -165,19 +176,19 @@ class SocketTimes:
         )
 
     def held_back(self) -> Mapping[Connection, HeldBack] | None:
-        """The sums so far, of connections that are still open; None where the platform does not tell."""
-        return dict(self._held) if _can_tell() else None
+        """Return the sums so far, for connections that are still open; None if the platform does not report them."""
+        return dict(self._held) if _has_tcp_info() else None
 
 
-def _can_tell() -> bool:
+def _has_tcp_info() -> bool:
     return Path("/proc/self/fd").exists() and hasattr(socket, "TCP_INFO")
 
 
 def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
-    if not _can_tell():
+    if not _has_tcp_info():
         return
-    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208 - iterdir would hold a descriptor of the folder itself
-        # librdkafka opens and closes its sockets while we look.
+    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208 - iterdir would keep a descriptor of the folder open
+        # librdkafka may close a socket while we look at it.
         with contextlib.suppress(OSError):
             if not str(Path("/proc/self/fd", entry).readlink()).startswith("socket:"):
                 continue
@@ -191,14 +202,17 @@ def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
                 if connection.type != socket.SOCK_STREAM or connection.family not in (socket.AF_INET, socket.AF_INET6):
                     continue
                 info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
-                if len(info) == _INFO_BYTES:  # an older kernel tells less
+                if len(info) == _INFO_BYTES:  # an older kernel returns a shorter struct
                     yield (int(entry), str(connection.getpeername())), info
 
 
 def most_held_back(
     before: Mapping[Connection, HeldBack], after: Mapping[Connection, HeldBack], elapsed_s: float
 ) -> HeldBack:
-    """The most that any one connection was held back per second between two readings, by each cause."""
+    """Return the longest time that any one connection was held back by each cause.
+
+    Times are per second between two readings.
+    """
     spans = [(before.get(connection, HeldBack()), now) for connection, now in after.items()]
     return HeldBack(
         max((now.network_s - was.network_s for was, now in spans), default=0.0) / elapsed_s,

@@ -1,4 +1,4 @@
-"""A pool of this process alone: a thread for each producer. Its runners should be `Isolated`."""
+"""A pool inside this process, with one thread per producer. Its runners should be `Isolated`."""
 
 import contextlib
 import itertools
@@ -26,15 +26,16 @@ _numbers = itertools.count()
 class LocalPool:
     """A `Pool` without Ray.
 
-    A thread whose runner shows no windows can't be ended, only the child process of an `Isolated` one can be killed:
-    `close` leaves a runner behind that is neither isolated nor showing windows.
+    A thread can't be ended from outside. `close` can end a job only if its runner is `Isolated`, because then it can
+    kill the child process, or if the runner shows windows, because then the job stops at the next window. A job whose
+    runner does neither continues to run after `close`.
     """
 
     def __init__(self, capacity: int = 1) -> None:
-        """Nothing is started yet.
+        """Make the pool. It starts a thread only when a job is submitted.
 
         Args:
-            capacity: Jobs that may run at once.
+            capacity: Number of jobs that may run at the same time.
         """
         self.capacity = capacity
         self._messages: queue.SimpleQueue[tuple[Underway, int, Window | Report]] = queue.SimpleQueue()
@@ -43,7 +44,11 @@ class LocalPool:
         self._closing = threading.Event()
 
     def submit(self, job: Job, watch: Watch = go_on) -> None:
-        """See `Pool.submit`."""
+        """Start a job in new threads, one for each of its producers.
+
+        Raises:
+            ValueError: No slot is free.
+        """
         if len(self._running) >= self.capacity:
             raise ValueError(f"at most {self.capacity} jobs may run at once, and all slots are taken")
         underway = Underway(job, watch)
@@ -51,7 +56,7 @@ class LocalPool:
         self._begin(underway)
 
     def next_done(self) -> Done | None:
-        """See `Pool.next_done`."""
+        """Wait until the next job ends; return None if no job is running."""
         while self._running:
             underway, producer, message = self._messages.get()
             underway.take(producer, message)
@@ -65,20 +70,20 @@ class LocalPool:
         return None
 
     def close(self) -> None:
-        """See `Pool.close`."""
+        """Stop all jobs, kill their child processes, and wait up to 2.5 s for the threads to end."""
         self._closing.set()
         deadline = time.monotonic() + _FAREWELL_S
-        while self._alive() and time.monotonic() < deadline:
-            ours = {thread.name for thread in self._alive()}
+        while self._live_threads() and time.monotonic() < deadline:
+            ours = {thread.name for thread in self._live_threads()}
             for child in multiprocessing.active_children():
                 if child.name in ours:
-                    with contextlib.suppress(ValueError):  # its own thread was quicker and has closed it
+                    with contextlib.suppress(ValueError):  # its own thread has closed it meanwhile
                         child.kill()
             time.sleep(_POLL_S)
         self._running.clear()
         end_kept()
 
-    def _alive(self) -> list[threading.Thread]:
+    def _live_threads(self) -> list[threading.Thread]:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         return self._threads
 
@@ -90,7 +95,7 @@ class LocalPool:
         begin_unix_s = time.time() + (_LEAD_S if count > 1 else 0.0)
         for producer, runner in enumerate(job.runners):
             thread = threading.Thread(
-                target=self._work,
+                target=self._run_producer,
                 args=(
                     underway,
                     producer,
@@ -102,10 +107,10 @@ class LocalPool:
                 name=f"tuner-job-{next(_numbers)}",
                 daemon=True,
             )
-            self._threads = [*self._alive(), thread]
+            self._threads = [*self._live_threads(), thread]
             thread.start()
 
-    def _work(
+    def _run_producer(
         self,
         underway: Underway,
         producer: int,
@@ -125,5 +130,5 @@ class LocalPool:
         self._messages.put((underway, producer, report))
 
 
-class _PoolClosed(Exception):  # noqa: N818 - what happened
-    """Ends a run that nobody waits for."""
+class _PoolClosed(Exception):  # noqa: N818 - our names say what happened, without the suffix `Error`
+    """Ends a run after its pool was closed."""

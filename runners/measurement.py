@@ -1,4 +1,4 @@
-"""What one run of one config under one workload gave: immutable values."""
+"""The result of one run of one config under one workload, as immutable values."""
 
 import math
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 LATENCY_AGREEMENT_RATIO: Final = 0.03
-"""Seen and internal mean latency must agree this well. Source: VU thesis, section on metric validation: 3 %."""
+"""How far our mean latency may differ from the client's account of it. Source: VU thesis, metric validation: 3 %."""
 
 
 class Phase(StrEnum):
-    """What part of a run a window belongs to."""
+    """The two parts of a run. Every window belongs to one of them."""
 
     WARMUP = "warmup"
     MEASURED = "measured"
@@ -23,19 +23,19 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A second or less of a run, as it ends.
+    """A part of a run, at most a second long, and what happened in it.
 
     Attributes:
-        number: Counting from 0 over both phases.
-        phase: Whether it counts.
-        at_s: Seconds from the start of the load to the window's end.
-        duration_s: Its length.
-        records: Records acknowledged in it.
-        value_bytes: Their values' size.
-        failed: Records given up in it.
-        queue_full_ratio: Share of its time in which the sender waited for room in the client's queue.
-        latency: Latencies of the sampled records acknowledged in it.
-        total_windows: How many windows the run has when nothing stops it.
+        number: Number of the window, counted from 0 through both phases.
+        phase: The phase that the window belongs to. Only windows of the measured phase count.
+        at_s: Seconds from the start of the load to the end of the window.
+        duration_s: Length of the window in seconds.
+        records: Number of records acknowledged in the window.
+        value_bytes: Size of the values of these records.
+        failed: Number of records that the client gave up in the window.
+        queue_full_ratio: Share of the window in which the sender waited for room in the client's queue.
+        latency: Latencies of a sample of the records acknowledged in the window.
+        total_windows: Number of windows that the whole run has if nothing stops it.
     """
 
     number: int
@@ -62,7 +62,16 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class TimePoint:
-    """One window, boiled down for the record."""
+    """The summary of one window that is stored with a measurement.
+
+    Attributes:
+        at_s: Seconds from the start of the load to the end of the window.
+        phase: The phase that the window belongs to.
+        records_per_s: Acknowledged records per second.
+        p50_ms: Median latency.
+        p99_ms: 99th percentile of the latency.
+        queue_full_ratio: Share of the window in which the sender waited for room in the client's queue.
+    """
 
     at_s: float
     phase: Phase
@@ -73,7 +82,7 @@ class TimePoint:
 
     @classmethod
     def of(cls, window: Window) -> Self:
-        """The essence of a window."""
+        """Summarise a window."""
         return cls(
             at_s=window.at_s,
             phase=window.phase,
@@ -86,18 +95,19 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Three independent counts of the whole run, warm-up and flush included.
+    """Three independent counts of the records of a whole run, including warm-up and flush.
 
     Attributes:
-        handed_over: Records that the client took from us.
-        acknowledged: Good deliveries we saw.
-        failed: Records the client gave up, by librdkafka's error name.
-        transmitted: Records the client's statistics say it wrote into requests, repeats included; None if not told.
-        retries: Requests sent again, by the client's statistics.
-        stored: Growth of the topic's end offsets; None if it could not be read.
+        handed_over: Records that the client accepted from us.
+        acknowledged: Successful deliveries that the client reported to us.
+        failed: Records that the client gave up, by librdkafka's error name.
+        transmitted: Records that the client wrote into requests, including those sent again, by its own statistics;
+            None if unknown.
+        retries: Requests that the client sent again, by its own statistics.
+        stored: Growth of the topic's end offsets; None if they could not be read.
         acks: The config's `acks`: 0, 1 or -1 (all).
-        idempotent: Whether retries can't duplicate.
-        sole_writer: Whether nobody but this run writes to the topic (one that we own).
+        idempotent: Whether the producer is idempotent, so that retries can't cause duplicates.
+        sole_writer: Whether only this run writes to the topic, because we created the topic.
     """
 
     handed_over: int
@@ -112,16 +122,16 @@ class Counts:
 
     @property
     def failed_records(self) -> int:
-        """Records the client gave up, all errors together."""
+        """Number of records that the client gave up, for any reason."""
         return sum(self.failed.values())
 
     @property
     def agree(self) -> bool:
-        """Whether all counts that could be taken say the same."""
+        """Whether all counts that are known agree."""
         return not self.differences()
 
     def differences(self) -> tuple[str, ...]:
-        """Each disagreement as a sentence that says what it is; empty when all counts agree."""
+        """Return one sentence for each disagreement between the counts; the result is empty if all counts agree."""
         found = [f"{count:,} records failed: {error}" for error, count in sorted(self.failed.items())]
         missing = self.handed_over - self.acknowledged - self.failed_records
         if missing:
@@ -140,9 +150,9 @@ class Counts:
 
     def _stored(self, more: int) -> str:
         if not self.sole_writer:
-            return f"the topic grew by {more:+,} records against those acknowledged: other writers use it too"
+            return f"the topic grew by {more:+,} records compared with those acknowledged: other writers use it too"
         if more < 0 and self.acks == 0:
-            return f"{-more:,} records were lost on the way: acks=0 asks for no answer, so nobody noticed"
+            return f"{-more:,} records were lost on the way: acks=0 asks for no answer, so the client did not notice"
         if more < 0:
             return f"LOSS: {-more:,} acknowledged records are not in the topic (a replica that lagged became leader?)"
         if self.retries and not self.idempotent:
@@ -152,20 +162,23 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCheck:
-    """Mean latency seen by us against the client's own account of it.
+    """The mean latency that we measured, compared with the client's own account of it.
 
     Attributes:
-        seen_us: Mean from hand-over to our serving of the acknowledgement (send delay taken off).
-        client_us: The client's account: queue + batch + outbuf + rtt; `runners.librdkafka.statistics.Account` has the
-            weights.
-        queue_us: The part of `client_us` spent in the client's queue, waiting for a batch or for room in flight.
-        outbuf_us: The part between a request's being built and its being on the socket.
-        rtt_us: The part between the socket and the broker's response.
-        drain_us: Mean time that deliveries waited for our drain thread (not part of `client_us`); None if unknown.
-        batch_us: The part in which the client worked on the batch: built, compressed and checksummed it, and took it
-            apart again. Its statistics leave that out (`int_latency` ends where building begins, `outbuf_latency`
-            begins where it ended), so it is estimated: user-mode CPU of its threads per record x records of a batch.
-            None where this platform does not tell.
+        seen_us: The mean that we measured: from the hand-over to the client until we served the acknowledgement. The
+            send delay is subtracted.
+        client_us: The mean by the client's account, which adds up queue, batch, output buffer and round trip.
+            `runners.librdkafka.statistics.Account` describes how they are weighted.
+        queue_us: The part of `client_us` in which a record waited in the client's queue, for its batch to be closed or
+            for an earlier request to be answered.
+        outbuf_us: The part of `client_us` between building a request and writing it to the socket.
+        rtt_us: The part of `client_us` between writing a request to the socket and the broker's response.
+        drain_us: Mean time that deliveries waited for our drain thread; None if unknown. It is not part of `client_us`.
+        batch_us: The part of `client_us` in which the client worked on a batch: building, compressing and checksumming
+            it, and later handling its deliveries. librdkafka's statistics leave it out, because `int_latency` ends
+            where building begins, and `outbuf_latency` begins where building has ended. We estimate it as the user-mode
+            CPU of the client's threads per record, times the records of a batch. None if this platform does not report
+            CPU times.
     """
 
     seen_us: float
@@ -178,40 +191,44 @@ class LatencyCheck:
 
     @property
     def difference_ratio(self) -> float:
-        """How far the seen mean lies from the client's, relative to the client's; NaN if either is missing."""
+        """Difference between our mean and the client's, relative to the client's; NaN if either is missing."""
         return (self.seen_us - self.client_us) / self.client_us if self.client_us else math.nan
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the two agree within 3 %; None if either is missing."""
+        """Whether the two means agree within 3 %; None if one of them is missing."""
         difference = self.difference_ratio
         return None if math.isnan(difference) else abs(difference) <= LATENCY_AGREEMENT_RATIO
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Use of CPU and sockets in the measured phase. Ratios are of one core or of the elapsed time; None is not known.
+    """Use of CPU and sockets in the measured phase. A value is None if it is unknown.
 
-    A thread's demand is what it used and what it was ready to use but did not get, others having the cores: on a shared
-    host only the demand tells whether it could have done more.
+    CPU ratios of a thread are shares of one core, and socket ratios are shares of the elapsed time. A thread's demand
+    is the CPU that it used plus the CPU that it was ready to use while other threads had the cores. On a busy host,
+    only the demand tells whether a thread could have done more.
 
     Attributes:
-        sender_cpu_ratio: Our sending thread.
-        sender_demand_ratio: Its demand.
-        drain_cpu_ratio: Our thread that serves deliveries.
-        drain_demand_ratio: Its demand.
-        client_thread_cpu_ratio: The busiest of the client's own threads (building, compressing, sending batches).
-        client_thread_demand_ratio: The largest demand among these.
-        client_user_demand_cores: User-mode part of the demand of all these, in cores: building, compressing, checksums.
-        process_cpu_cores: The whole load-generating process, in cores.
-        host_cpu_ratio: This host, of all its cores.
-        host_cores: How many it has.
-        broker_cpu_cores: All local brokers together, in cores.
-        broker_thread_cpu_ratio: The busiest thread of a local broker.
-        broker_thread_demand_ratio: The largest demand among its threads.
-        network_limited_ratio: The connection most held back by the network: share of time with unsent data that neither
-            the receiver's window nor the send buffer explains.
-        receiver_limited_ratio: The connection most held back by a receiver that does not read.
+        sender_cpu_ratio: CPU that our sender thread used.
+        sender_demand_ratio: Demand of our sender thread.
+        drain_cpu_ratio: CPU that our drain thread used, which serves deliveries.
+        drain_demand_ratio: Demand of our drain thread.
+        client_thread_cpu_ratio: CPU that the busiest of the client's own threads used. They build, compress and send
+            batches.
+        client_thread_demand_ratio: The largest demand among the client's own threads.
+        client_user_demand_cores: User-mode part of the demand of all the client's own threads, in cores: building
+            batches, compression, checksums.
+        process_cpu_cores: CPU that the whole load-generating process used, in cores.
+        host_cpu_ratio: CPU that everything on this host used, as a share of all its cores.
+        host_cores: Number of cores of this host.
+        broker_cpu_cores: CPU that all local brokers used, in cores.
+        broker_thread_cpu_ratio: CPU that the busiest thread of a local broker used.
+        broker_thread_demand_ratio: The largest demand among the threads of local brokers.
+        network_limited_ratio: For the connection that the network held back most: the share of the time with unsent
+            data that neither the receiver's window nor the send buffer explains.
+        receiver_limited_ratio: For the connection that its receiver held back most: the share of the time in which the
+            receiver did not read.
     """
 
     sender_cpu_ratio: float | None = None
@@ -233,20 +250,21 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class ClientActivity:
-    """What the client's statistics tell of the measured phase.
+    """What the client's statistics report about the measured phase.
 
     Attributes:
         queue_full_ratio: Share of the time in which our sender waited for room in the client's queue.
-        queue_growth_ratio: Records by which the queues grew, per record acknowledged: the sender was that much faster.
-        queued_records: Mean records in the client's queues, those in flight included.
-        queued_bytes: Mean size of these.
-        in_flight_requests: Mean requests awaiting a response, all brokers.
-        throttle_ms: Mean time per response that brokers told the client to hold back.
-        wire_bytes: Bytes sent to brokers, after compression.
-        batch_records: Mean records of a produce batch.
+        queue_growth_ratio: Records by which the client's queues grew, per acknowledged record. It tells by how much the
+            sender was faster than the deliveries.
+        queued_records: Mean number of records in the client's queues, including those in flight.
+        queued_bytes: Mean size of the records in the client's queues.
+        in_flight_requests: Mean number of requests that await a response, over all brokers.
+        throttle_ms: Mean time per response for which brokers told the client to pause (a quota).
+        wire_bytes: Bytes sent to brokers, after compression; None if unknown.
+        batch_records: Mean number of records in a produce batch.
         batch_bytes: Mean size of a produce batch on the wire.
-        retries: Requests sent again.
-        partitions_used: Partitions that got at least a tenth of their fair share.
+        retries: Number of requests sent again.
+        partitions_used: Number of partitions that received at least a tenth of their fair share; None if unknown.
     """
 
     queue_full_ratio: float
@@ -264,15 +282,15 @@ class ClientActivity:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """With what a measurement was taken.
+    """Where, when and by which software a measurement was taken.
 
     Attributes:
-        generator: `native`, `python`, or `simulated`.
+        generator: The load generator: `native`, `python`, or `simulated`.
         client_version: Version of the client library.
         cluster: Kind of cluster.
-        topic: Topic written to.
-        started_at: UTC, ISO 8601.
-        payload_zlib_ratio: Compressed over plain size of the payload under zlib level 6.
+        topic: Topic that was written to.
+        started_at: Start of the run in UTC, ISO 8601.
+        payload_zlib_ratio: Compressed size of the payload, divided by its plain size, under zlib level 6.
     """
 
     generator: str
@@ -285,28 +303,30 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The outcome of one run.
+    """The result of one run.
 
     Attributes:
-        config: What was measured.
-        workload: Under which load.
-        origin: With what it was taken.
-        duration_s: Length of the measured phase as it was.
-        records: Records acknowledged in the measured phase.
-        value_bytes: Size of their values (keys and framing not counted).
-        latency: Microseconds from the intended send time to the acknowledgement, sampled. Paced: of all records meant
-            to leave in the measured phase, however late they were. Saturating: of those acknowledged in it, as a full
-            queue may take none for seconds. With acks=0 it is the local hand-off only (see `latency_is_local`).
-        send_delay: Microseconds from the intended send time to the hand-over, all records; empty for a saturating load.
-        sample_ratio: Share of deliveries whose latency was taken.
-        counts: The three counts.
-        latency_check: The two latencies; None without client statistics.
-        resources: CPU and sockets.
-        activity: The client's own account; None without client statistics.
-        series: The windows, boiled down.
-        stopped_early: Whether `watch` ended the run before its time.
-        warnings: Sentences for the user about what weakens the measurement.
-        flush_s: Load after the last window: what the client still had to deliver, awaited.
+        config: The config that was measured.
+        workload: The workload that it was measured with.
+        origin: Where, when and by which software it was measured.
+        duration_s: Actual length of the measured phase in seconds.
+        records: Number of records acknowledged in the measured phase.
+        value_bytes: Size of the values of these records; keys and framing are not counted.
+        latency: Latencies of a sample of records, in microseconds from the intended send time to the acknowledgement.
+            In a paced phase the records are those meant to leave in the measured phase, however late they were. In a
+            saturating phase they are those acknowledged in the measured phase, because a full queue may accept no
+            record for seconds. With acks=0 the latency ends at the local hand-off (see `latency_is_local`).
+        send_delay: Microseconds from the intended send time to the hand-over, for all records; empty for a saturating
+            phase.
+        sample_ratio: Share of the deliveries whose latency was recorded.
+        counts: The three counts of the records.
+        latency_check: Our mean latency compared with the client's account of it; None if the client sent no statistics.
+        resources: Use of CPU and sockets.
+        activity: What the client's statistics report; None if it sent none.
+        series: Summaries of all windows, in order.
+        stopped_early: Whether `watch` stopped the run before its end.
+        warnings: Sentences for the user about anything that weakens the measurement.
+        flush_s: Seconds after the last window in which the client still delivered records.
     """
 
     config: ProducerConfig
@@ -339,19 +359,25 @@ class Measurement:
 
     @property
     def latency_is_local(self) -> bool:
-        """True with acks=0: nobody answers, so the latency ends when the client let go of the record."""
+        """Whether the latency covers this host only.
+
+        With acks=0 no broker answers, so the latency ends when the client has sent the record.
+        """
         return self.counts.acks == 0
 
     @property
     def wire_bytes_per_value_byte(self) -> float | None:
-        """Bytes on the wire per byte of value; below 1 when compression wins more than framing costs."""
+        """Bytes on the wire per byte of value; None if unknown.
+
+        The ratio is below 1 if compression saves more than keys and framing add.
+        """
         if self.activity is None or self.activity.wire_bytes is None or not self.value_bytes:
             return None
         return self.activity.wire_bytes / self.value_bytes
 
     @property
     def broker_cpu_ms_per_mb(self) -> float | None:
-        """CPU milliseconds that local brokers spent per million value bytes."""
+        """CPU milliseconds that local brokers used per million value bytes; None if unknown."""
         if self.resources.broker_cpu_cores is None or not self.value_bytes:
             return None
         return self.resources.broker_cpu_cores * 1e3 / self.mb_per_s

@@ -1,6 +1,6 @@
-"""Several producers of one trial, as one: how a load is divided, and how windows and measurements are joined.
+"""Several producers of one trial: how a load is divided among them, and how their results are merged.
 
-Percentiles come from merged histograms, those of `Measurement.series` too: its points are made of merged windows.
+Percentiles come from merged histograms. This also holds for `Measurement.series`, which is made from merged windows.
 """
 
 from collections import Counter
@@ -16,12 +16,14 @@ Number = TypeVar("Number", int, float)
 
 
 def share(workload: Workload, producers: int, producer: int) -> Workload:
-    """The part of a load that one producer sends: an equal part of a paced rate, a seed of its own.
+    """Return the part of a workload that one producer sends.
+
+    Each producer gets an equal part of a paced rate and its own seed.
 
     Args:
-        workload: The whole load.
-        producers: How many share it, at least 1.
-        producer: Which of them, from 0.
+        workload: The whole workload.
+        producers: Number of producers that share it, at least 1.
+        producer: Number of this producer, from 0.
     """
     rate = workload.rate_records_per_s
     return replace(
@@ -32,18 +34,18 @@ def share(workload: Workload, producers: int, producer: int) -> Workload:
 
 
 def merge(measurements: Sequence[Measurement], workload: Workload, series: Sequence[TimePoint]) -> Measurement:
-    """One measurement of all producers that wrote at the same time; a single one stays as it is.
+    """Merge the measurements of producers that sent at the same time; a single measurement keeps its values.
 
     Args:
-        measurements: One for each producer, of the same config.
-        workload: The whole load.
-        series: Of the windows that all producers had, merged.
+        measurements: One measurement per producer, all of the same config.
+        workload: The whole workload.
+        series: Summaries of the merged windows.
 
     Raises:
         ValueError: There are no measurements.
     """
     if not measurements:
-        raise ValueError("at least one measurement must be merged, but there is none")
+        raise ValueError("merge needs at least one measurement, but got none")
     first = measurements[0]
     if len(measurements) == 1:
         return replace(first, workload=workload)
@@ -72,7 +74,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
 
 
 def merge_windows(windows: Sequence[Window]) -> Window:
-    """The same window of all producers, as one."""
+    """Merge the windows that several producers have for the same number."""
     first = windows[0]
     records = [each.records for each in windows]
     return replace(
@@ -94,7 +96,7 @@ def _counts(counts: Sequence[Counts]) -> Counts:
         failed=dict(sum((Counter(each.failed) for each in counts), Counter[str]())),
         transmitted=_sum(each.transmitted for each in counts),
         retries=sum(each.retries for each in counts),
-        stored=None,  # each saw the others' records in the topic too
+        stored=None,  # each producer also saw the other producers' records in the topic
         acks=counts[0].acks,
         idempotent=counts[0].idempotent,
         sole_writer=all(each.sole_writer for each in counts),
@@ -126,7 +128,11 @@ def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]
 
 
 def _resources(all_resources: Sequence[Resources]) -> Resources:
-    """Of threads the busiest, of processes the sum; host and brokers were seen by every producer, so the highest."""
+    """Merge the resources of several producers.
+
+    For a thread, the busiest one counts. For a process, the values are added up. Every producer saw the same host and
+    the same brokers, so the highest value counts for these.
+    """
 
     def highest(part: Callable[[Resources], float | None]) -> float | None:
         return max((value for each in all_resources if (value := part(each)) is not None), default=None)
@@ -151,7 +157,10 @@ def _resources(all_resources: Sequence[Resources]) -> Resources:
 
 
 def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int]) -> ClientActivity | None:
-    """Bytes, requests and partitions of all clients; queues and batches as a typical one has them."""
+    """Merge what the clients' statistics report.
+
+    Bytes and retries are added up. Queues and batches are averaged, so that they describe a typical client.
+    """
     known = [(each, weight) for each, weight in zip(activities, records, strict=True) if each is not None]
     if not known:
         return None
@@ -176,14 +185,14 @@ def _activity(activities: Sequence[ClientActivity | None], records: Sequence[int
 
 
 def _sum(values: Iterable[Number | None]) -> Number | None:
-    """None where any part is unknown."""
+    """Return the sum of all values; None if any of them is unknown."""
     known = list(values)
     parts = [value for value in known if value is not None]
     return sum(parts[1:], start=parts[0]) if len(parts) == len(known) else None
 
 
 def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Weighted; of equal weights where all are 0."""
+    """Return the weighted mean; the plain mean if all weights are 0."""
     total = sum(weights)
     if not total:
         return sum(values) / len(values)

@@ -1,7 +1,7 @@
-"""Open-loop pacing: which records are due when, whatever the system under test does.
+"""Open-loop pacing: which records are due at which moment, whatever the system under test does.
 
-The schedule is fixed before the run. A sender that falls behind sends late, never less, and each record keeps its
-intended time, so that a stall shows in the latency of every record that it delayed (no coordinated omission).
+The schedule is fixed before the run. A sender that falls behind sends late but never skips a record, and each record
+keeps its intended send time. So a stall shows in the latency of every record that it delayed (no coordinated omission).
 """
 
 import numpy as np
@@ -11,23 +11,23 @@ from runners.clock import NS_PER_S
 
 
 class Schedule:
-    """Records evenly spaced at a fixed rate; record k is due `k / rate` seconds after the start."""
+    """Records evenly spaced at a fixed rate: record k is due `k / rate` seconds after the start."""
 
     def __init__(self, rate_records_per_s: float, start_ns: int) -> None:
-        """A schedule that begins at `start_ns` of the clock in use."""
+        """Make a schedule that begins at `start_ns` on the benchmark's clock."""
         self._rate = rate_records_per_s
         self._start_ns = start_ns
 
     def due(self, now_ns: int) -> int:
-        """How many records are due at a moment: all with an intended time not after it."""
+        """Return how many records are due at `now_ns`: those with an intended send time at or before it."""
         if now_ns < self._start_ns:
             return 0
-        # The estimate may be a record off at the edge; the intended times decide.
+        # The division may be wrong by one record, so we start earlier and compare the next intended times exactly.
         first = max(0, int((now_ns - self._start_ns) * self._rate / NS_PER_S) - 1)
         return first + int(np.count_nonzero(self.intended_ns(first, 4) <= now_ns))
 
     def intended_ns(self, first: int, count: int) -> NDArray[np.int64]:
-        """Intended send times of records `first` to `first + count - 1`, shape (count,), nanoseconds of the clock."""
+        """Return the intended send times of `count` records from number `first`, in nanoseconds, shape (count,)."""
         numbers = np.arange(first, first + count, dtype=np.float64)
-        # Rounded up, so that a record is never due before its own intended time.
+        # Rounded up, so that a record is never due too early.
         return self._start_ns + np.ceil(numbers * (NS_PER_S / self._rate)).astype(np.int64)

@@ -1,8 +1,8 @@
-"""Pools of records prepared before the load starts, so that the timed loop neither builds nor copies payload.
+"""Pools of records that are prepared before the load starts, so that the timed loop neither builds nor copies payload.
 
-Every record of a pool differs from every other, and a pool is larger than a usual batch: one payload sent again and
-again compresses to nothing and makes codecs look several times better than they are.
-Source: KAFKA-12611, where Kafka's own tool reported a compression rate of 0.005 for data that truly gives 0.611.
+All records of a pool differ, and a pool is larger than a usual batch. A single payload that is sent again and again
+compresses to almost nothing, and makes codecs look several times better than they are. Source: KAFKA-12611, where
+Kafka's own tool reported a compression rate of 0.005 for data whose true rate is 0.611.
 """
 
 import zlib
@@ -17,16 +17,16 @@ from runners.workload import RecordSizes
 POOL_BYTES: Final = 16 * 1024 * 1024
 MAX_RECORDS: Final = 200_000
 MIN_RECORDS: Final = 500
-"""Fewer only of records so large that so many would not fit in `MOST_POOL_BYTES`."""
+"""A pool has fewer records only if they are so large that 500 of them would not fit in `MOST_POOL_BYTES`."""
 MOST_POOL_BYTES: Final = 64 * 1024 * 1024
 FEWEST_RECORDS: Final = 4
 _ZLIB_SAMPLE_BYTES: Final = 1024 * 1024
 _SURELY_DISTINCT_BYTES: Final = 8
-"""So many random bytes give no two equal records among 200,000 but once in a billion pools (birthday bound)."""
+"""Random bytes per record that make 200,000 records all different, but for one pool in a billion (birthday bound)."""
 _NUMBER_BYTES: Final = 3
-"""Enough to number 200,000 records."""
+"""Enough bytes to number 200,000 records."""
 
-# What fills the compressible share of a value: field names and values as in JSON events.
+# Fills the compressible share of a value, with field names and values as in JSON events.
 _FILLER: Final = (
     b'{"event":"page_view","user":{"region":"eu-west","plan":"standard"},"device":"mobile","status":"ok","items":[]}'
 )
@@ -34,11 +34,11 @@ _FILLER: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PayloadPool:
-    """Distinct records, one after another in one block of memory.
+    """Distinct records that lie one after another in one block of memory.
 
     Attributes:
-        values: All values, shape (bytes of all values,), uint8. Never moved while the pool lives.
-        offsets: Where each value begins in `values`, shape (records,), int64.
+        values: All values, shape (bytes of all values,), uint8. The array is never moved while the pool exists.
+        offsets: Index in `values` at which each value begins, shape (records,), int64.
         lengths: Size of each value in bytes, shape (records,), int64.
         keys: All keys, shape (records, key_bytes), uint8; key_bytes may be 0.
     """
@@ -53,25 +53,31 @@ class PayloadPool:
 
     @property
     def mean_bytes(self) -> float:
-        """Mean size of the values in the pool, keys not counted."""
+        """Mean size of the values, without keys."""
         return float(self.lengths.mean())
 
     def bytes_of_first(self, records: int) -> int:
-        """Exact size of values and keys of the first records sent, when the pool is sent round and round."""
+        """Return the exact size of the values and keys of the first `records` records sent from the pool.
+
+        After its last record, the pool starts again with its first.
+        """
         rounds, rest = divmod(records, len(self))
         return rounds * len(self.values) + int(self.offsets[rest]) + records * int(self.keys.shape[1])
 
     def value(self, index: int) -> bytes:
-        """One value."""
+        """Return one value."""
         start = int(self.offsets[index])
         return self.values[start : start + int(self.lengths[index])].tobytes()
 
     def key(self, index: int) -> bytes | None:
-        """One key, or None where records have none."""
+        """Return one key, or None if records have no key."""
         return self.keys[index].tobytes() if self.keys.shape[1] else None
 
     def zlib_ratio(self) -> float:
-        """Compressed size over size of the pool's first MiB under zlib level 6: how compressible it really is."""
+        """Return how compressible the pool really is.
+
+        The ratio is the size of the pool's first MiB after zlib level 6, divided by its size before.
+        """
         sample = self.values[:_ZLIB_SAMPLE_BYTES].tobytes()
         return len(zlib.compress(sample, 6)) / len(sample)
 
@@ -79,12 +85,14 @@ class PayloadPool:
 def make_pool(
     sizes: RecordSizes, *, key_bytes: int = 0, compressibility_ratio: float = 0.0, seed: int = 0
 ) -> PayloadPool:
-    """A pool of distinct records; the same arguments give the same bytes.
+    """Make a pool of distinct records; the same arguments always give the same bytes.
 
     Args:
-        sizes: Sizes of the values; each size gets its exact share of the pool (rounded to a record), in random order.
-        key_bytes: Size of each key, 0 for none.
-        compressibility_ratio: Share of each value that is filler text, the same in all records; the rest is random.
+        sizes: Sizes of the values. Each size gets its exact share of the pool (rounded to a whole record), in random
+            order.
+        key_bytes: Size of each key; 0 for no keys.
+        compressibility_ratio: Share of each value that is filler text, which is the same in all records. The rest is
+            random.
         seed: Any non-negative integer.
     """
     rng = np.random.default_rng(seed)
@@ -122,7 +130,10 @@ def _fill(
 
 
 def _number(values: NDArray[np.uint8], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
-    """Number the records in their first bytes: with few random bytes, chance alone would make some equal."""
+    """Write the number of each record into its first bytes.
+
+    Records with few random bytes could otherwise be equal by chance.
+    """
     numbers = np.arange(len(lengths), dtype=np.int64)
     for digit in range(_NUMBER_BYTES):
         roomy = lengths > digit

@@ -1,6 +1,6 @@
-"""Folders and files of ours on this host, and locks among its processes.
+"""Folders and files that the tuner uses on this host, and locks between its processes.
 
-The kernel gives a lock back when its holder ends, however it ends.
+The kernel releases a lock when the process that holds it ends, even if that process is killed.
 """
 
 import contextlib
@@ -19,31 +19,30 @@ _NO_LIMIT: Final = -1.0
 
 
 def cache_root() -> Path:
-    """Where fetched files lie that may be deleted at any time.
+    """Return the folder of fetched files, which may be deleted at any time.
 
     Returns:
-        `$KAFKA_TUNER_CACHE`; else `$KAFKA_TUNER_HOME/cache`; else `kafka-tuner` below `$XDG_CACHE_HOME` or
-        `~/.cache`.
+        `$KAFKA_TUNER_CACHE`, or `$KAFKA_TUNER_HOME/cache`, or `kafka-tuner` below `$XDG_CACHE_HOME` or `~/.cache`.
     """
     return _root("KAFKA_TUNER_CACHE", "cache", "XDG_CACHE_HOME", ".cache")
 
 
 def state_root() -> Path:
-    """Where broker logs and the records of live runs lie.
+    """Return the folder of broker logs, locks and the records of running brokers.
 
     Returns:
-        `$KAFKA_TUNER_HOME/state`; else `kafka-tuner` below `$XDG_STATE_HOME` or `~/.local/state`.
+        `$KAFKA_TUNER_HOME/state`, or `kafka-tuner` below `$XDG_STATE_HOME` or `~/.local/state`.
     """
     return _root(None, "state", "XDG_STATE_HOME", ".local/state")
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o600) -> None:
-    """Write a file so that a reader, or a crash, sees the old content or the new one and nothing between.
+    """Write a file so that a reader sees either the old content or all of the new content, even after a crash.
 
     Args:
-        path: The file; its folder is made.
-        content: What it shall hold; text becomes UTF-8.
-        mode: Who may read it; only its owner by default.
+        path: The file. Its folder is created if it is missing.
+        content: The new content. Text is encoded as UTF-8.
+        mode: Permissions of the file; by default only its owner can read it.
     """
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,31 +64,31 @@ def _root(own_variable: str | None, below_home: str, xdg_variable: str, xdg_defa
         return Path(own).expanduser().absolute()
     if home := os.environ.get("KAFKA_TUNER_HOME"):
         return Path(home).expanduser().absolute() / below_home
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says that relative paths must be ignored.
     xdg = Path(os.environ.get(xdg_variable, ""))
     return (xdg if xdg.is_absolute() else Path.home() / xdg_default) / "kafka-tuner"
 
 
 @contextlib.contextmanager
 def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[None]:
-    """Hold a lock while Kafka is prepared.
+    """Hold the lock for preparing Kafka while the context is open.
 
     Args:
-        path: The lock file; made if missing, never removed (a removed one could be locked twice).
-        timeout_s: Seconds to wait for another holder.
-        progress: Told once if there is one to wait for.
+        path: The lock file. It is created if missing, and never removed: a removed file could be locked twice.
+        timeout_s: Seconds to wait if another process holds the lock.
+        progress: Called once if another process holds the lock.
 
     Raises:
-        EmbeddedBrokerError: It was not free in time.
+        EmbeddedBrokerError: The lock was not free in time.
     """
     from filelock import Timeout
 
     try:
-        held = _acquired(path, lambda: progress("waiting for another process that prepares Kafka"), timeout_s)
+        held = _acquired(path, lambda: progress("waiting for another process that is preparing Kafka"), timeout_s)
     except Timeout:
         raise EmbeddedBrokerError(
             f"The lock must be free within {timeout_s:.0f} s, but another process holds {path}. "
-            "Wait for it to end, or end it."
+            "Wait until that process ends, or end it, and try again."
         ) from None
     with held:
         yield
@@ -97,16 +96,18 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
 
 @contextlib.contextmanager
 def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say = silent) -> Iterator[None]:
-    """Hold a target for one study, waiting until nobody else does; signals are served meanwhile.
+    """Hold the lock of a target for one study, after waiting until no other study holds it.
+
+    Signals are still handled during the wait.
 
     Args:
-        key: What is locked, such as the sorted bootstrap addresses; only its hash is written.
-        name: Who locks it, told to those who wait: a study's name.
-        root: Folder of the locks; `locks` below `state_root()` if not given.
-        on_wait: Called once with the holder, as `name (process id)`, if there is one.
+        key: Identifies the target, such as the sorted bootstrap addresses. Only its hash is written to disk.
+        name: Name of the study that takes the lock, shown to those who wait for it.
+        root: Folder of the lock files; None uses `locks` below `state_root()`.
+        on_wait: Called once if the lock is taken, with its holder as `name (process id)`.
 
     Raises:
-        OSError: The folder or file can't be written.
+        OSError: The folder or the lock file can't be written.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
     path = (state_root() / "locks" if root is None else root) / f"{digest}.lock"
@@ -121,12 +122,12 @@ def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say
 def _acquired(
     path: Path, on_wait: Callable[[], None], timeout_s: float = _NO_LIMIT
 ) -> contextlib.AbstractContextManager[object]:
-    """A lock that is held, and given back when this context is left."""
-    # Deferred: whoever only asks for a folder does not wait for it.
+    """Return an acquired lock, which is released when its context is left."""
+    # Imported here, so that callers who only need a folder do not load filelock.
     from filelock import FileLock, Timeout
 
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # What it would fall back to outlives a process that is killed.
+    # The fallback is a plain lock file, which would stay behind if this process were killed.
     lock = FileLock(path, mode=0o600, poll_interval=_POLL_S, fallback_to_soft=False)
     try:
         return lock.acquire(blocking=False)

@@ -1,9 +1,10 @@
-"""What work is measured on: jobs, the pool that takes them, and the producers that make up one.
+"""Pools, which run benchmark jobs, and the producers that a job consists of.
 
-A job has one runner for each of its producers: one load is divided among them, and their windows and measurements are
-joined as they come. Several producers start at one moment of the wall clock, agreed by the driver (`StartingAt`). From
-there each builds its client up and starts its load; the loads begin as far apart as these times differ, and the warm-up
-absorbs it. Where they began further apart than 5 % of the measured phase, the merged measurement says so.
+A job has one runner for each of its producers. The load is divided among them, and their windows and measurements are
+merged as they arrive. All producers of a job start at one moment of the wall clock, which the driver sets
+(`StartingAt`). From that moment each producer opens its client and starts its load, so the loads begin a little apart,
+and the warm-up hides the difference. If the loads began further apart than 5 % of the measured phase, the merged
+measurement has a warning.
 """
 
 import os
@@ -28,19 +29,20 @@ _ATTEMPTS: Final = 2
 
 
 def no_matter(attempt: int) -> None:
-    """For jobs that need not know how often they are begun."""
+    """Do nothing, for jobs that need not know how often they are started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One benchmark for one slot.
+    """One benchmark that runs on one slot of a pool.
 
     Attributes:
-        key: Who asks; comes back with the outcome.
-        runners: One for each producer, all picklable; several run at the same time from a common start.
-        config: What is measured.
-        workload: The whole load; `runners.merging.share` divides it among the producers.
-        on_attempt: Called before each attempt, from 1, in the thread that submits or waits; nothing is sent meanwhile.
+        key: Identifies the job for the caller.
+        runners: One runner per producer, all picklable. They run at the same time, from a common start.
+        config: The config to measure.
+        workload: The whole workload; `runners.merging.share` divides it among the producers.
+        on_attempt: Called with the attempt's number, from 1, before each attempt. It is called in the thread that
+            submits jobs or waits for them, before anything is sent.
     """
 
     key: str
@@ -52,13 +54,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a job.
+    """A finished job and its outcome.
 
     Attributes:
-        job: As it was submitted.
-        outcome: The producers' measurements as one, or why there is none.
-        attempts: 2 where a lost worker was replaced and the job repeated.
-        worker: Who measured, as host/process id; several producers' are separated by commas.
+        job: The job as it was submitted.
+        outcome: The merged measurement of all producers, or the error that prevented it.
+        attempts: Number of attempts: 2 if a lost worker was replaced and the job was repeated.
+        worker: The processes that measured, as host/process id, separated by commas.
     """
 
     job: Job
@@ -68,62 +70,67 @@ class Done:
 
 
 class Pool(Protocol):
-    """Runs jobs on its slots; for one thread."""
+    """Runs jobs on its slots. Only one thread may use it."""
 
     @property
     def capacity(self) -> int:
-        """Jobs that may run at once."""
+        """Number of jobs that may run at the same time."""
 
     def submit(self, job: Job, watch: Watch = go_on) -> None:
         """Start a job on a free slot.
 
-        `watch` is called by `next_done`, in its caller's thread, once for each window that all producers have reached,
-        in order. A load never waits for it: a `STOP` is heeded at the end of the window after it, and no further
-        window is shown. A job that is repeated begins again at window 0. An error raised by `watch` stops the job and
-        leaves `next_done`.
+        `next_done` calls `watch` in its caller's thread, once for each window that all producers have reached, in
+        order. The load never waits for `watch`: after a `STOP` it ends with the next window, and `watch` is not called
+        again. If the job is repeated, `watch` sees its windows from number 0 again. If `watch` raises an error, the job
+        is stopped and `next_done` raises that error.
 
         Raises:
-            ValueError: No slot is free, or the job has more producers than a slot.
+            ValueError: No slot is free, or the job has more producers than a slot has.
         """
 
     def next_done(self) -> Done | None:
-        """Wait for the next job to end, in the order of ending.
+        """Wait until the next job ends.
 
-        A job whose worker died is repeated once; when that worker dies too, the outcome is a `WorkerLost`.
+        A job whose worker died is repeated once. If its worker dies again, the outcome is a `WorkerLost`.
 
         Returns:
-            The job with its outcome, or None when no job is running.
+            The job with its outcome, or None if no job is running.
         """
 
     def close(self) -> None:
-        """Cancel what runs and leave no process behind; may be called again, and after any error."""
+        """Cancel the running jobs and leave no process behind.
+
+        It may be called repeatedly, and after any error.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class StartingAt:
-    """Waits for a moment of the wall clock before it runs another runner; hosts that share a job share the time.
+    """Waits for a moment of the wall clock and then runs another runner.
+
+    The producers of one job get the same moment, so that they start together even on different hosts.
 
     Attributes:
-        runner: What to run.
-        unix_s: When, in seconds since 1970; the past starts at once.
+        runner: The runner to run.
+        unix_s: The moment to start, in seconds since 1970. If it has passed, the runner starts at once.
     """
 
     runner: Runner
     unix_s: float
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Wait for the start and run the runner."""
         time.sleep(max(0.0, self.unix_s - time.time()))
         return self.runner.run(config, workload, watch)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of one producer.
+    """The result of one producer.
 
     Attributes:
-        outcome: Its measurement, or why there is none.
-        began_unix_s: When its load began; None where it showed no window.
+        outcome: Its measurement, or the error that prevented it.
+        began_unix_s: When its load began, in seconds since 1970; None if it showed no window.
     """
 
     outcome: Outcome
@@ -137,14 +144,14 @@ def produce(
     tell: Callable[[Window], None],
     stopped: Callable[[], bool],
 ) -> Report:
-    """Run one producer in a worker; whatever goes wrong is its outcome.
+    """Run one producer in a worker, and return any error as its outcome.
 
     Args:
-        runner: What to run.
-        config: See `Runner.run`.
-        workload: This producer's share.
-        tell: Takes each window as it ends.
-        stopped: Whether the driver wants the run to end; asked at each window.
+        runner: The runner to run.
+        config: The config to measure.
+        workload: This producer's share of the workload.
+        tell: Called with each window when it ends.
+        stopped: Returns whether the driver wants the run to end. It is called after each window.
     """
     began: float | None = None
 
@@ -157,7 +164,7 @@ def produce(
 
     outcome: Outcome
     try:
-        outcome = _told(runner.run(config, workload, watch))
+        outcome = _with_priority_warning(runner.run(config, workload, watch))
     except (RunnerError, ConfigError) as error:
         outcome = error
     except Exception as error:  # noqa: BLE001 - any defect must reach the driver as an error, not as silence
@@ -166,27 +173,27 @@ def produce(
 
 
 def whoami() -> str:
-    """This process, as host/process id."""
+    """Return the name of this process, as host/process id."""
     return f"{socket.gethostname()}/{os.getpid()}"
 
 
-def _told(measurement: Measurement) -> Measurement:
+def _with_priority_warning(measurement: Measurement) -> Measurement:
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     if niceness <= 0:
         return measurement
     warning = (
-        f"the load ran with niceness {niceness}, behind whatever else wanted the cores: a Ray cluster gives its "
-        "workers 15 unless it is started with RAY_worker_niceness=0"
+        f"the load ran with niceness {niceness}, so other processes came first; start Ray's nodes with "
+        "RAY_worker_niceness=0 (Ray's default for its workers is 15)"
     )
     return replace(measurement, warnings=(*measurement.warnings, warning))
 
 
 class Underway:
-    """One job on its slot, as the driver sees it.
+    """The driver's view of one running job.
 
     Attributes:
-        job: What runs.
-        attempts: How often it was begun.
+        job: The job.
+        attempts: Number of attempts that have been started.
     """
 
     def __init__(self, job: Job, watch: Watch) -> None:
@@ -195,21 +202,21 @@ class Underway:
         self._watch = watch
 
     def begin(self, stop: Callable[[], None]) -> None:
-        """Begin an attempt.
+        """Start an attempt.
 
         Args:
-            stop: Asks all producers to end soon; called once at most.
+            stop: Asks all producers to end soon. It is called at most once per attempt.
         """
         self.attempts += 1
         self.job.on_attempt(self.attempts)
-        self._ask = stop
-        self._asked = False
+        self._stop_producers = stop
+        self._stop_requested = False
         self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]
         self._series: list[TimePoint] = []
         self._reports: dict[int, Report] = {}
 
     def take(self, producer: int, message: Window | Report) -> None:
-        """Note what a producer told: show its window to the watch, or keep its report."""
+        """Handle a message from a producer: show a window to `watch`, or keep a report."""
         if isinstance(message, Report):
             self._reports[producer] = message
             if not isinstance(message.outcome, Measurement):
@@ -219,10 +226,10 @@ class Underway:
         while all(self._windows):
             window = merge_windows([waiting.popleft() for waiting in self._windows])
             self._series.append(TimePoint.of(window))
-            if not self._asked:
-                self._show(window)
+            if not self._stop_requested:
+                self._show_window(window)
 
-    def _show(self, window: Window) -> None:
+    def _show_window(self, window: Window) -> None:
         try:
             decision = self._watch(window)
         except BaseException:
@@ -232,31 +239,32 @@ class Underway:
             self._stop()
 
     def _stop(self) -> None:
-        if not self._asked:
-            self._asked = True
-            self._ask()
+        if not self._stop_requested:
+            self._stop_requested = True
+            self._stop_producers()
 
     @property
     def over(self) -> bool:
-        """Whether every producer has reported."""
+        """Whether all producers have reported."""
         return len(self._reports) == len(self.job.runners)
 
     @property
     def repeatable(self) -> bool:
-        """Whether a worker was lost and another attempt is due."""
+        """Whether a worker was lost and another attempt is allowed."""
         lost = any(isinstance(report.outcome, WorkerLost) for report in self._reports.values())
         return lost and self.attempts < _ATTEMPTS
 
     def done(self, worker: str) -> Done:
-        """The outcome of all producers together."""
+        """Return the job with the merged outcome of all producers."""
         return Done(self.job, self._outcome(), self.attempts, worker)
 
     def _outcome(self) -> Outcome:
-        # In the order in which they came: the first error is the cause, except that a lost worker explains them all.
+        # The reports are in the order of their arrival. The first error is the cause of the others, except that a
+        # lost worker is always the cause.
         errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
         for error in errors:
             if isinstance(error, WorkerLost):
-                return WorkerLost(f"a worker must live until its run ends, but it died {self.attempts} times: {error}")
+                return WorkerLost(f"a worker must run until its job ends, but it died {self.attempts} times: {error}")
         if errors:
             return errors[0]
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]
@@ -267,6 +275,6 @@ class Underway:
         if apart_s <= _TOGETHER_RATIO * self.job.workload.measured_s:
             return merged
         warning = (
-            f"the producers must start together, but began {apart_s:.2f} s apart: for that long not all of them sent"
+            f"the producers must start together, but began {apart_s:.2f} s apart: for that time, only some of them sent"
         )
         return replace(merged, warnings=(*merged.warnings, warning))

@@ -1,6 +1,7 @@
-"""What is asked of a Ray cluster that runs already, and whether its nodes have what we have.
+"""Settings of an existing Ray cluster, and the check that its nodes have the same software as this host.
 
-`facts_here` travels to nodes that may lack our packages: by value, so it needs the standard library alone.
+`facts_here` is sent to nodes that may not have our packages. Its code is sent along, so it needs the standard library
+only.
 """
 
 import hashlib
@@ -23,30 +24,33 @@ DEFAULT_WAIT_S: Final = 60.0
 _ZONE: Final = "zone:"
 _CLIENT: Final = "ray://"
 Facts = Mapping[str, str]
-"""What a node has, by name; what it lacks is left out, and `trouble` says why our code can't be used."""
+"""The software and the location of a node, by name.
+
+A package that the node lacks is left out, and `trouble` then says why our code can't run there.
+"""
 
 _PACKAGES: Final = ("search_spaces", "runners", "objectives", "tuner")
 
 
 class Code(StrEnum):
-    """Whose code the workers run."""
+    """Which copy of our code the workers run."""
 
     SHIP = "ship"
-    """That of this process: Ray brings our four packages to the nodes, which have what these depend on."""
+    """The code of this process: Ray sends our four packages to the nodes, but not the packages that ours depend on."""
     INSTALLED = "installed"
-    """What is installed on the nodes, by their image."""
+    """The code that is installed on the nodes, for example by their image."""
 
 
 @dataclass(frozen=True, slots=True)
 class RayCluster:
-    """A Ray cluster that runs already.
+    """An existing Ray cluster, and how to use it.
 
     Attributes:
-        address: Of its head as `host:port`, or `auto`; this process must be on one of its nodes.
-        code: Whose code the workers run.
-        zones: Where the producers of a job sit, dealt to them in turn; empty is anywhere.
-        wait_s: How long nodes and room for the workers are waited for.
-        this_host_only: Whether the target can be reached from this host alone, so that no worker may be on another.
+        address: Address of the head node as `host:port`, or `auto`. This process must run on one of the nodes.
+        code: Which copy of our code the workers run.
+        zones: Zones for the producers of a job, assigned in turn. If empty, producers may run on any node.
+        wait_s: Seconds to wait until the cluster has the nodes and free cores that the workers need.
+        this_host_only: Whether only this host can reach the target, so that no worker may run on another host.
     """
 
     address: str
@@ -56,29 +60,29 @@ class RayCluster:
     this_host_only: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what Ray can't do."""
+        """Refuse an address that results can't be streamed to."""
         if self.address.startswith(_CLIENT):
             raise RayUnfit(
-                f"the address of a Ray cluster reads host:port or auto, but got {self.address}: results travel as "
-                "streams, which Ray's own client can't take; run the tuner on a node of the cluster (docs/ray.md)"
+                f"the address of a Ray cluster must be host:port or auto, but got {self.address}: workers stream their "
+                "results, which ray:// addresses do not support; run the tuner on a node of the cluster (docs/ray.md)"
             )
 
     def zone_of(self, producer: int) -> str | None:
-        """Where a producer sits; None is anywhere."""
+        """Return the zone of a producer, by its number; None means any node."""
         return self.zones[producer % len(self.zones)] if self.zones else None
 
     def seats(self, producers: int) -> Counter[str | None]:
-        """How many of a job's producers sit in each zone."""
+        """Return how many of a job's producers belong in each zone."""
         return Counter(self.zone_of(producer) for producer in range(producers))
 
 
 def resource_of(zone: str) -> str:
-    """The custom resource by which a node says that it lies in a zone: `zone:a` for `a`."""
+    """Return the custom resource with which a node declares its zone: `zone:a` for zone `a`."""
     return f"{_ZONE}{zone}"
 
 
 def facts_here() -> dict[str, str]:
-    """Versions of what measures, and what tells this host from others."""
+    """Return the versions of the software that measures, and what identifies this host."""
     facts = {
         "host": socket.gethostname(),
         "place": _place(),
@@ -86,19 +90,19 @@ def facts_here() -> dict[str, str]:
     }
     try:
         facts["kafka-tuner"] = _our_version()
-        # What unpickling a job imports.
+        # These are the modules that are imported when a job is unpickled.
         importlib.import_module("tuner.course.open_target")
         importlib.import_module("tuner.course.racing")
         client = importlib.import_module("confluent_kafka")
         facts["confluent-kafka"] = importlib.metadata.version("confluent-kafka")
         facts["librdkafka"] = client.libversion()[0]
-    except Exception as error:  # noqa: BLE001 - whatever a node lacks, it must answer
+    except Exception as error:  # noqa: BLE001 - a node must answer, whatever it lacks
         facts["trouble"] = f"{type(error).__name__}: {error}"
     return facts
 
 
 def _our_version() -> str:
-    """A digest of our source: a version alone does not tell one checkout from another."""
+    """Return a hash of our source code, because two checkouts may differ and have the same version."""
     digest = hashlib.sha256()
     for root in packages():
         for file in sorted(root.rglob("*.py")):
@@ -107,29 +111,32 @@ def _our_version() -> str:
 
 
 def _place() -> str:
-    """What is equal for processes that reach each other's loopback addresses; else the host's name."""
+    """Return a text that is equal for processes that share loopback addresses.
+
+    It is the host's name on other systems than Linux.
+    """
     if not sys.platform.startswith("linux"):
         return socket.gethostname()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"  # noqa: PTH116 - no Path of ours travels along
+    return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"  # noqa: PTH116
 
 
 _ADVICE: Final = {
-    Code.SHIP: "install the same there: `ray_code: ship` brings our own packages, not what they depend on",
-    Code.INSTALLED: "give all nodes the same image, or let `ray_code: ship` bring our own packages",
+    Code.SHIP: "install the same versions there: `ray_code: ship` sends our own packages, but not what they depend on",
+    Code.INSTALLED: "give all nodes the same image, or let `ray_code: ship` send our own packages",
 }
 
 
 def check_alike(ours: Facts, theirs: Facts, code: Code) -> None:
-    """Whether a node measures with what we have.
+    """Check that a node has the same software as this host.
 
     Raises:
-        RayUnfit: It does not, or can't run our code; names both.
+        RayUnfit: The node has other versions, or it can't run our code. The message names both sides.
     """
     host = theirs["host"]
     if "trouble" in theirs:
         raise RayUnfit(
-            f"the nodes of a Ray cluster must be able to run our code, but {host} can't: {theirs['trouble']}; "
+            f"the nodes of a Ray cluster must be able to run the tuner's code, but {host} can't: {theirs['trouble']}; "
             f"{_ADVICE[code]}"
         )
     other = [
@@ -139,24 +146,25 @@ def check_alike(ours: Facts, theirs: Facts, code: Code) -> None:
     ]
     if other:
         raise RayUnfit(
-            f"the nodes of a Ray cluster must measure with what this host has, but {', '.join(other)}; {_ADVICE[code]}"
+            f"the nodes of a Ray cluster must have the same versions as this host, but {', '.join(other)}; "
+            f"{_ADVICE[code]}"
         )
 
 
 def check_here(ours: Facts, theirs: Facts) -> None:
-    """Whether a node is this host.
+    """Check that a node is this host.
 
     Raises:
-        RayUnfit: It is another, which can't reach what listens here.
+        RayUnfit: The node is another host, which can't reach brokers that listen on this host only.
     """
     if theirs["place"] != ours["place"]:
         raise RayUnfit(
-            "brokers that are started here, and addresses such as localhost, are reached from this host only, but "
-            f"the Ray cluster's node {theirs['host']} is another host than {ours['host']}: give target.bootstrap an "
-            "address that all nodes reach, or leave executor.ray_address out"
+            "only this host can reach a broker that is started here, or an address such as localhost, but the Ray "
+            f"cluster's node {theirs['host']} is another host than {ours['host']}: set target.bootstrap to an address "
+            "that all nodes can reach, or leave out executor.ray_address"
         )
 
 
 def packages() -> list[Path]:
-    """Folders of the packages that workers need."""
+    """Return the folders of the packages that workers need."""
     return [Path(next(iter(importlib.import_module(name).__path__))) for name in _PACKAGES]

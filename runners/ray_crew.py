@@ -1,10 +1,12 @@
-"""The workers of one slot: made together, and made anew where one was lost; and what runs in them.
+"""The Ray workers of one slot, and the code that runs in a worker.
 
-A worker runs one producer at a time, told to the driver as a stream of small compressed messages.
+The workers of a slot are started together. If one is lost, it is replaced before the next job or attempt. A worker runs
+one producer at a time, and streams its windows and its report to the driver as small compressed messages.
 
-So that producers begin at one moment, a worker is asked for its time, which it reads somewhere between our question and
-the arrival of its answer. Of several answers the one that was back first is the most exact: it is wrong by half of its
-round trip at most. Source: Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
+All producers of a job must begin at one moment, so the driver has to know how far each worker's clock differs from its
+own. It asks the worker for its time. The worker reads its clock at some moment between the question and the arrival of
+the answer, so an answer is wrong by at most half of its round trip. The driver asks several times and uses the answer
+with the shortest round trip. Source: Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
 """
 
 import pickle
@@ -27,19 +29,19 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 ASKED: Final = 5
-"""Questions to each worker; an answer takes some 2 ms."""
+"""How often each worker is asked for its time; an answer takes about 2 ms."""
 _PATIENCE_S: Final = 120.0
 _ATTEMPTS: Final = 3
-"""A node that has just gone may still be given a worker, before Ray notices."""
+"""Attempts to start all workers. Before Ray notices that a node has left, it may still put a worker there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """How far another clock is ahead of ours.
+    """The difference between another clock and ours.
 
     Attributes:
-        ahead_s: Below 0 where it is behind.
-        within_s: How wrong that may be.
+        ahead_s: Seconds by which the other clock is ahead; negative if it is behind.
+        within_s: Largest possible error of `ahead_s`.
     """
 
     ahead_s: float = 0.0
@@ -47,12 +49,12 @@ class Offset:
 
 
 def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = ASKED) -> Offset:
-    """Ask another clock some times.
+    """Measure the offset of another clock by asking for its time repeatedly.
 
     Args:
-        ask: Its time, in seconds since 1970.
-        now: Ours.
-        asked: How often, at least once.
+        ask: Returns the time of the other clock, in seconds since 1970.
+        now: Returns the time of our clock, in seconds since 1970.
+        asked: How often to ask, at least once.
     """
 
     def answers() -> Iterable[Offset]:
@@ -67,12 +69,12 @@ def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = A
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """One worker.
+    """One Ray worker.
 
     Attributes:
-        actor: Ray's handle.
-        name: Host/process id, and its zone where it has one.
-        clock: How far its host's clock is ahead of ours.
+        actor: Ray's handle of the worker.
+        name: Name of the worker: host/process id, and its zone if it has one.
+        clock: How far the clock of its host is ahead of ours.
     """
 
     actor: Any
@@ -81,18 +83,19 @@ class Hand:
 
     @property
     def pid(self) -> int:
-        """Its process, on its host."""
+        """Id of the worker's process on its host."""
         return int(self.name.partition(" ")[0].rpartition("/")[2])
 
 
 class Crew:
-    """Workers for one job at a time.
+    """The workers of one slot, which run one job at a time.
 
     Args:
-        ray: The module, connected.
-        producers: How many workers.
-        seats: Reserves places for them on a cluster; None where Ray is our own, with room for all.
-        tell: Told when workers sit elsewhere after one was lost.
+        ray: The module `ray`, connected.
+        producers: Number of workers.
+        seats: Reserves places for the workers on a cluster; None if we started Ray ourselves, with room for all
+            workers.
+        tell: Called when a worker was lost and all workers were started again.
     """
 
     def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Say) -> None:
@@ -109,32 +112,35 @@ class Crew:
         self.hands: list[Hand] = []
 
     def lose(self, number: int) -> str:
-        """Note that a worker is gone; gives its name."""
-        # Of one that is out of reach nothing may come any more.
+        """Note that a worker is gone, and return its name."""
+        # A worker that is only out of reach could still send messages later.
         self._ray.kill(self.hands[number].actor, no_restart=True)
         if number not in self._lost:
             self._lost.append(number)
         return self.hands[number].name
 
     def complete(self) -> None:
-        """Make the workers that are lost; on a cluster all of them, on the nodes that are left.
+        """Replace the workers that are lost. On a cluster, start all workers again, on the nodes that are left.
 
         Raises:
-            GeneratorError: Ray gives none; a `RayUnfit` where the cluster has no place for them.
+            GeneratorError: Ray starts no workers; a `RayUnfit` if the cluster has no place for them.
         """
         if not self._lost:
             return
         if self._seats is not None:
-            self._sit_anew(self._seats)
+            self._start_all(self._seats)
         elif not self.hands:
-            self.hands = self._named([self._actor.remote() for _ in range(self._producers)])
+            self.hands = self._with_names([self._actor.remote() for _ in range(self._producers)])
         else:
             for number in self._lost:
-                (self.hands[number],) = self._named([self._actor.remote()])
+                (self.hands[number],) = self._with_names([self._actor.remote()])
         self._lost.clear()
 
     def set_clocks(self, count: int) -> None:
-        """Measure how far the clocks of the first `count` workers' hosts are off; our own need no measuring."""
+        """Measure the clock offsets of the first `count` workers.
+
+        Nothing is measured if we started Ray ourselves, because then all workers use this host's clock.
+        """
         if self._seats is None:
             return
         for number, hand in enumerate(self.hands[:count]):
@@ -142,11 +148,11 @@ class Crew:
             try:
                 clock = offset_of(lambda asked=asked: self._ray.get(asked.remote(), timeout=_PATIENCE_S), time.time)  # type: ignore[misc]
             except self._ray.exceptions.RayError:
-                continue  # its run will tell
+                continue  # the run on this worker will fail and report the error
             self.hands[number] = replace(hand, clock=clock)
 
     def dismiss(self) -> list[Hand]:
-        """Kill all workers, and give their seats back; gives those that there were."""
+        """Kill all workers, release their places, and return the workers that there were."""
         dismissed, self.hands = self.hands, []
         for hand in dismissed:
             self._ray.kill(hand.actor, no_restart=True)
@@ -156,12 +162,14 @@ class Crew:
         self._lost = list(range(self._producers))
         return dismissed
 
-    def _sit_anew(self, seats: Seats) -> None:
+    def _start_all(self, seats: Seats) -> None:
         before = self.dismiss()
         for attempt in range(1, _ATTEMPTS + 1):
             self._group = seats.reserve()
             try:
-                self.hands = self._named([self._seated(self._group, number) for number in range(self._producers)])
+                self.hands = self._with_names(
+                    [self._start_on_seat(self._group, number) for number in range(self._producers)]
+                )
                 break
             except GeneratorError:
                 self.dismiss()
@@ -173,48 +181,48 @@ class Crew:
             for hand, zone in zip(self.hands, zones, strict=True)
         ]
         if before:
-            self._tell(f"a Ray worker was lost; now at work: {', '.join(hand.name for hand in self.hands)}")
+            self._tell(f"a Ray worker was lost; the workers now are: {', '.join(hand.name for hand in self.hands)}")
 
-    def _seated(self, group: Any, number: int) -> Any:
+    def _start_on_seat(self, group: Any, number: int) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
             group, placement_group_bundle_index=number
         )
         return self._actor.options(scheduling_strategy=strategy).remote()
 
-    def _named(self, actors: list[Any]) -> list[Hand]:
+    def _with_names(self, actors: list[Any]) -> list[Hand]:
         try:
             names = self._ray.get([actor.name.remote() for actor in actors], timeout=_PATIENCE_S)
         except self._ray.exceptions.RayError as error:
             for actor in actors:
                 self._ray.kill(actor, no_restart=True)
             raise GeneratorError(
-                f"Ray must start a worker within {_PATIENCE_S:.0f} s, but did not: {reason(error)}"
+                f"Ray must start all workers within {_PATIENCE_S:.0f} s, but did not: {reason(error)}"
             ) from error
         return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
 
 
 class Worker:
-    """An actor, once Ray has made one of it; the others are called while `run` runs."""
+    """The code of a Ray actor. Its other methods can be called while `run` is running."""
 
     def __init__(self) -> None:
         self._stopped_run = 0
-        # A spawned load process would import the main module again: Ray's own, and all of Ray with it.
+        # Otherwise a spawned load process would import the main module again, which is Ray's and imports all of Ray.
         vars(sys.modules["__main__"]).pop("__file__", None)
 
     def name(self) -> str:
-        """Host/process id."""
+        """Return the name of this worker, as host/process id."""
         return whoami()
 
     def clock(self) -> float:
-        """This host's time, in seconds since 1970."""
+        """Return this host's time, in seconds since 1970."""
         return time.time()
 
     def stop(self, run: int) -> None:
-        """Let a run end; one that is over already is none of our business."""
+        """Ask a run to end. Nothing happens if the run is already over."""
         self._stopped_run = run
 
     def run(self, run: int, runner: Runner, config: ProducerConfig, workload: Workload) -> Iterator[bytes]:
-        """Windows as they end, then the report."""
+        """Run a producer; yield its windows when they end, and then its report."""
         told: queue.SimpleQueue[Window | Report] = queue.SimpleQueue()
 
         def work() -> None:
@@ -228,6 +236,6 @@ class Worker:
 
 
 def unpacked(packed: bytes) -> Window | Report:
-    """One message of the stream."""
+    """Decode one message of a worker's stream."""
     message: Window | Report = pickle.loads(zlib.decompress(packed))
     return message

@@ -1,11 +1,12 @@
-"""A pool of Ray workers: on this host with a Ray of our own, or on a cluster that runs already.
+"""A pool of Ray workers, either with a Ray that we start on this host or on an existing Ray cluster.
 
-A Ray of our own can be used by nobody else: its slots are the workers that we make. On a cluster of others, an actor
-whose name is made from the target holds the target for this pool, and ends with us, however we end; the workers of a
-slot sit on nodes of their own where there are enough, in the zones asked for, and begin at one moment of our clock.
-Where a node leaves, its job is repeated once on those that are left.
+Nobody else uses the Ray that we start, so its slots are simply the workers that we start. On an existing cluster, other
+studies may use the same target. An actor whose name is derived from the target then holds the target for this pool, and
+ends with this process, however it ends. The workers of a slot run in the zones that were requested, each on its own
+node if there are enough nodes, and begin at one moment of our clock. If a node leaves, its job is repeated once on the
+remaining nodes.
 
-Ray itself repeats and restarts nothing. A process can have one pool at a time. Windows travel as a stream of small
+Ray itself repeats and restarts nothing. A process can have only one pool at a time. Windows arrive as a stream of small
 compressed messages, so nothing stays in Ray's object store.
 """
 
@@ -17,11 +18,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
+from typing_extensions import override
 
 from runners.errors import GeneratorError, WorkerLost
 from runners.measurement import Window
 from runners.merging import share
-from runners.pool import Done, Job, Report, StartingAt, Underway
+from runners.pool import Done, Job, Pool, Report, StartingAt, Underway
 from runners.ray_cluster import RayCluster
 from runners.ray_crew import Crew, unpacked
 from runners.ray_seats import Seats, reason
@@ -32,11 +34,11 @@ from runners.runner import Watch, go_on
 _LOOK_S: Final = 0.2
 _LEAD_S: Final = 1.0
 _SETTLE_S: Final = 2.0
-"""Ray ends what a dead worker had started within this time; 1.4 to 1.7 s were measured with Ray 2.60."""
+"""Within this time Ray ends the processes that a dead worker had started; 1.4 to 1.7 s were measured with Ray 2.60."""
 
 
-class RayPool:
-    """A `Pool` of Ray actors that are made once and used for all jobs."""
+class RayPool(Pool):
+    """A `Pool` of Ray actors that are started once and used for all jobs."""
 
     def __init__(
         self,
@@ -48,20 +50,21 @@ class RayPool:
         on_wait: Say = silent,
         tell: Say = silent,
     ) -> None:
-        """Start Ray or connect to it, and start the workers; takes seconds.
+        """Start Ray or connect to it, and start the workers. This takes seconds.
 
         Args:
-            home: Folder of ours for the token of a Ray of our own.
-            slots: Jobs that may run at once.
-            producers: Workers of each slot.
-            cluster: A Ray cluster that runs; None starts Ray here.
-            target: On a running cluster: what no other pool may use while this one does; we wait until it is free.
-            on_wait: Called once with the holder of the target, where there is one.
-            tell: Told in short sentences what is not as it should be, and what was done about it.
+            home: Our folder, which holds the token if we start Ray ourselves.
+            slots: Number of jobs that may run at the same time.
+            producers: Number of workers in each slot.
+            cluster: An existing Ray cluster; None starts Ray on this host.
+            target: Name of the target, which only one pool on an existing cluster may use at a time. We wait until it
+                is free.
+            on_wait: Called once with the holder of the target, if it is not free.
+            tell: Called with a short sentence that says what is wrong and what was done about it.
 
         Raises:
-            GeneratorError: Ray could not be started or reached, or has no room for the workers.
-            RayUnfit: The running cluster has not what was asked for, or not what we measure with.
+            GeneratorError: Ray could not be started or reached, or it has no room for the workers.
+            RayUnfit: The cluster lacks something that was requested, or has other versions than this host.
         """
         self._own = cluster is None
         self._producers = producers
@@ -74,7 +77,7 @@ class RayPool:
             seats = None
             if cluster is not None:
                 seats = Seats(self._ray, cluster, producers, tell)
-                seats.nodes()  # what can't be measured with is said before anything is taken from others
+                seats.nodes()  # unsuitable nodes are reported before we take a target that others use
                 if target is not None:
                     self._guard = hold(self._ray, target, on_wait)
             for _ in range(slots):
@@ -83,13 +86,13 @@ class RayPool:
                 slot.crew.complete()
             self._stack = stack.pop_all()
 
+    @override
     @property
     def capacity(self) -> int:
-        """See `Pool.capacity`."""
         return len(self._slots)
 
+    @override
     def submit(self, job: Job, watch: Watch = go_on) -> None:
-        """See `Pool.submit`."""
         if len(job.runners) > self._producers:
             raise ValueError(f"a job may have at most {self._producers} producers, but has {len(job.runners)}")
         free = next((slot for slot in self._slots if slot.underway is None), None)
@@ -98,10 +101,10 @@ class RayPool:
         free.underway = Underway(job, watch)
         self._begin(free, free.underway)
 
+    @override
     def next_done(self) -> Done | None:
-        """See `Pool.next_done`."""
         while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
-            # A short wait at a time, as signals are not served within one.
+            # Each wait is short, because signals are not handled during a wait.
             with _signals_unwrapped():
                 ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
             for stream, slot, number in streams:
@@ -109,8 +112,8 @@ class RayPool:
                     return done
         return None
 
+    @override
     def close(self) -> None:
-        """See `Pool.close`."""
         self._stack.close()
 
     def _begin(self, slot: "_Slot", underway: Underway) -> None:
@@ -141,7 +144,7 @@ class RayPool:
         }
 
     def _take(self, slot: "_Slot", number: int) -> Done | None:
-        """Take one message that is there; gives the job if it was the last."""
+        """Handle one message that has arrived; return the finished job if this was its last message."""
         message = self._message(slot, number)
         if isinstance(message, Report):
             del slot.streams[number]
@@ -163,16 +166,19 @@ class RayPool:
                 packed: bytes = self._ray.get(next(slot.streams[number]))
         except (errors.RayActorError, errors.WorkerCrashedError) as error:
             name = slot.crew.lose(number)
-            return Report(WorkerLost(f"the worker {name} must live until its run ends, but {reason(error)}"))
+            return Report(WorkerLost(f"the worker {name} must run until its job ends, but Ray says: {reason(error)}"))
         except errors.RayError as error:
-            return Report(GeneratorError(f"a worker must give a result, but Ray says: {error}"))
+            return Report(GeneratorError(f"a worker must return a result, but Ray says: {error}"))
         message = unpacked(packed)
         if not isinstance(message, Report) or message.began_unix_s is None:
             return message
         return replace(message, began_unix_s=message.began_unix_s - slot.crew.hands[number].clock.ahead_s)
 
     def _kill_workers(self) -> None:
-        """With what they started; on other hosts Ray does that after the worker's death."""
+        """Kill the workers and the processes that they started.
+
+        On other hosts, Ray kills those processes itself after the worker's death.
+        """
         for slot in self._slots:
             for hand in slot.crew.dismiss():
                 if self._own:
@@ -182,7 +188,10 @@ class RayPool:
 
 @contextlib.contextmanager
 def _signals_unwrapped() -> Iterator[None]:
-    """What a signal's handler raised while Ray's own code was running comes out as the cause of a SystemError."""
+    """Raise again what a signal handler raised while Ray's own code was running.
+
+    Ray's code wraps such an exception in a SystemError.
+    """
     try:
         yield
     except SystemError as error:
@@ -193,12 +202,12 @@ def _signals_unwrapped() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Slot:
-    """Workers for one job at a time.
+    """The workers of one slot and the job that they run.
 
     Attributes:
         crew: The workers.
-        streams: What each producer under way tells, by its number.
-        underway: The job.
+        streams: Streams of messages from the running producers, by the producer's number.
+        underway: The running job; None if the slot is free.
     """
 
     crew: Crew

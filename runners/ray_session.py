@@ -1,6 +1,7 @@
-"""Starts a Ray of our own on this host, or connects to one that runs; as a context that leaves nothing behind.
+"""Starts Ray on this host, or connects to an existing Ray cluster, in a context that leaves nothing behind.
 
-Our own Ray is quiet, reports nothing to anybody, keeps its token in a folder of ours and its files in a temporary one.
+The Ray that we start prints little, sends no usage statistics, keeps its token in our folder and its files in a
+temporary folder.
 """
 
 import contextlib
@@ -31,15 +32,16 @@ _TOKEN_FILE: Final = "ray-token"
 _QUIET: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_SCHEDULER_EVENTS": "0",
-    # Ray prints what it thinks of dead workers to our standard output; this is its way to leave lines out.
+    # Ray prints messages about dead workers to our standard output; this setting makes it leave out those lines.
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".*",
 }
 NOT_SHIPPED: Final = ("**/__pycache__", "*.pyc", "*.csv")
-"""Of our packages: what workers have no need of."""
+"""Files of our packages that are not sent to the workers, because they don't need them."""
 _SYSTEM: Final = {
-    # Ray's 15 would let every other process of the host come before the load. Seen with Ray 2.60.
+    # With Ray's default of 15, every other process of the host would come before the load. Seen with Ray 2.60.
     "worker_niceness": 0,
-    # Kills workers where memory is nearly full; on a broker's host that is page cache, and the kernel's business.
+    # The monitor kills workers when memory is nearly full. On a broker's host most of the memory is page cache, which
+    # the kernel frees when it is needed.
     "memory_monitor_refresh_ms": 0,
     "enable_metrics_collection": False,
 }
@@ -47,13 +49,13 @@ _SYSTEM: Final = {
 
 @contextlib.contextmanager
 def own_ray(home: Path, workers: int) -> Iterator[Any]:
-    """A Ray on this host with room for the workers given, however many cores there are; stopped at the end.
+    """Start a Ray on this host with room for `workers` workers, however many cores there are, and stop it at the end.
 
-    Ray's token authentication is on where it is Ray's default (2.59 and later).
+    Ray's token authentication is on in the versions that have it on by default (2.59 and later).
 
     Args:
-        home: Folder of ours; the token is kept there, readable by its owner alone.
-        workers: Processes that take one `num_cpus` each.
+        home: Our folder for the token, which only its owner can read.
+        workers: Number of worker processes, each of which takes one `num_cpus`.
 
     Yields:
         The module `ray`.
@@ -68,7 +70,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
             "num_gpus": 0,
             "include_dashboard": False,
             "object_store_memory": _OBJECT_STORE_BYTES,
-            # Not /dev/shm, which is small in containers: next to nothing goes through the object store.
+            # Not /dev/shm, which is small in containers. The object store is hardly used, so a slower disk is enough.
             "_plasma_directory": folder,
             "_temp_dir": folder,
             "_system_config": _SYSTEM,
@@ -82,21 +84,21 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
-    """A connection to a Ray cluster that runs.
+    """Connect to an existing Ray cluster.
 
-    Its token is found where Ray looks for one. Ray itself would not send it to an address that was given (2.60) unless
-    RAY_AUTH_MODE says so; we do wherever there is one. What a job is measured with never stands in the runtime
-    environment, which Ray logs.
+    The token is taken from the places where Ray looks for one. Unless RAY_AUTH_MODE is set, Ray (2.60) would not send
+    it to an address that was given explicitly; we send it whenever there is one. Nothing about a job is put into Ray's
+    runtime environment, because Ray logs that.
 
     Args:
-        cluster: Where it runs, and whose code its workers run.
-        tell: Told when the cluster asks nobody for a token.
+        cluster: The cluster's address, and which copy of our code its workers run.
+        tell: Called with a warning if the cluster is used without a token.
 
     Yields:
         The module `ray`.
 
     Raises:
-        GeneratorError: No Ray answers there, or not to us.
+        GeneratorError: No Ray answers at the address, or it refuses the token.
     """
     options: dict[str, Any] = {"address": cluster.address, "namespace": _NAMESPACE}
     if cluster.code is Code.SHIP:
@@ -104,31 +106,31 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     token_file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
     has_token = "RAY_AUTH_TOKEN" in os.environ or token_file.exists()
     mode = os.environ.get("RAY_AUTH_MODE") or ("token" if has_token else "disabled")
-    # Ray says no more than that it could not connect, also where the token was refused.
-    sent = "the token that was found" if mode == "token" else "no token, as none was found"
-    advice = f"; it must run there and accept {sent} (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/ray.md)"
+    # Ray only says that it could not connect, even if the token was refused.
+    sent = "the token that was found here" if mode == "token" else "clients without a token, as none was found here"
+    advice = f"; Ray must run at this address and accept {sent} (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/ray.md)"
     with _connected({**_QUIET, "RAY_AUTH_MODE": mode}, options, advice) as ray:
         if mode != "token":
             tell(
-                f"the Ray cluster at {cluster.address} asks nobody for a token: whoever reaches it runs code on its "
-                "nodes; start all of it with RAY_AUTH_MODE=token (docs/ray.md)"
+                f"the Ray cluster at {cluster.address} is used without a token: anybody who can reach it can run code "
+                "on its nodes; start all its nodes with RAY_AUTH_MODE=token (docs/ray.md)"
             )
         yield ray
 
 
 def hold(ray: Any, target: str, on_wait: Say) -> Any:
-    """Wait until nobody else on a cluster holds a target, then hold it.
+    """Wait until no other pool on the cluster holds a target, then hold it.
 
     Args:
-        ray: As `running_ray` gave it.
-        target: What is held; only its hash is seen by others.
-        on_wait: Called once with the holder, as host/process id, where there is one.
+        ray: The module `ray`, as `running_ray` yields it.
+        target: Name of the target. Other users of the cluster see only its hash.
+        on_wait: Called once with the holder, as host/process id, if the target is not free.
 
     Returns:
-        What must be kept as long as the target is held; it ends with this process, however that ends.
+        A handle that must be kept as long as the target is held. The hold ends with this process, however that ends.
     """
     name = f"target-{hashlib.sha256(target.encode()).hexdigest()[:32]}"
-    # On our own node: a guard on another would end with that one, and the target would be free while we use it.
+    # The guard must be on our own node. On another node it would end with that node, while we still use the target.
     here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
         ray.get_runtime_context().get_node_id(), soft=False
     )
@@ -140,14 +142,14 @@ def hold(ray: Any, target: str, on_wait: Say) -> Any:
             ray.get(held.holder.remote())
             return held
         if not told:
-            with contextlib.suppress(ValueError, ray.exceptions.RayError):  # gone meanwhile
+            with contextlib.suppress(ValueError, ray.exceptions.RayError):  # the holder has ended meanwhile
                 on_wait(ray.get(ray.get_actor(name).holder.remote()))
                 told = True
         time.sleep(_POLL_S)
 
 
 class _Guard:
-    """Holds a target on a shared cluster by being there: Ray lets one actor have a name."""
+    """An actor that holds a target by its existence, because Ray allows only one actor of a name."""
 
     def __init__(self, holder: str) -> None:
         self._holder = holder
@@ -165,7 +167,7 @@ def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice:
             with _own_sigterm():
                 try:
                     ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-                except Exception as error:  # Ray raises no less, when a busy host keeps it from starting in 30 s
+                except Exception as error:  # Ray raises a plain Exception if a busy host delays its start beyond 30 s
                     raise GeneratorError(f"Ray must be usable, but did not start or answer: {error}{advice}") from error
             yield ray
         finally:
@@ -173,7 +175,7 @@ def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice:
 
 
 def _kill_rest(folder: str) -> None:
-    """A start that failed half-way leaves processes behind, all with our folder in their command."""
+    """Kill the processes that a failed start of Ray left behind; all of them have our folder in their command line."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if any(folder in word for word in process.cmdline()):
@@ -181,7 +183,10 @@ def _kill_rest(folder: str) -> None:
 
 
 def _short_folder() -> str:
-    """Where Ray's sockets may lie: their paths may have 107 bytes (103 on macOS), and Ray itself needs 65 of them."""
+    """Return a folder whose path is short enough for Ray's sockets.
+
+    A socket's path may have 107 bytes (103 on macOS), and Ray itself needs 65 of them.
+    """
     folder = tempfile.gettempdir()
     return folder if len(folder) <= _LONGEST_FOLDER else "/tmp"
 
@@ -193,7 +198,7 @@ def _token(home: Path) -> Path:
     path = home / _TOKEN_FILE
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
-        # Whole or not at all: another process may be about to read it, or to write one too.
+        # The file must appear complete, because another process may read it now, or may write one at the same time.
         descriptor, new = tempfile.mkstemp(dir=home)
         try:
             with os.fdopen(descriptor, "w") as file:
@@ -206,7 +211,10 @@ def _token(home: Path) -> Path:
 
 
 def _same_token(path: Path) -> Path:
-    """The token file, with the token that Ray read first in this process: it never reads another."""
+    """Make sure that the file holds the token that Ray read first in this process, and return its path.
+
+    Ray reads the token only once per process.
+    """
     token = path.read_text(encoding="ascii")
     if not _read_by_ray:
         _read_by_ray.append(token)
@@ -217,7 +225,7 @@ def _same_token(path: Path) -> Path:
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables; at the end those that Ray reads are as they were, what it set itself included."""
+    """Set environment variables; at the end, restore all variables whose names begin with RAY_."""
     before = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
     os.environ.update(variables)
     try:
@@ -230,7 +238,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Ray takes SIGTERM for itself; give it back."""
+    """Restore our own SIGTERM handler, which Ray replaces with its own."""
     ours = signal.getsignal(signal.SIGTERM)
     try:
         yield

@@ -1,16 +1,16 @@
-"""How the user is told in a sentence what is being done, or what is not as it should be."""
+"""How the runners tell the user what they are doing, or that something is wrong."""
 
 from collections.abc import Callable
 
 Say = Callable[[str], None]
-"""Takes one short sentence; called in the thread of the call that it was given to."""
+"""Takes one short sentence. It is called in the thread that called the function it was passed to."""
 
 
 def first_line(error: Exception) -> str:
-    """What an error of another library says, in one line."""
+    """Return the first line of an error's text, or its type if it has no text."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:300]
 
 
 def silent(_: str) -> None:
-    """A `Say` that says nothing."""
+    """Ignore the sentence."""

@@ -1,6 +1,6 @@
-"""The seam to everything that can measure a config, and how a run is cut into windows.
+"""The protocol of everything that can measure a config, and how a run is divided into windows.
 
-The windows of the warm-up come first, then those of the measured phase, each a second or less.
+A run has the windows of its warm-up first and then those of its measured phase. A window lasts a second or less.
 """
 
 import math
@@ -18,18 +18,21 @@ WINDOW_S: Final = 1.0
 
 
 class WatchDecision(Enum):
-    """What a watcher says to a window."""
+    """Whether a run continues after a window."""
 
     GO_ON = "go on"
     STOP = "stop"
 
 
 Watch = Callable[[Window], WatchDecision]
-"""Sees each window of a run as it ends and says whether to go on: live views, stop rules and time limits hang on it."""
+"""Called with each window of a run when it ends; decides whether the run continues.
+
+Live views, early stopping and time limits are built on it.
+"""
 
 
 def go_on(_: Window) -> WatchDecision:
-    """A `Watch` that lets every run finish."""
+    """Let the run continue."""
     return WatchDecision.GO_ON
 
 
@@ -37,24 +40,25 @@ class Runner(Protocol):
     """Measures one config under one workload."""
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure, blocking until done.
+        """Measure a config and return when the run is over.
 
-        `watch` is called once per window, in order, from the thread that called `run`; after its first `STOP` the run
-        ends soon and the measurement says `stopped_early`. Nothing is left behind, however the call ends.
+        `watch` is called once per window, in order, in the thread that called `run`. After it has returned `STOP` for
+        the first time, the run ends soon and the measurement has `stopped_early` set. Nothing is left behind, however
+        the call ends.
 
         Raises:
-            RunnerError: The run gave no measurement; `runners.errors` says what each kind means for the caller.
+            RunnerError: The run gave no measurement. `runners.errors` says what each kind means for the caller.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Where windows and phases end, in nanoseconds from the start of the load.
+    """Where the windows and phases of a run end, in nanoseconds from the start of the load.
 
     Attributes:
         ends_ns: End of each window, ascending.
-        warm_windows: How many of them belong to the warm-up.
-        measured_from_ns: Where the measured phase begins.
+        warm_windows: Number of windows that belong to the warm-up.
+        measured_from_ns: Start of the measured phase.
     """
 
     ends_ns: tuple[int, ...]
@@ -63,13 +67,13 @@ class Phases:
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
-        """Cut both phases of a workload into windows of equal length, whole windows to each phase."""
+        """Divide each phase of a workload into windows of equal length, of at most a second."""
         warm = _cut(0, workload.warmup_s)
         measured_from_ns = int(workload.warmup_s * NS_PER_S)
         return cls(tuple(warm + _cut(measured_from_ns, workload.measured_s)), len(warm), measured_from_ns)
 
     def phase(self, window: int) -> Phase:
-        """What the window of this number belongs to."""
+        """Return the phase that a window belongs to, by the window's number."""
         return Phase.WARMUP if window < self.warm_windows else Phase.MEASURED
 
 

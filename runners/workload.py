@@ -1,4 +1,7 @@
-"""What is sent while a config is measured. The config says how the client works, the workload what it is given."""
+"""What is sent while a config is measured.
+
+The config says how the client works, and the workload says what the client has to send.
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,38 +14,38 @@ MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RecordSizes:
-    """A histogram of record sizes; one fixed size is a histogram with one bar.
+    """The mix of record sizes in a workload; a fixed size is a mix of one.
 
     Attributes:
-        shares: (value size in bytes, share of the records), sizes ascending, shares adding up to 1.
+        shares: Pairs of a value size in bytes and its share of the records. Sizes ascend, and the shares add up to 1.
     """
 
     shares: tuple[tuple[int, float], ...]
 
     def __post_init__(self) -> None:
-        """Refuse what can't be sent."""
+        """Check that records of these sizes can be sent."""
         if not self.shares:
             raise WorkloadRefused("a workload must have at least one record size, but got none")
         for size, weight in self.shares:
             if not 1 <= size <= MAX_RECORD_BYTES:
                 raise WorkloadRefused(
                     f"1 <= record size in bytes <= {MAX_RECORD_BYTES} must hold, but got {size}; "
-                    "a record size counts the value, without key and headers"
+                    "a record size is the size of the value, without key and headers"
                 )
             if not weight > 0:
                 raise WorkloadRefused(f"the share of each record size must be above 0, but {size} B has {weight}")
         sizes = [size for size, _ in self.shares]
         if sizes != sorted(set(sizes)) or not math.isclose(sum(share for _, share in self.shares), 1.0):
-            raise WorkloadRefused(f"record sizes must ascend and their shares add up to 1, but got {self.shares}")
+            raise WorkloadRefused(f"record sizes must ascend and their shares must add up to 1, but got {self.shares}")
 
     @classmethod
     def fixed(cls, size_bytes: int) -> Self:
-        """Every record has the same size."""
+        """Return a mix in which every record has the same size."""
         return cls(((size_bytes, 1.0),))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `1000`, or a mix as `100:70,1000:25,10000:5` (size in bytes, then its weight).
+        """Parse `1000`, or a mix such as `100:70,1000:25,10000:5` (each size in bytes with its weight).
 
         Raises:
             WorkloadRefused: The text has another form, or a size or weight is out of range.
@@ -54,28 +57,28 @@ class RecordSizes:
                 size, weight = int(size_text), float(weight_text or 1)
             except ValueError:
                 raise WorkloadRefused(
-                    f"record sizes must read SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
+                    f"record sizes must have the form SIZE or SIZE:WEIGHT,SIZE:WEIGHT,..., but got {text!r}"
                 ) from None
             if size in bars:
-                raise WorkloadRefused(f"each record size may stand once in a mix, but {size} stands twice in {text!r}")
+                raise WorkloadRefused(f"a mix may name each record size only once, but {text!r} names {size} twice")
             bars[size] = weight
         total = sum(bars.values())
         if not 0 < total < float("inf"):
-            raise WorkloadRefused(f"the weights of a mix must add up to more than 0, but got {text!r}")
+            raise WorkloadRefused(f"the weights of a mix must add up to a finite number above 0, but got {text!r}")
         return cls(tuple(sorted((size, weight / total) for size, weight in bars.items())))
 
     @property
     def mean_bytes(self) -> float:
-        """Mean value size."""
+        """Mean value size in bytes."""
         return sum(size * share for size, share in self.shares)
 
     @property
     def largest_bytes(self) -> int:
-        """The largest value size."""
+        """Largest value size in bytes."""
         return self.shares[-1][0]
 
     def __str__(self) -> str:
-        """The form that `parse` reads."""
+        """Return the text that `parse` reads."""
         if len(self.shares) == 1:
             return str(self.shares[0][0])
         return ",".join(f"{size}:{share:g}" for size, share in self.shares)
@@ -83,18 +86,20 @@ class RecordSizes:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One load on one topic.
+    """The load that is sent to one topic.
 
     Attributes:
         record_sizes: Sizes of the values.
-        key_bytes: Size of the key; 0 sends none, and the client then spreads records as it likes.
-        compressibility_ratio: Share of each value that a compressor can remove: 0 is random bytes, 0.9 mostly repeats.
-        partitions: Partitions of an owned topic.
-        replication: Replicas of each partition of an owned topic.
-        warmup_s: Seconds of load before anything is counted.
-        measured_s: Seconds of load that count.
-        rate_records_per_s: Offered rate of a paced load (open loop); None saturates: as fast as the client accepts.
-        seed: Seed of payload and sampling.
+        key_bytes: Size of each key. With 0, records have no key, and the client may choose any partition for them.
+        compressibility_ratio: Share of each value that a compressor can remove: 0 is random bytes, 0.9 is mostly
+            repetition.
+        partitions: Number of partitions of a topic that we create.
+        replication: Number of replicas of each partition of a topic that we create.
+        warmup_s: Seconds of load before the measured phase.
+        measured_s: Seconds of load that are measured.
+        rate_records_per_s: Fixed rate of a paced load (open loop). With None the load is saturating: records are sent
+            as fast as the client accepts them.
+        seed: Seed of the payload and of the sampling.
     """
 
     record_sizes: RecordSizes
@@ -108,7 +113,7 @@ class Workload:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what can't be run."""
+        """Check that all values are within their limits."""
         rules = (
             (0 <= self.key_bytes <= MAX_RECORD_BYTES, "key_bytes >= 0", self.key_bytes),
             (
@@ -132,5 +137,5 @@ class Workload:
 
     @property
     def load(self) -> str:
-        """`saturate` or `paced`."""
+        """Kind of load: `saturate` or `paced`."""
         return "saturate" if self.rate_records_per_s is None else "paced"

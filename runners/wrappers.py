@@ -1,8 +1,8 @@
-"""What a runner is wrapped in: a topic that it has only while it runs, and a process of its own.
+"""Wrappers of a runner: `Leased` gives it a topic for each run, and `Isolated` runs it in a child process.
 
-The process keeps everything else in this one (a live view, a web server) from disturbing the load. A crash of the
-client library ends that process, not ours; and its sockets and threads are all the load's, which is what the host probe
-counts on.
+The child process protects the load from everything else in this process, such as a live view or a web server. If the
+client library crashes, only the child process ends. All sockets and threads of the child process belong to the load,
+and the host probe relies on that.
 """
 
 import contextlib
@@ -25,15 +25,18 @@ from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 
 DELETION_S: Final = 1.0
-"""A deletion is over by then: measured at most 0.7 s, on 2 cores with 1 GB to delete."""
+"""Seconds after which the deletion of a topic is over. At most 0.7 s were measured, on 2 cores with 1 GB to delete."""
 
 Lease = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
-"""Gives a topic fit for a workload; leaving the context gives it back."""
+"""Returns a context manager that lends a topic for a workload."""
 _LOOK_S: Final = 0.2
 _FAREWELL_S: Final = 5.0
 _LAST_WORK_S: Final = 0.5
 _RUNS_PER_CHILD: Final = 100
-"""Then a new one: whatever a client library leaves behind in a process must not weigh on the trials of a night."""
+"""A child process is replaced after this many runs.
+
+Anything that the client library leaves behind in its process must not slow the trials of a whole night.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,15 @@ class Leased:
     """Takes a topic for each run and gives it back, however the run ends.
 
     Attributes:
-        lease: Where topics come from.
-        on_topic: Makes the runner that measures on a topic.
+        lease: Lends a topic for one run.
+        on_topic: Makes the runner that measures on the topic.
     """
 
     lease: Lease
     on_topic: Callable[[Topic], Runner]
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Measure on a topic that is leased for this run only."""
         with self.lease(workload) as topic:
             return self.on_topic(topic).run(config, workload, watch)
 
@@ -57,15 +60,17 @@ class Leased:
 def owned_topic(
     topics: OwnedTopics, like: str | None = None, tell: Say = silent, *, overlapping: bool = False
 ) -> Lease:
-    """A new topic for each run, deleted after it with its space awaited.
+    """Return a lease that creates a topic for each run and deletes it afterwards.
+
+    Unless `overlapping` is set, the lease also waits until the space of the deleted topic is free.
 
     Args:
-        topics: Creates and deletes them.
-        like: A topic whose partitions, replication and settings are copied; the workload's are not read then.
-        tell: Told where its space was not free in time.
-        overlapping: Whether a deletion may go on while the next run begins: it takes up to a second (the broker has
-            the data synced first), and a warm-up counts for nothing. There are never more than three topics; whoever
-            closes `topics` awaits the last one.
+        topics: Creates and deletes the topics.
+        like: A topic whose partitions, replication and settings are copied, instead of using those of the workload.
+        tell: Called with a warning if the space of a deleted topic was not free in time.
+        overlapping: Whether a deletion may go on while the next run begins. A deletion takes up to a second, because
+            the broker first writes the data to disk, and the next run is then still in its warm-up. There are never
+            more than three topics. Whoever closes `topics` waits for the last deletion.
     """
 
     def await_deleted() -> None:
@@ -87,7 +92,7 @@ def owned_topic(
 
 
 def named_topic(topics: OwnedTopics, name: str) -> Lease:
-    """A topic of the user's, which is written to and never deleted."""
+    """Return a lease of one of the user's topics, which is written to and never deleted."""
 
     @contextlib.contextmanager
     def lease(_: Workload) -> Iterator[Topic]:
@@ -101,22 +106,22 @@ class Isolated:
     """Runs another runner in a child process.
 
     Attributes:
-        runner: Must be picklable.
-        kept: Whether the child is kept for the next run, as starting one takes most of a second. Only one whose run
-            gave a measurement is kept, and not for ever. `end_kept` ends those that wait; they also end with this
-            process, however it ends.
+        runner: The runner, which must be picklable.
+        kept: Whether the child process is kept for the next run, because starting one takes most of a second. It is
+            kept only if its run gave a measurement, and only for a limited number of runs. `end_kept` ends the child
+            processes that wait for a run. They also end with this process, however it ends.
     """
 
     runner: Runner
     kept: bool = False
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`.
+        """Run the runner in a child process.
 
         Raises:
-            WorkerLost: The child process died without a word.
+            WorkerLost: The child process ended without reporting an error.
         """
-        child = _waiting() if self.kept else _Child()
+        child = _waiting_child() if self.kept else _Child()
         try:
             measured = child.run(self.runner, config, workload, watch)
         except BaseException:
@@ -139,7 +144,7 @@ def end_kept() -> None:
 
 
 class _Child:
-    """A process that runs runners until its pipe is closed."""
+    """A child process that runs runners until its pipe is closed."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -150,12 +155,12 @@ class _Child:
         self.runs = 0
 
     def run(self, runner: Runner, config: ProducerConfig, workload: Workload, watch: Watch) -> Measurement:
-        # Named after the thread that waits for it, so that a pool can tell its own from others.
+        # Named after the thread that waits for it, so that a pool recognises its own child processes.
         self._process.name = threading.current_thread().name
         self.runs += 1
         self._send((runner, config, workload))
         while True:
-            message = self._next()
+            message = self._receive()
             if isinstance(message, Measurement):
                 return message
             if not isinstance(message, Window):
@@ -163,7 +168,7 @@ class _Child:
             self._send(watch(message))
 
     def answers(self) -> bool:
-        """Whether it can be given a run; one that is being killed may still count as alive."""
+        """Return whether the child process can be given a run; one that is being killed may still count as alive."""
         try:
             self._ours.send(None)
             return self._ours.poll(_FAREWELL_S) and self._ours.recv() is None
@@ -183,29 +188,32 @@ class _Child:
         try:
             self._ours.send(message)
         except OSError:
-            raise self._ended() from None
+            raise self._worker_lost() from None
 
-    def _next(self) -> Window | Measurement | RunnerError | ConfigError:
+    def _receive(self) -> Window | Measurement | RunnerError | ConfigError:
         while not self._ours.poll(_LOOK_S):
             if not self._process.is_alive() and not self._ours.poll():
-                raise self._ended()
+                raise self._worker_lost()
         try:
             message: Window | Measurement | RunnerError | ConfigError = self._ours.recv()
-        except (EOFError, OSError):  # a child that is killed while it has an answer to read resets the connection
-            raise self._ended() from None
+        except (EOFError, OSError):  # the connection is reset if the child is killed before it has read our answer
+            raise self._worker_lost() from None
         return message
 
-    def _ended(self) -> WorkerLost:
+    def _worker_lost(self) -> WorkerLost:
         self._process.join(_FAREWELL_S)
-        return WorkerLost(f"the load process must answer, but it ended with exit code {self._process.exitcode}")
+        return WorkerLost(
+            "the load process must run until it reports a result, but it ended with exit code "
+            f"{self._process.exitcode}; check whether it was killed, for example because memory ran out"
+        )
 
 
 _lock = threading.Lock()
 _kept: list[_Child] = []
 
 
-def _waiting() -> _Child:
-    """A child that waits for a run, or a new one."""
+def _waiting_child() -> _Child:
+    """Return a child process that waits for a run, or a new one."""
     while True:
         with _lock:
             child = _kept.pop() if _kept else None
@@ -217,7 +225,7 @@ def _waiting() -> _Child:
 
 
 def _serve(theirs: Connection) -> None:
-    # Ctrl-C reaches the whole process group; the parent decides what becomes of us.
+    # Ctrl-C reaches the whole process group, but only the parent decides whether this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch(window: Window) -> WatchDecision:
@@ -225,10 +233,10 @@ def _serve(theirs: Connection) -> None:
         try:
             decision: WatchDecision = theirs.recv()
         except (EOFError, OSError):
-            os._exit(1)  # the parent is gone, and with it everybody who could want the result
+            os._exit(1)  # the parent has ended, so nobody needs the result
         return decision
 
-    # A parent that is gone, or has no more to run, closes the pipe; then nobody is left to be told.
+    # The pipe closes when the parent has ended or has nothing more to run.
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             asked = theirs.recv()

@@ -1,1 +1,1 @@
-"""The librdkafka client under test: its C functions, its statistics, and the two load generators on it."""
+"""The librdkafka client that is measured: its C functions, its statistics, and the two load generators that use it."""

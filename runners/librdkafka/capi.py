@@ -1,10 +1,11 @@
-"""librdkafka's own C functions, called through `ctypes`.
+"""librdkafka's C functions, called through `ctypes`.
 
-The functions are those of the very library that confluent-kafka is linked to: loading its extension module resolves
-the `rd_kafka_*` symbols, wherever the wheel keeps them, so the client measured is the client users run and no compiler
-is needed. Foreign calls release the interpreter lock, so a sender and a drain thread run side by side.
+They are the functions of the same library that confluent-kafka uses. Loading confluent-kafka's extension module
+resolves the `rd_kafka_*` symbols, wherever the wheel keeps the library. So we measure the client that users run, and
+need no compiler. Foreign calls release the interpreter lock, so a sender thread and a drain thread can run at the same
+time.
 
-Source: librdkafka 2.16 `src/rdkafka.h` for every signature and struct here.
+Source: librdkafka 2.16 `src/rdkafka.h` for every signature and struct in this file.
 """
 
 import ctypes
@@ -41,11 +42,11 @@ MESSAGE = np.dtype(
         "itemsize": 72,
     }
 )
-"""`rd_kafka_message_t` on a 64-bit platform, as a numpy record so that thousands are prepared in one go."""
+"""`rd_kafka_message_t` on a 64-bit platform, as a numpy record, so that thousands of them are prepared in one call."""
 
 _WORD: Final = 8
 PRIVATE_OFFSET: Final = 64
-"""Where `_private` lies in `rd_kafka_message_t`, in bytes."""
+"""Offset of `_private` in `rd_kafka_message_t`, in bytes."""
 
 _SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
     "rd_kafka_version_str": (c_char_p, []),
@@ -82,15 +83,15 @@ _SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
 
 @cache
 def library() -> CDLL:
-    """The librdkafka inside confluent-kafka, its functions typed.
+    """Return the librdkafka of confluent-kafka, with the types of its functions declared.
 
     Raises:
-        GeneratorError: The extension module does not expose librdkafka's functions, or the platform is not 64-bit;
-            the caller then falls back on the Python load generator.
+        GeneratorError: The extension module does not expose librdkafka's functions, or the platform is not 64-bit. The
+            caller can then use the Python load generator.
     """
     if ctypes.sizeof(c_void_p) != 8:
         raise GeneratorError(
-            "the native load generator needs a 64-bit platform; use the Python one (--generator python)"
+            "the native load generator needs a 64-bit platform; use the Python load generator (--generator python)"
         )
     loaded = CDLL(confluent_kafka.cimpl.__file__)
     for name, (result, arguments) in _SIGNATURES.items():
@@ -107,29 +108,30 @@ def library() -> CDLL:
 
 
 def version() -> str:
-    """Version of the librdkafka that is loaded, such as `2.16.0`."""
+    """Return the version of the loaded librdkafka, such as `2.16.0`."""
     return str(library().rd_kafka_version_str(), "ascii")
 
 
 def error_name(code: int) -> str:
-    """The name of an error code, such as `_MSG_TIMED_OUT`."""
+    """Return the name of an error code, such as `_MSG_TIMED_OUT`."""
     return str(library().rd_kafka_err2name(code), "ascii")
 
 
 def error_text(code: int) -> str:
-    """Librdkafka's own sentence for an error code."""
+    """Return librdkafka's description of an error code."""
     return str(library().rd_kafka_err2str(code), "utf-8")
 
 
 def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The `_private` fields of the `rd_kafka_message_t` at the addresses given, shape (n,)."""
+    """Return the `_private` fields of the `rd_kafka_message_t` structs at the addresses in `messages`, shape (n,)."""
     words = (messages + np.uint64(PRIVATE_OFFSET - _WORD)) // np.uint64(_WORD)
     return np.take(_memory(), words.astype(np.int64))
 
 
 @cache
 def _memory() -> NDArray[np.int64]:
-    # This process's address space as an array of words, so that fields of thousands of structs are gathered in one
-    # numpy call. Only the words asked for are touched. It begins at the second word: address 0 reads as "no buffer".
+    # The array covers the address space of this process, so that one numpy call reads a field of thousands of structs.
+    # Only the words that are read are touched. The array begins at the second word, because ctypes takes address 0 for
+    # a missing buffer.
     words = (c_int64 * (1 << 44)).from_address(_WORD)
     return np.ctypeslib.as_array(words)

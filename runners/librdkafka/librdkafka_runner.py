@@ -1,4 +1,7 @@
-"""Measures one config with librdkafka: the `Runner` for a real cluster, and what it makes of a load's raw outcome."""
+"""The `Runner` for a real cluster: it measures one config with librdkafka.
+
+It also turns the raw result of a load into a `Measurement`.
+"""
 
 import datetime
 import gc
@@ -47,11 +50,11 @@ _FAIR_SHARE_RATIO = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take.
+    """Limits that a run must keep.
 
     Attributes:
-        max_bytes: Value and key bytes that may be sent; None for no limit.
-        min_free_disk_bytes: Free space that the disks of local brokers must keep.
+        max_bytes: Value and key bytes that a run may send; None for no limit.
+        min_free_disk_bytes: Free space that must remain on the disks of local brokers.
     """
 
     max_bytes: int | None = None
@@ -60,13 +63,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class LibrdkafkaRunner:
-    """A `Runner` that writes to one topic of a running cluster; can be sent to another process.
+    """A `Runner` that writes to one topic of a running cluster. It can be sent to another process.
 
     Attributes:
-        cluster: Where to send.
-        topic: What to write to.
-        generator: `native`, or `python` as a fallback.
-        limits: What a run may take.
+        cluster: The cluster to send to.
+        topic: The topic to write to.
+        generator: The load generator: `native`, or `python` as a fallback.
+        limits: Limits that a run must keep.
     """
 
     cluster: RunningCluster
@@ -75,7 +78,7 @@ class LibrdkafkaRunner:
     limits: Limits = Limits()
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Measure a config on the topic."""
         check_record(
             config,
             workload.record_sizes.largest_bytes,
@@ -151,7 +154,7 @@ class LibrdkafkaRunner:
         return GENERATORS[self.generator](properties, self.topic.name, pool, tally)
 
     def _stored(self) -> int | None:
-        """Records in the topic by its end offsets; None where we may not read them."""
+        """Return the number of records in the topic, by its end offsets; None if we may not read them."""
         try:
             return sum(TopicAdmin(self.cluster.connection).end_offsets(self.topic.name, self.topic.partitions))
         except RunnerError:
@@ -160,14 +163,17 @@ class LibrdkafkaRunner:
 
 @lru_cache(maxsize=1)
 def _payload(sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, seed: int) -> tuple[PayloadPool, float]:
-    """The payload and how well it compresses: kept for the next run, as making it takes a third of a second."""
+    """Return a payload pool and how well it compresses.
+
+    The pool is kept for the next run, because making it takes a third of a second.
+    """
     pool = make_pool(sizes, key_bytes=key_bytes, compressibility_ratio=compressibility_ratio, seed=seed)
     return pool, pool.zlib_ratio()
 
 
 @contextmanager
 def _quiet_interpreter() -> Iterator[None]:
-    """No garbage collection pause, and quick hand-over between threads, while a load runs."""
+    """Switch off garbage collection and shorten the thread switch interval while a load runs."""
     interval, enabled = sys.getswitchinterval(), gc.isenabled()
     gc.collect()
     gc.disable()
@@ -183,7 +189,7 @@ def _quiet_interpreter() -> Iterator[None]:
 def counts_of(
     result: LoadResult, tally: Tally, *, acks: int, idempotent: bool, stored: int | None, sole_writer: bool
 ) -> Counts:
-    """The three counts of the whole run."""
+    """Return the three counts of the whole run."""
     last = result.last
     return Counts(
         handed_over=result.handed_over,
@@ -201,12 +207,15 @@ def counts_of(
 def latency_check_of(
     result: LoadResult, drain: DrainDelay, user_demand_cores: float | None = None
 ) -> LatencyCheck | None:
-    """Seen against internal latency over the measured phase; None where the client reported nothing in it.
+    """Compare our mean latency with the client's account, over the measured phase.
 
     Args:
-        result: The load.
-        drain: How long deliveries waited for us.
-        user_demand_cores: `Resources.client_user_demand_cores`.
+        result: The result of the load.
+        drain: How long deliveries waited for our drain thread.
+        user_demand_cores: The value of `Resources.client_user_demand_cores`.
+
+    Returns:
+        The comparison; None if the client reported no records in the measured phase.
     """
     account = result.account
     if not account.records or not result.served.count:
@@ -215,7 +224,7 @@ def latency_check_of(
     batch_us = None
     if user_demand_cores is not None and result.records:
         per_record_us = user_demand_cores * result.duration_s / result.records * US_PER_S
-        # A record waits for the work on its whole batch.
+        # A record waits until the client has worked on its whole batch.
         batch_us = per_record_us * account.batch_records.mean
     return LatencyCheck(
         seen_us=result.served.mean_us - delay_us,
@@ -236,7 +245,7 @@ def _drain_wait_us(drain: DrainDelay) -> float | None:
 
 
 def activity_of(result: LoadResult) -> ClientActivity | None:
-    """The client's account of the measured phase; None where it reported nothing in it."""
+    """Return what the client's statistics report about the measured phase; None if they report nothing."""
     account, start, end = result.account, result.at_start, result.at_end
     if not account.reports or end is None:
         return None
@@ -256,7 +265,10 @@ def activity_of(result: LoadResult) -> ClientActivity | None:
 
 
 def _wire_bytes(result: LoadResult, start: Report | None, end: Report) -> int | None:
-    """Scaled from the time between the two reports to the measured phase, which they don't hit exactly."""
+    """Return the bytes sent in the measured phase.
+
+    The two reports do not lie exactly at the ends of the phase, so the bytes between them are scaled to its length.
+    """
     if start is None or end.at_ns <= start.at_ns:
         return None
     return int((end.wire_bytes - start.wire_bytes) / (end.at_ns - start.at_ns) * result.duration_s * NS_PER_S)

@@ -1,4 +1,7 @@
-"""One load on one client: phases, windows, limits, flush. `LibrdkafkaRunner` makes a measurement of its raw result."""
+"""One load on one client, with its phases, windows, limits and flush.
+
+`LibrdkafkaRunner` turns the raw result of a load into a measurement.
+"""
 
 import contextlib
 import queue
@@ -29,15 +32,29 @@ _LAST_REPORT_PATIENCE_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """The raw outcome of one load; a report's counters grow from the start, `account` covers the measured phase.
+    """The raw result of one load.
+
+    The counters in a `Report` count from the start of the client. `account` covers the measured phase only.
 
     Attributes:
-        latency: Of the measured phase; by intended send time when paced, else by the time of serving.
-        served: Latency of records whose delivery was served in the measured phase: those that `account` is about.
+        duration_s: Actual length of the measured phase in seconds.
+        records: Number of records acknowledged in the measured phase.
+        queue_full_ratio: Share of the measured phase in which the sender waited for room in the client's queue.
+        latency: Latencies in the measured phase: of the records meant to leave in it if the load is paced, otherwise of
+            those whose delivery was served in it.
+        served: Latencies of the records whose delivery was served in the measured phase. `account` covers the same
+            records.
+        send_delay: Delays from the intended send time to the hand-over; empty for a saturating load.
+        series: Summaries of all windows.
+        before: Counters of the host at the start of the measured phase.
+        after: Counters of the host at the end of the measured phase.
+        account: The client's reports in the measured phase, added up.
         at_start: The client's report at the start of the measured phase.
-        at_end: Its report at the end of the measured phase.
-        last: Its report after everything was delivered.
-        flush_s: From the last window until then.
+        at_end: The client's report at the end of the measured phase.
+        last: The client's report after everything was delivered.
+        handed_over: Number of records that the client accepted in the whole run.
+        stopped_early: Whether `watch` stopped the load before its end.
+        flush_s: Seconds from the last window until everything was delivered.
     """
 
     duration_s: float
@@ -60,7 +77,7 @@ class LoadResult:
 
 @dataclass(slots=True)
 class Load:
-    """Runs once."""
+    """Runs one load, once."""
 
     client: LoadClient
     tally: Tally
@@ -77,10 +94,12 @@ class Load:
     _last: Report | None = None
 
     def run(self, watch: Watch) -> LoadResult:
-        """Prime the connection, warm up, measure, flush; starts two threads and joins them, however it ends.
+        """Prime the connection, warm up, measure and flush.
+
+        It starts two threads, and joins them however the run ends.
 
         Raises:
-            RunnerError: As `Watchdog` and `Sender` say.
+            RunnerError: The errors that `Watchdog` and `Sender` raise.
         """
         self._prime()
         start_ns = self.clock.now_ns() + _LEAD_NS
@@ -114,7 +133,10 @@ class Load:
         return threading.Thread(target=guarded, name=f"tuner-{role}", daemon=True)
 
     def _prime(self) -> None:
-        """Send one record and await it: connects, and brings out wrong rights or an unfit topic before the load."""
+        """Send one record and wait for its delivery.
+
+        This opens the connection, and shows before the load if rights are missing or the topic is unsuitable.
+        """
         self.client.send(self.clock.now_ns(), 1)
         while not self.tally.done:
             self.client.drain(_PRIME_POLL_MS)
@@ -147,7 +169,7 @@ class Load:
                 stopped = True
                 break
             if warm:
-                # What the warm-up gave counts only where a run never gets past it.
+                # The values of the warm-up are used only if the run is stopped during the warm-up.
                 before, at_start, origin = warm
                 served, self._account = Histogram.merge(()), Account()
         after, at_end = self.probe.read(), self._last
@@ -182,16 +204,16 @@ class Load:
         while True:
             with contextlib.suppress(queue.Empty):
                 return drain.cuts.get(timeout=_LOOK_S)
-            self._look()
+            self._check()
             self.probe.sockets.look()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self._trouble:
             raise self._trouble[0]
         self.watchdog.look(self.tally, self.client.waiting())
 
     def _window(self, number: int, phases: Phases, start_ns: int, previous: Cut, cut: Cut) -> Window:
-        self._look()
+        self._check()
         duration_ns = max(cut.at_ns - previous.at_ns, 1)
         records = cut.acknowledged - previous.acknowledged
         window = Window(
@@ -216,20 +238,22 @@ class Load:
                 account.add(self._last)
 
     def _flush(self, sender: Sender) -> None:
-        """Await every delivery."""
+        """Wait until every record is delivered or given up."""
         sender.stop.set()
-        while not self._all_sent.wait(_LOOK_S):  # a call under way hands over records that nobody has counted yet
-            self._look()
+        while not self._all_sent.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
+            self._check()
         while self.client.waiting():
-            self._look()
+            self._check()
             if self.watchdog.flush_is_over():
                 self.client.purge()
             self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)
         if not self.tally.acknowledged:
-            raise DeliveryFailed(f"no record was delivered: {dict(self.tally.failed)}")
+            raise DeliveryFailed(
+                f"a run must deliver at least one record, but the client gave up all of them: {dict(self.tally.failed)}"
+            )
 
     def _await_last_report(self) -> None:
-        """The client's report on everything that was delivered; it makes one every so often."""
+        """Wait for a report of the client that covers all deliveries. The client makes reports at a fixed interval."""
         self._read_reports(None)
         if self._last is None:
             return

@@ -1,7 +1,7 @@
-"""The load generator on librdkafka's own C functions.
+"""The load generator that uses librdkafka's C functions.
 
-Record structs are prepared once and handed over in slices; payload is never copied (the pool outlives the client);
-deliveries come back as events that hold thousands of records each.
+Record structs are prepared once and handed over in slices. Payload is never copied, because the pool outlives the
+client. Deliveries arrive as events that hold thousands of records each.
 """
 
 import queue
@@ -12,10 +12,12 @@ from ctypes import c_char_p, c_int, create_string_buffer
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from runners.errors import DeliveryFailed, GeneratorError, WorkloadRefused
 from runners.librdkafka import capi
 from runners.librdkafka.tally import Tally
+from runners.librdkafka.threads import LoadClient
 from runners.payload import PayloadPool
 
 _MAX_EVENT_RECORDS = 1_000_000
@@ -23,23 +25,23 @@ _ERROR_BYTES = 512
 _POLL_MS = 50
 
 _Arrival = tuple[int, int, int]
-"""An event, when it was taken from the client, and how many were still queued there."""
+"""An event, the time at which it was taken from the client's queue, and how many events were still in that queue."""
 
 
-class NativeClient:
-    """A `LoadClient` with no Python per record. See the protocol for the contract."""
+class NativeClient(LoadClient):
+    """A `LoadClient` that runs no Python code per record."""
 
     def __init__(self, properties: Mapping[str, str], topic: str, pool: PayloadPool, tally: Tally) -> None:
         """Open a producer.
 
         Args:
-            properties: librdkafka properties, connection and producer together.
+            properties: librdkafka properties of the connection and of the producer.
             topic: Topic to write to.
-            pool: Records to send; kept alive and never moved while the client is open.
-            tally: Where deliveries are counted.
+            pool: Records to send. The pool must stay alive while the client is open, and is never moved.
+            tally: Counts the deliveries.
 
         Raises:
-            GeneratorError: librdkafka refuses the properties; its own words are in the message.
+            GeneratorError: librdkafka refuses the properties. The message quotes its reason.
         """
         self._lib = capi.library()
         self._pool = pool
@@ -60,7 +62,7 @@ class NativeClient:
         self._poller.start()
         if not self._rkt:
             self.close()
-            raise GeneratorError(f"librdkafka could not open topic {topic!r}")
+            raise GeneratorError(f"librdkafka must be able to open the topic, but could not open {topic!r}")
 
     def _open(self, properties: Mapping[str, str]) -> int:
         lib, text = self._lib, create_string_buffer(_ERROR_BYTES)
@@ -77,8 +79,8 @@ class NativeClient:
             raise GeneratorError(f"librdkafka refuses the configuration: {text.value.decode(errors='replace')}")
         return int(rk)
 
+    @override
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
-        """See `LoadClient.send`."""
         first = self._cursor
         count = min(count, len(self._slots) - first)
         if isinstance(intended_ns, int):
@@ -95,12 +97,13 @@ class NativeClient:
         self._handed_over += taken
         self._cursor = (first + taken) % len(self._slots)
         if taken < count:
-            self._explain(first, count)
+            self._raise_if_refused(first, count)
         return taken
 
-    def _explain(self, first: int, count: int) -> None:
+    def _raise_if_refused(self, first: int, count: int) -> None:
         errors = self._slots["err"][first : first + count]
-        # A refused record is passed over, a full queue ends the call: the records not taken need not be the last.
+        # librdkafka skips a refused record and goes on, but a full queue ends the call. So the refused records can be
+        # anywhere in the slice.
         refused = np.flatnonzero((errors != capi.ERR_NONE) & (errors != capi.ERR_QUEUE_FULL))
         if not len(refused):
             return
@@ -111,15 +114,18 @@ class NativeClient:
         raise WorkloadRefused(f"the client refuses a record of {size} bytes: {capi.error_text(error)}")
 
     def _poll(self) -> None:
-        """Take events as they come and note when: serving one takes milliseconds, which must not age the next."""
+        """Take events from the client as they arrive, and note the time of each.
+
+        Serving a large event takes milliseconds, which must not be added to the latency of the next event.
+        """
         lib = self._lib
         while not self._closing.is_set():
             event = lib.rd_kafka_queue_poll(self._queue, _POLL_MS)
             if event:
                 self._arrivals.put((event, time.monotonic_ns(), lib.rd_kafka_queue_length(self._queue)))
 
+    @override
     def drain(self, timeout_ms: int) -> None:
-        """See `LoadClient.drain`."""
         try:
             event, at_ns, left_behind = self._arrivals.get(timeout=timeout_ms / 1e3)
         except queue.Empty:
@@ -129,17 +135,17 @@ class NativeClient:
             kind = lib.rd_kafka_event_type(event)
             if kind == capi.EVENT_DELIVERY:
                 self._tally.drain_delay.taken(at_ns, left_behind)
-                self._deliveries(event, at_ns)
+                self._on_deliveries(event, at_ns)
             elif kind == capi.EVENT_STATS:
                 self._tally.statistics.append((at_ns, lib.rd_kafka_event_stats(event).decode()))
             elif kind == capi.EVENT_ERROR:
-                self._error(event)
+                self._on_error(event)
             elif kind == capi.EVENT_LOG:
-                self._log(event)
+                self._on_log(event)
         finally:
             lib.rd_kafka_event_destroy(event)
 
-    def _deliveries(self, event: int, at_ns: int) -> None:
+    def _on_deliveries(self, event: int, at_ns: int) -> None:
         lib, tally = self._lib, self._tally
         count = lib.rd_kafka_event_message_count(event)
         error = lib.rd_kafka_event_error(event)
@@ -152,7 +158,7 @@ class NativeClient:
             got = lib.rd_kafka_event_message_array(event, self._found_at, wanted)
             tally.sample(capi.read_private(self._found[picks[picks < got]]), at_ns)
 
-    def _error(self, event: int) -> None:
+    def _on_error(self, event: int) -> None:
         code = self._lib.rd_kafka_event_error(event)
         text = self._lib.rd_kafka_event_error_string(event)
         sentence = f"{capi.error_name(code)}: {(text or b'').decode(errors='replace')}"
@@ -160,21 +166,21 @@ class NativeClient:
             self._tally.fatal = sentence
         self._tally.say(sentence)
 
-    def _log(self, event: int) -> None:
+    def _on_log(self, event: int) -> None:
         facility, text, level = c_char_p(), c_char_p(), c_int()
         if self._lib.rd_kafka_event_log(event, facility, text, level) == 0 and level.value <= 3:
             self._tally.say((text.value or b"").decode(errors="replace"))
 
+    @override
     def waiting(self) -> int:
-        """See `LoadClient.waiting`."""
         return self._handed_over - self._tally.done
 
+    @override
     def purge(self) -> None:
-        """See `LoadClient.purge`."""
         self._lib.rd_kafka_purge(self._rk, capi.PURGE_QUEUE | capi.PURGE_INFLIGHT)
 
+    @override
     def close(self) -> None:
-        """See `LoadClient.close`."""
         if not self._rk:
             return
         self._closing.set()

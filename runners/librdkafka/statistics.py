@@ -1,7 +1,8 @@
-"""librdkafka's own statistics, read as data: the client's view of its work, against which ours is checked.
+"""librdkafka's statistics as data: the client's own view of its work, which we compare with our measurements.
 
-Source: librdkafka 2.16 `STATISTICS.md`. Latency and batch fields cover one interval; counters run from the start; the
-gauges are as of the moment of the report. Times there are microseconds except `throttle`, which is milliseconds.
+Source: librdkafka 2.16 `STATISTICS.md`. Latency and batch fields cover one interval, counters count from the start of
+the client, and gauges hold the value at the moment of the report. Times are in microseconds, except `throttle`, which
+is in milliseconds.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Sum and number of the values of one interval."""
+    """Sum and number of values, such as those of one interval."""
 
     total: float = 0.0
     count: int = 0
@@ -23,24 +24,24 @@ class Sum:
 
     @property
     def mean(self) -> float:
-        """Mean; 0 of nothing."""
+        """Mean of the values; 0 if there are none."""
         return self.total / self.count if self.count else 0.0
 
     @classmethod
     def read(cls, window: dict[str, Any] | None) -> Self:
-        """From a `{sum, cnt, ...}` object of a report."""
+        """Read a `{sum, cnt, ...}` object of a report."""
         return cls(float(window["sum"]), int(window["cnt"])) if window else cls()
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerInterval:
-    """One broker, one interval.
+    """What a report says about one broker in one interval.
 
     Attributes:
-        queue_us: Per record: from being handed over to being written into a request.
-        outbuf_us: Per request of any kind: from there to the socket.
-        rtt_us: Per request of any kind: from the socket to the response.
-        throttle_ms: Per response: how long the broker told the client to hold back (a quota).
+        queue_us: Time of each record between the hand-over to the client and being written into a request.
+        outbuf_us: Time of each request, of any kind, between being built and being written to the socket.
+        rtt_us: Time of each request, of any kind, between being written to the socket and the response.
+        throttle_ms: Time for which the broker told the client to pause, per response (a quota).
     """
 
     queue_us: Sum
@@ -54,17 +55,17 @@ class Report:
     """One statistics report.
 
     Attributes:
-        at_ns: When we received it, on the benchmark's clock.
-        queued_records: Records in the client's queues, those in flight included (gauge).
-        queued_bytes: Their size (gauge).
-        tx_records: Records written into requests since the start, repeats by retry included.
-        wire_bytes: Bytes sent to brokers since the start, after compression, all request kinds.
+        at_ns: When we received the report, on the benchmark's clock.
+        queued_records: Number of records in the client's queues, including those in flight (gauge).
+        queued_bytes: Size of the records in the client's queues (gauge).
+        tx_records: Records written into requests since the start, including those sent again.
+        wire_bytes: Bytes sent to brokers since the start, after compression, for requests of all kinds.
         retries: Requests sent again since the start.
-        in_flight: Requests awaiting a response, all brokers (gauge).
-        batch_bytes: Produce batches of the interval: size on the wire.
-        batch_records: Produce batches of the interval: records each.
-        brokers: Brokers that records were written for in the interval.
-        partition_records: Records written per partition since the start, by partition number.
+        in_flight: Requests that await a response, over all brokers (gauge).
+        batch_bytes: Sizes on the wire of the produce batches of the interval.
+        batch_records: Numbers of records in the produce batches of the interval.
+        brokers: Intervals of the brokers that received records or answered requests.
+        partition_records: Records written since the start, by partition number.
     """
 
     at_ns: int
@@ -81,7 +82,7 @@ class Report:
 
     @classmethod
     def parse(cls, at_ns: int, text: str) -> Self:
-        """Read one JSON report of librdkafka."""
+        """Parse one JSON report of librdkafka."""
         data = json.loads(text)
         brokers = list(data["brokers"].values())
         topics = list(data["topics"].values())
@@ -120,13 +121,14 @@ def _total(windows: Iterable[dict[str, Any] | None]) -> Sum:
 
 @dataclass(slots=True)
 class Account:
-    """Sums over the reports of one span of time; small however long the span is.
+    """The reports of a period, added up. Its size does not grow with the length of the period.
 
-    `queue_us`, `outbuf_us` and `rtt_us` are the client's own account of latency, summed over `records` records. The
-    formula: for each broker and interval, records written x (mean queue time per record + mean output-buffer time per
-    request + mean round trip per request), added up over brokers and intervals, and divided by all records written. The
-    per-request means cover requests of every kind; under load all but a few are produce requests. The client does not
-    time its work on a batch; `LatencyCheck.batch_us` adds it.
+    `queue_us`, `outbuf_us` and `rtt_us` are the client's own account of latency, summed over `records` records. For
+    each broker and interval, the number of records written is multiplied by the sum of three means: the queue time per
+    record, the output-buffer time per request, and the round trip per request. The products are added up over all
+    brokers and intervals, and divided by the number of all records written. The means per request cover requests of
+    every kind, but under load nearly all of them are produce requests. The client does not time its work on a batch;
+    `LatencyCheck.batch_us` adds that.
     """
 
     reports: int = 0
@@ -142,7 +144,7 @@ class Account:
     batch_records: Sum = Sum()
 
     def add(self, report: Report) -> None:
-        """Take in the next report of the span."""
+        """Add the next report of the period."""
         self.reports += 1
         self.queued_records += report.queued_records
         self.queued_bytes += report.queued_bytes
@@ -159,5 +161,5 @@ class Account:
 
     @property
     def latency_us(self) -> float:
-        """Mean from hand-over to response in microseconds; NaN without records."""
+        """Mean time from hand-over to response in microseconds; NaN if there are no records."""
         return (self.queue_us + self.outbuf_us + self.rtt_us) / self.records if self.records else math.nan

@@ -1,8 +1,8 @@
-"""What the drain thread counts, and which deliveries it looks at closely.
+"""What the drain thread counts, and the sample of deliveries whose latency it records.
 
-Counts are complete. Latency is sampled: each delivery is picked with the same probability, independently of all others,
-so that the sample can't beat in time with batches (a fixed stride of 100 over batches of 10,000 would always see the
-same places of a batch). Source for the scheme: Bernoulli sampling by geometric gaps, Vitter 1987.
+Counts are complete, but latency is sampled. Each delivery is picked with the same probability, independently of all
+others. A fixed stride could resonate with the batches: a stride of 100 over batches of 10,000 records would always pick
+the same positions of a batch. Source: Bernoulli sampling by geometric gaps, Vitter 1987.
 """
 
 from collections import Counter, deque
@@ -21,7 +21,10 @@ _ERRORS_KEPT = 200
 
 @dataclass(slots=True)
 class Span:
-    """The half-open span of intended send times whose latencies are kept; unset before the measured phase begins."""
+    """The half-open range of intended send times whose latencies are kept.
+
+    Its defaults lie in the far future, so that nothing is kept before the range is set.
+    """
 
     start_ns: int = 1 << 62
     end_ns: int = 1 << 62
@@ -29,16 +32,17 @@ class Span:
 
 @dataclass(slots=True)
 class DrainDelay:
-    """How long deliveries waited for us, by the distributional form of Little's law.
+    """How long deliveries waited for our drain thread, computed with the distributional form of Little's law.
 
-    In a first-in first-out queue, what stands behind an item when it leaves is what arrived while it waited: the mean
-    number left behind, over the arrival rate, is the mean wait. Source: Keilson and Servi 1988.
+    In a first-in first-out queue, the items that are behind an item when it leaves are those that arrived while it
+    waited. So the mean wait is the mean number of items left behind, divided by the arrival rate. Source: Keilson and
+    Servi 1988.
 
     Attributes:
-        events: Delivery events served.
-        left_behind: Sum over these of the events still queued when each was taken.
-        first_ns: When the first was taken.
-        last_ns: When the last was taken.
+        events: Number of delivery events taken from the client.
+        left_behind: Number of events that were still queued when an event was taken, summed over all events.
+        first_ns: When the first event was taken.
+        last_ns: When the last event was taken.
     """
 
     events: int = 0
@@ -56,7 +60,19 @@ class DrainDelay:
 
 @dataclass
 class Tally:
-    """Owned by the drain thread; other threads only read its plain counters."""
+    """The counters of a run. The drain thread owns them; other threads may only read the plain ones.
+
+    Attributes:
+        seed: Seed of the sampling.
+        sample_ratio: Probability with which a delivery's latency is recorded.
+        acknowledged: Number of successful deliveries.
+        failed: Number of records that the client gave up, by librdkafka's error name.
+        measured: Intended send times of the measured phase.
+        drain_delay: How long deliveries waited for the drain thread.
+        statistics: The client's statistics reports that nobody has read yet, each with the time of its arrival.
+        errors: The newest error messages of the client, each with the number of deliveries acknowledged before it.
+        fatal: The error after which the client can't send any more; None if there was none.
+    """
 
     seed: int = 0
     sample_ratio: float = 1.0
@@ -69,21 +85,28 @@ class Tally:
     fatal: str | None = None
 
     def __post_init__(self) -> None:
-        """Begin with empty recorders."""
+        """Prepare the sampling with empty recorders."""
         self._rng = np.random.default_rng(self.seed)
         self._total = Recorder()
         self._samples: list[tuple[NDArray[np.int64], int]] = []
         self.resample(self.sample_ratio)
 
     def resample(self, ratio: float) -> None:
-        """Pick deliveries with this probability from now on; called from the drain thread."""
+        """Set the probability of picking a delivery from now on. Only the drain thread may call this."""
         self.sample_ratio = ratio
         self._place = 0
         self._picks = np.cumsum(self._rng.geometric(ratio, size=_GAPS)) - 1
         self._next, self._next_pick = 0, int(self._picks[0])
 
     def delivered(self, count: int) -> NDArray[np.int64]:
-        """Count deliveries; returns which of them to look at, as ascending indices below `count`, shape (n,)."""
+        """Count deliveries, and return which of them to sample.
+
+        Args:
+            count: Number of deliveries.
+
+        Returns:
+            Ascending indices below `count`, shape (n,).
+        """
         self.acknowledged += count
         first, self._place = self._place, self._place + count
         if self._next_pick >= self._place:
@@ -99,7 +122,12 @@ class Tally:
         return picked
 
     def sample(self, intended_ns: NDArray[np.int64], served_ns: int) -> None:
-        """Keep the latencies of picked deliveries, shape (n,), that were served at one moment."""
+        """Record the latencies of sampled deliveries that were served at one moment.
+
+        Args:
+            intended_ns: Intended send times of the deliveries, shape (n,).
+            served_ns: When the deliveries were served.
+        """
         self._samples.append((intended_ns, served_ns))
 
     def fail(self, error: str, count: int = 1) -> None:
@@ -108,11 +136,11 @@ class Tally:
 
     @property
     def done(self) -> int:
-        """Deliveries seen, good or bad."""
+        """Number of deliveries, successful or not."""
         return self.acknowledged + sum(self.failed.values())
 
     def roll(self) -> Histogram:
-        """Latencies of the window since the last call, by the time they were served; sorts them into the total too."""
+        """Return the latencies of the deliveries served since the last call, and add them to the total of the run."""
         samples, self._samples = self._samples, []
         window = Recorder()
         if samples:
@@ -124,13 +152,13 @@ class Tally:
         return window.histogram()
 
     def latency(self) -> Histogram:
-        """Latencies of all sampled records that were meant to leave within the measured span."""
+        """Return the latencies of all sampled records that were meant to leave in the measured phase."""
         return self._total.histogram()
 
     def say(self, sentence: str) -> None:
-        """Keep an error sentence of the client."""
+        """Keep an error message of the client."""
         self.errors.append((self.acknowledged, sentence))
 
     def complaints(self) -> list[str]:
-        """What the client said since the last acknowledgement, oldest first; any thread may ask."""
+        """Return the client's error messages since the last acknowledgement, oldest first. Any thread may call this."""
         return [sentence for acknowledged, sentence in list(self.errors) if acknowledged == self.acknowledged]

@@ -1,4 +1,7 @@
-"""The two threads of a load: one sends, on a schedule or as fast as it can; one serves deliveries and cuts windows."""
+"""The two threads of a load: one sends records, paced or as fast as possible; the other serves deliveries.
+
+The second thread also ends each window.
+"""
 
 import math
 import queue
@@ -18,19 +21,22 @@ from runners.payload import PayloadPool
 from runners.runner import Phases
 
 CALL_RECORDS: Final = 1_000
-"""Records of one call: enough to hide the cost of the call, few enough that they truly leave at one moment."""
+"""Records per call: enough to hide the cost of a call, but so few that they really leave at one moment."""
 CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000
-"""How long to wait at first for room in a full queue before asking again."""
+"""First wait for room in a full queue, before the sender tries again."""
 SHORTEST_WAIT_NS: Final = 50_000
 LONGEST_WAIT_NS: Final = 5_000_000
 ROOM_SHARE: Final = 16
-"""Waits are made so long that a 16th of the queue comes free in one, or a call's worth if that is less: asking more
-often takes CPU from the client and a broker on the same host, less often would let the queue run empty."""
+"""A wait should be long enough for a 16th of the queue to become free, or for the records of one call if that is less.
+
+Shorter waits would take CPU from the client and from a broker on the same host. Longer waits could let the queue run
+empty.
+"""
 TICK_NS: Final = 250_000
-"""A paced sender looks for due records this often; it bounds the delay that pacing itself adds."""
+"""How often a paced sender looks for due records. This limits the delay that pacing itself adds."""
 SAMPLES_PER_S: Final = 20_000
-"""Latencies looked at per second: 200,000 in ten seconds place a p99.9 within a few percent, for 2 % of a core."""
+"""Latencies sampled per second. 200,000 in ten seconds locate a p99.9 within a few percent, and cost 2 % of a core."""
 _POLL_MS: Final = 20
 _FAR_OFF_MS: Final = 1_000_000
 _GUESS_RECORDS_PER_S: Final = 4e6
@@ -38,51 +44,54 @@ _GUESS_BYTES_PER_S: Final = 300e6
 
 
 class LoadClient(Protocol):
-    """A producer that sends records of a payload pool, round and round."""
+    """A producer that sends the records of a payload pool again and again."""
 
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
         """Hand over the next `count` records.
 
         Args:
-            intended_ns: When each record was meant to leave, shape (count,), or one moment for all; it travels with
-                the record and comes back with its delivery.
-            count: How many records, at least 1.
+            intended_ns: Intended send time of each record, shape (count,), or one moment for all records. It travels
+                with the record and comes back with its delivery.
+            count: Number of records, at least 1.
 
         Returns:
-            How many were taken; fewer than asked means that the client's queue is full (or the pool's end was reached):
-            ask again with the rest.
+            Number of records that the client accepted. If it is below `count`, the client's queue is full or the end of
+            the pool was reached, and the caller sends the rest with another call.
 
         Raises:
-            WorkloadRefused: The client will never take such a record.
-            DeliveryFailed: The client is past sending anything (a fatal error).
+            WorkloadRefused: The client will never accept such a record.
+            DeliveryFailed: The client can't send any more (a fatal error).
         """
 
     def drain(self, timeout_ms: int) -> None:
-        """Serve what the client has to say (deliveries, statistics, errors), waiting up to `timeout_ms` for it."""
+        """Serve the client's events (deliveries, statistics, errors), waiting up to `timeout_ms` for the first one."""
 
     def waiting(self) -> int:
-        """Records handed over whose delivery was not served yet."""
+        """Return how many records were handed over whose delivery was not served yet."""
 
     def purge(self) -> None:
-        """Make the client give up every record it still holds; their deliveries then arrive as failed."""
+        """Make the client give up all records that it still holds. Their deliveries then arrive as failed."""
 
     def close(self) -> None:
-        """Free everything at once; records still held are dropped."""
+        """Free everything at once. Records that the client still holds are dropped."""
 
 
 @dataclass(slots=True)
 class Sender:
-    """Sends until told to stop, or its end time is reached. Owned by its thread; others only read the plain counters.
+    """Sends records until it is stopped or its end time is reached.
+
+    The sender thread owns it; other threads only read the plain counters.
 
     Attributes:
-        client: Where records go.
-        pool: What is sent; tells the bytes of what was sent.
-        clock: The clock of intended times.
+        client: The client that sends the records.
+        pool: The records; also used to compute how many bytes were sent.
+        clock: The clock of the intended send times.
         end_ns: No record is meant to leave at or after this moment.
-        measured_from_ns: Send delays count for records meant to leave from here on.
-        max_bytes: Value and key bytes that may be sent at most; None for no limit.
-        primed: Records that were sent from the pool before this sender began.
-        sent: Records of this sender taken by the client so far.
+        measured_from_ns: Send delays are recorded for records that are meant to leave from this moment on.
+        max_bytes: Value and key bytes that may be sent; None for no limit.
+        primed: Records of the pool that were sent before this sender began.
+        stop: Set by another thread to stop the sender.
+        sent: Records of this sender that the client has accepted so far.
         full_ns: Time spent waiting for room in the client's queue.
     """
 
@@ -101,21 +110,21 @@ class Sender:
 
     @property
     def sent_bytes(self) -> int:
-        """Value and key bytes taken by the client so far."""
+        """Value and key bytes that the client has accepted so far."""
         return self._bytes_after(self.sent)
 
     def _bytes_after(self, sent: int) -> int:
         return self.pool.bytes_of_first(self.primed + sent)
 
     def saturate(self) -> None:
-        """Send as fast as the client accepts.
+        """Send as fast as the client accepts records.
 
         Raises:
-            ByteBudgetExceeded: The next call would pass `max_bytes`.
+            ByteBudgetExceeded: The next call would exceed `max_bytes`.
         """
         call = int(np.clip(CALL_BYTES // self.pool.mean_bytes, 1, CALL_RECORDS))
         wait_ns, hoped = FULL_WAIT_NS, 0
-        self._guard(call)
+        self._check_budget(call)
         while not self.stop.is_set():
             now = self.clock.now_ns()
             if now >= self.end_ns:
@@ -127,16 +136,16 @@ class Sender:
             if taken:
                 self.sent += taken
                 if self.max_bytes is not None:
-                    self._guard(call)
+                    self._check_budget(call)
             else:
                 hoped = max(1, min(call, self.client.waiting() // ROOM_SHARE))
                 self._wait(now, wait_ns)
 
     def paced(self, schedule: Schedule) -> None:
-        """Send what is due, when it is due; when late, send at once and keep the intended times.
+        """Send each record when it is due. A record that is late is sent at once and keeps its intended send time.
 
         Raises:
-            ByteBudgetExceeded: As for `saturate`.
+            ByteBudgetExceeded: The next call would exceed `max_bytes`.
         """
         while not self.stop.is_set():
             now = self.clock.now_ns()
@@ -146,12 +155,12 @@ class Sender:
             elif now >= self.end_ns:
                 return
             if due <= self.sent:
-                # Not before the tick is over, however much falls due in it: calls for single records would take a core.
+                # Wait at least a tick, even if more records become due: one call per record would use up a whole core.
                 following = int(schedule.intended_ns(self.sent, 1)[0])
                 self.clock.sleep_until(min(max(following, now + TICK_NS), max(self.end_ns, now)))
 
     def _send_due(self, intended_ns: NDArray[np.int64], now_ns: int) -> None:
-        self._guard(len(intended_ns))
+        self._check_budget(len(intended_ns))
         taken = self.client.send(intended_ns, len(intended_ns))
         if taken:
             self.sent += taken
@@ -163,36 +172,47 @@ class Sender:
         self.clock.sleep_until(since_ns + wait_ns)
         self.full_ns += self.clock.now_ns() - since_ns
 
-    def _guard(self, records: int) -> None:
+    def _check_budget(self, records: int) -> None:
         if self.max_bytes is None:
             return
         if self._bytes_after(self.sent + records) > self.max_bytes:
             raise ByteBudgetExceeded(
-                f"a run may send at most {self.max_bytes:,} bytes, and {self.sent_bytes:,} are sent; allow more "
-                "(--max-bytes), or measure for fewer seconds"
+                f"a run may send at most {self.max_bytes:,} bytes, but has already sent {self.sent_bytes:,}; allow "
+                "more (--max-bytes, or safety.max_bytes_per_trial in a study file), or measure for fewer seconds"
             )
 
     def settle_delays(self) -> None:
-        """Sort the send delays so far into their histogram, so that memory stays bounded; any one thread may do it."""
+        """Move the send delays so far into their histogram, so that they need little memory.
+
+        Only one thread may call this, but it need not be the sender's.
+        """
         delays, self._delays = self._delays, []
         if delays:
             self._recorder.record(np.concatenate(delays) // NS_PER_US)
 
     def send_delay(self) -> Histogram:
-        """Send delays of the records meant to leave in the measured phase; empty for a saturating load."""
+        """Return the send delays of records meant to leave in the measured phase; empty for a saturating load."""
         self.settle_delays()
         return self._recorder.histogram()
 
 
 def first_sample_ratio(rate_records_per_s: float | None, mean_bytes: float) -> float:
-    """What share of the deliveries to look at before the first window tells the true rate."""
+    """Return the share of deliveries to sample until the end of the warm-up shows the true rate."""
     guess = rate_records_per_s or min(_GUESS_RECORDS_PER_S, _GUESS_BYTES_PER_S / mean_bytes)
     return min(1.0, SAMPLES_PER_S / guess)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The counters when a window ended; all but `latency` grow from the start of the run."""
+    """The counters at the end of a window. All of them count from the start of the run, except `latency`.
+
+    Attributes:
+        at_ns: Time on the benchmark's clock.
+        acknowledged: Number of acknowledged records.
+        failed: Number of records that the client gave up.
+        full_ns: Time for which the sender waited for room in the client's queue.
+        latency: Latencies of the sampled deliveries of this window.
+    """
 
     at_ns: int
     acknowledged: int
@@ -203,14 +223,18 @@ class Cut:
 
 @dataclass(slots=True)
 class Drain:
-    """Serves one client until `over` is set.
+    """Serves the events of one client until `over` is set.
 
     Attributes:
-        start_ns: When the load starts; the phases count from there.
-        phases: The run's windows; when the warm-up's last one ends, sampling adapts to the rate.
-        cuts: Where each window's counters are put when it ends.
-        over: Set by others: come to an end.
-        ended: Set here: the tally is complete.
+        client: The client.
+        tally: Counts the deliveries.
+        clock: The benchmark's clock.
+        sender: The sender of the same load.
+        start_ns: Start of the load; the phases count from this moment.
+        phases: The windows of the run. When the last window of the warm-up ends, sampling is adapted to the rate.
+        cuts: Queue that receives the counters at the end of each window.
+        over: Set by another thread to end the drain.
+        ended: Set by the drain when the tally is complete.
     """
 
     client: LoadClient
@@ -224,7 +248,7 @@ class Drain:
     ended: Event = field(default_factory=Event)
 
     def run(self) -> None:
-        """Loop until told that it is over; then sort in the samples that came after the last window."""
+        """Serve events until `over` is set, then add the samples that came after the last window."""
         try:
             self._loop()
             self.tally.roll()
@@ -241,22 +265,22 @@ class Drain:
                 self.cuts.put(cut)
                 window += 1
                 if window == self.phases.warm_windows:
-                    self._adapt(before, cut)
+                    self._adapt_sampling(before, cut)
                 before = cut
 
     def cut(self) -> Cut:
-        """The counters now."""
+        """Return the current counters."""
         latency = self.tally.roll()
         self.sender.settle_delays()
         failed = sum(self.tally.failed.values())
         return Cut(self.clock.now_ns(), self.tally.acknowledged, failed, self.sender.full_ns, latency)
 
-    def _adapt(self, before: Cut, cut: Cut) -> None:
+    def _adapt_sampling(self, before: Cut, cut: Cut) -> None:
         rate = (cut.acknowledged - before.acknowledged) / (cut.at_ns - before.at_ns) * NS_PER_S
         self.tally.resample(min(1.0, SAMPLES_PER_S / max(rate, 1.0)))
 
     def _left_ms(self, window: int) -> int:
-        """Time to the end of a window, rounded up; of windows past the last, far off."""
+        """Return the time until a window ends, rounded up; a long time if there are no more windows."""
         if window >= len(self.phases.ends_ns):
             return _FAR_OFF_MS
         return math.ceil((self.start_ns + self.phases.ends_ns[window] - self.clock.now_ns()) / 1e6)

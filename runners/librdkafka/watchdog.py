@@ -1,4 +1,4 @@
-"""Ends a load that can't give a measurement any more, with its cause, within seconds."""
+"""Ends a load within seconds, with the cause, when it can no longer give a measurement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,10 @@ from runners.host import free_disk_bytes
 from runners.librdkafka.tally import Tally
 
 _DOWN_PATIENCE_S: Final = 3.0
-"""With all brokers reported down: long enough for a reconnect (reconnect.backoff.ms starts at 100), no longer."""
+"""How long we wait when the client reports all brokers down: just long enough for it to reconnect.
+
+`reconnect.backoff.ms` starts at 100.
+"""
 _FLUSH_PATIENCE_S: Final = 60.0
 _DISK_EVERY_S: Final = 0.5
 
@@ -34,29 +37,29 @@ _PERMANENT: Final[tuple[tuple[frozenset[str], type[RunnerError], str], ...]] = (
     (
         frozenset({"INVALID_REQUIRED_ACKS", "UNSUPPORTED_COMPRESSION_TYPE", "POLICY_VIOLATION"}),
         TargetRefused,
-        "the broker must accept the config, but it answered {}",
+        "the broker must accept the config, but it answered {}; change the config, or the settings of the broker",
     ),
     (
         frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}),
         BrokerLost,
-        "the topic must exist for the whole run, but the broker answered {}",
+        "the topic must exist for the whole run, but the broker answered {}; check whether the topic was deleted",
     ),
 )
-"""Answers that no repetition changes, what they mean, and how that is said; the first that came decides."""
+"""Errors that no retry can change, with the exception and the message for each group. The first match counts."""
 
 _DOWN_SIGNS: Final = ("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE")
 
 
 @dataclass(slots=True)
 class Watchdog:
-    """Looked through a few times a second by the thread that controls a load.
+    """Checks a load. The thread that controls the load calls it a few times a second.
 
     Attributes:
         clock: The benchmark's clock.
-        stall_patience_s: How long no delivery may come while records wait.
+        stall_patience_s: Longest time without any delivery while records wait.
         disks: Folders on the disks that local brokers write to.
-        min_free_disk_bytes: Free space that these must keep.
-        broker_alive: Tells whether every local broker process that we know of still runs.
+        min_free_disk_bytes: Free space that must remain on these disks.
+        broker_alive: Returns whether a local broker still runs; true if there are no local brokers.
     """
 
     clock: Clock
@@ -72,27 +75,31 @@ class Watchdog:
     _flush_ns: int = 0
 
     def look(self, tally: Tally, waiting: int) -> None:
-        """Pass judgement on the load as it stands.
+        """Check the load now, and raise an error if it can't give a measurement.
+
+        Args:
+            tally: The counters of the run.
+            waiting: Number of records whose delivery was not served yet.
 
         Raises:
             WorkloadRefused: Records break a limit of the topic.
-            TargetRefused: The rights to write are missing, or the broker refuses the config.
-            BrokerLost: Deliveries stopped coming.
-            DeliveryFailed: The client stopped for good.
-            DiskTooFull: A local broker's disk is about to run full.
+            TargetRefused: Rights to write are missing, or the broker refuses the config.
+            BrokerLost: No more deliveries arrive.
+            DeliveryFailed: The client can't send any more.
+            DiskTooFull: A local broker's disk is nearly full.
         """
-        self._permanent(tally)
-        self._stalled(tally, waiting)
-        self._disk()
+        self._check_errors(tally)
+        self._check_deliveries(tally, waiting)
+        self._check_disk()
 
-    def _permanent(self, tally: Tally) -> None:
+    def _check_errors(self, tally: Tally) -> None:
         if tally.fatal is not None:
-            raise DeliveryFailed(f"the client must be able to go on, but it stopped for good: {tally.fatal}")
+            raise DeliveryFailed(f"the client must be able to continue, but it stopped for good: {tally.fatal}")
         for answers, error, sentence in _PERMANENT:
             if found := answers.intersection(tally.failed):
                 raise error(sentence.format(", ".join(found)))
 
-    def _stalled(self, tally: Tally, waiting: int) -> None:
+    def _check_deliveries(self, tally: Tally, waiting: int) -> None:
         now = self.clock.now_ns()
         if tally.acknowledged != self._acknowledged or not waiting:
             self._acknowledged, self._acknowledged_ns = tally.acknowledged, now
@@ -100,15 +107,16 @@ class Watchdog:
             self._done, self._done_ns = tally.done, now
         complaints = tally.complaints()
         down = any(sign in text for text in complaints for sign in _DOWN_SIGNS) or not self.broker_alive()
-        # Records that time out while all brokers are down come back too, but are no sign of life.
+        # Records that time out are deliveries too, but while all brokers are down they don't show that a broker lives.
         silent_s = (now - (self._acknowledged_ns if down else self._done_ns)) / NS_PER_S
         if silent_s > (_DOWN_PATIENCE_S if down else self.stall_patience_s):
             cause = complaints[-1] if complaints else "the client reports no error"
             raise BrokerLost(
-                f"deliveries must keep coming, but none came for {silent_s:.0f} s; {waiting:,} records wait; {cause}"
+                f"deliveries must keep coming, but none came for {silent_s:.0f} s while {waiting:,} records waited; "
+                f"{cause}"
             )
 
-    def _disk(self) -> None:
+    def _check_disk(self) -> None:
         now = self.clock.now_ns()
         if not self.disks or now - self._disk_ns < _DISK_EVERY_S * NS_PER_S:
             return
@@ -116,17 +124,17 @@ class Watchdog:
         if any(map(in_memory, self.disks)) and (memory := room_bytes()) < LEAST_FREE_BYTES:
             raise DiskTooFull(
                 f"the broker's log lies in memory, which must keep {LEAST_FREE_BYTES / 1e9:.1f} GB free, but has "
-                f"{memory / 1e9:.1f} GB; end other programs, or set TMPDIR to a folder on a disk"
+                f"{memory / 1e9:.1f} GB free; end other programs, or set TMPDIR to a folder on a disk"
             )
         free = free_disk_bytes(disk for disk in self.disks if not in_memory(disk))
         if free is not None and free < self.min_free_disk_bytes:
             raise DiskTooFull(
                 f"the broker's disk must keep {self.min_free_disk_bytes / 1e9:.1f} GB free, but has "
-                f"{free / 1e9:.1f} GB; free some space, or send less (--max-bytes, --seconds)"
+                f"{free / 1e9:.1f} GB free; free some space, or send less (--max-bytes, --seconds)"
             )
 
     def flush_is_over(self) -> bool:
-        """Whether waiting for the last deliveries has taken too long; counts from the first call."""
+        """Return whether waiting for the last deliveries has taken too long. The time counts from the first call."""
         now = self.clock.now_ns()
         self._flush_ns = self._flush_ns or now
         return now - self._flush_ns > _FLUSH_PATIENCE_S * NS_PER_S

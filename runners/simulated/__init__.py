@@ -1,6 +1,6 @@
-"""Clusters that are computed and never measured: for rehearsals of a study, for tests and for comparing samplers.
+"""Clusters that are computed rather than measured: for rehearsing a study, for tests and for comparing samplers.
 
-`SimulatedRunner` computes a measurement with `model`. Problems whose best configs are known are in
+`SimulatedRunner` computes a measurement with `model`. Simulated problems whose best configs are known are in
 `benchmarks/problems`.
 """
 

@@ -1,7 +1,7 @@
-"""What the simulated model reads: clusters as physical constants, what codecs cost, and the settings of a client.
+"""The inputs of the simulated model: the physical constants of a cluster, the costs of codecs, and a client's settings.
 
-The settings are the part of a config that the simulated client heeds, as plain numbers: in what a search can move
-without building configs.
+The settings are the part of a config that affects the simulated client, as plain numbers. A search of the model can
+change them without building a config.
 """
 
 from collections.abc import Mapping
@@ -20,42 +20,47 @@ _REMEMBERED: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCluster:
-    """One producer on one cluster. Costs are seconds of one core; nothing here was measured by us unless it says so.
+    """The constants of one producer and one cluster. Costs are in seconds of one core.
+
+    We did not measure these constants, unless it is stated.
 
     Attributes:
-        name: For people.
-        client_cores: Of the producer's host: how many times one busy core's work all of them do together.
-        broker_cores: Of the broker's host.
-        shared_host: Whether both are the same host, so that the client's cores are all there are.
-        sender_s_per_record: The application's own thread.
-        sender_s_per_byte: The same, per byte of value.
-        client_s_per_record: The client's sending thread: building batches, checksums, deliveries.
-        client_s_per_byte: The same, per byte of value.
-        client_s_per_request: The same, per request.
-        contention_ratio: By how much more a record costs sender and client that never linger: threads wake each other.
-        contention_s: The linger at which half of that is gone.
-        broker_s_per_record: The broker; one connection's requests are served one after another.
-        broker_s_per_byte: The same, per byte on the wire.
-        broker_s_per_request: The same, per request.
-        answer_ratio: Share of a request's cost that goes into its answer, spared with acks=0.
-        copy_ratio: What each further replica adds to the cost of a byte.
-        all_acks_s: What acks=all adds to a request on a topic with replicas: their next fetch.
-        round_trip_s: Of the network, an empty request's.
-        network_bytes_per_s: Of the network.
-        disk_bytes_per_s: Of the broker's disk.
-        socket_bytes: What the sockets of a connection hold between them.
-        wake_s: How long a thread takes to notice a record: even without linger some come together.
-        cache_bytes: A queue larger than this is read from memory rather than from the processor's cache.
-        cache_ratio: By how much more a byte costs then.
-        large_bytes: Batches larger than this cost more per byte: the broker takes and frees large blocks for them.
-        large_ratio: By how much more, at most.
-        refill_s: How long a sender that found the queue full takes to notice that there is room again.
-        usual_queue_ratio: How much of the longest queue before a busy broker stands there usually.
-        stall_s: How long records pile up when something else has the processor.
-        tail_s: What the slowest record in a hundred waits on an idle host.
-        busy_tail_s: What it waits more on a host half of whose time is used.
-        disk_tail_s: What it waits more on a disk that is written to as fast as it can.
-        capacity_norm: How sharply the slowest stage binds: the larger, the less the others matter.
+        name: Name of the cluster, for people.
+        client_cores: Capacity of the producer's host: the work that its cores do together, in units of one busy core.
+        broker_cores: Capacity of the broker's host, in the same unit.
+        shared_host: Whether producer and broker run on the same host, so that they share `client_cores`.
+        sender_s_per_record: Cost of a record in the application's own thread.
+        sender_s_per_byte: Cost of a byte of value in the application's own thread.
+        client_s_per_record: Cost of a record in the client's sending thread: building batches, checksums, deliveries.
+        client_s_per_byte: Cost of a byte of value in the client's sending thread.
+        client_s_per_request: Cost of a request in the client's sending thread.
+        contention_ratio: Extra cost of a record in sender and client if the client never lingers, as a ratio, because
+            the threads keep waking each other.
+        contention_s: The linger time at which half of this extra cost is gone.
+        broker_s_per_record: Cost of a record in the broker, which serves the requests of a connection one after
+            another.
+        broker_s_per_byte: Cost of a byte on the wire in the broker.
+        broker_s_per_request: Cost of a request in the broker.
+        answer_ratio: Share of a request's cost that its response takes; saved with acks=0.
+        copy_ratio: Extra cost of a byte for each further replica, as a ratio.
+        all_acks_s: Time that acks=all adds to a request on a topic with replicas, until their next fetch.
+        round_trip_s: Round trip of an empty request through the network.
+        network_bytes_per_s: Throughput of the network.
+        disk_bytes_per_s: Throughput of the broker's disk.
+        socket_bytes: Bytes that the two sockets of a connection can hold together.
+        wake_s: Time until a thread notices a record. Because of it, some records share a batch even without linger.
+        cache_bytes: A queue larger than this is read from memory, not from the processor's cache.
+        cache_ratio: Extra cost of a byte that is read from memory, as a ratio.
+        large_bytes: In batches larger than this, a byte costs more, because the broker allocates and frees large
+            blocks.
+        large_ratio: Largest extra cost of a byte in a large batch, as a ratio.
+        refill_s: Time until a sender that found the queue full notices that there is room again.
+        usual_queue_ratio: Usual length of the queue in front of a busy broker, as a share of its longest.
+        stall_s: Time for which records pile up when something else uses the processor.
+        tail_s: Wait of the slowest record in a hundred on an idle host.
+        busy_tail_s: Additional wait of that record on a host that is busy half of the time.
+        disk_tail_s: Additional wait of that record on a disk that is written to at its full throughput.
+        capacity_norm: How much the slowest stage dominates: with a larger value, the other stages matter less.
     """
 
     name: str
@@ -96,25 +101,26 @@ class SimulatedCluster:
 EMBEDDED: Final = SimulatedCluster("embedded")
 """A librdkafka producer and one broker on the same two cores.
 
-Source of its constants: fitted, by eye and by chance steps, to our own grid of 168 configs of 1 kB records
-(`benchmarks.problems.table.embedded_grid`); so agreement with that grid says that the model's form can follow it. Its
-two cores do the work of `client_cores` together: a second request under way gained next to nothing there.
+Source of its constants: fitted, by eye and by random steps, to our own grid of 168 configs with records of 1 kB
+(`benchmarks.problems.table.embedded_grid`). So agreement with that grid only shows that the model can have this shape.
+`client_cores` is what the two cores do together: a second request in flight gained almost nothing on them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One codec.
+    """Costs and compression of one codec.
 
     Attributes:
-        found_ratio: Share of what can be compressed away that its lowest level finds.
-        s_per_byte: Seconds that its lowest level takes for a byte of value, on one core.
-        opening_s_per_byte: Seconds that the broker takes to open a byte of value again: it looks at every record.
-        s_per_batch: Seconds that its state takes to set up for a batch.
-        usual_level: The level that a client takes unasked.
-        effort: By how much each level takes longer than the one before, as a factor.
-        found_per_level_ratio: Share of what was left that each further level finds.
-        quick_levels: How many levels cost the same as the lowest.
+        found_ratio: Share of the compressible bytes that its lowest level removes.
+        s_per_byte: Seconds of one core that its lowest level takes to compress a byte of value.
+        opening_s_per_byte: Seconds of one core that the broker takes to decompress a byte of value, because it checks
+            every record.
+        s_per_batch: Seconds of one core to set up the codec for a batch.
+        usual_level: The level that a client uses by default.
+        effort: Factor by which each level takes longer than the level below.
+        found_per_level_ratio: Share of the remaining compressible bytes that each further level removes.
+        quick_levels: The highest level that costs the same as the lowest one.
     """
 
     found_ratio: float
@@ -127,11 +133,11 @@ class Codec:
     quick_levels: int = 1
 
     def found(self, level: int | None) -> float:
-        """The share of what can be compressed away that a level finds; None is the usual level."""
+        """Return the share of the compressible bytes that a level removes; None is the default level."""
         return 1.0 - (1.0 - self.found_ratio) * (1.0 - self.found_per_level_ratio) ** self._steps(level)
 
     def cost_s(self, level: int | None) -> float:
-        """Seconds for a byte of value; None is the usual level."""
+        """Return the seconds to compress a byte of value; None is the default level."""
         return self.s_per_byte * self.effort ** self._steps(level)
 
     def _steps(self, level: int | None) -> int:
@@ -139,13 +145,14 @@ class Codec:
         return max(0, asked - self.quick_levels)
 
 
-# Source: orders of magnitude of the codecs' own benchmarks (lzbench) for data of which a half is random; opening costs
-# less than closing. What snappy, lz4 and zstd take to close was then fitted to our grid, as the embedded preset was.
+# Source: orders of magnitude from the codecs' own benchmarks (lzbench), for data that is half random. Decompressing
+# costs less than compressing. The costs to compress with snappy, lz4 and zstd were then fitted to our grid, as was
+# EMBEDDED.
 CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
     {
         "gzip": Codec(0.94, 11e-9, 1.6e-9, usual_level=6, effort=1.16, found_per_level_ratio=0.1),
         "snappy": Codec(0.86, 1.3e-9, 0.2e-9, usual_level=0),
-        # librdkafka hands the level to lz4's frame functions: below 3 is the fast codec, from 3 the thorough one.
+        # librdkafka passes the level to lz4's frame functions, which use the fast codec below 3 and LZ4 HC from 3 on.
         "lz4": Codec(0.9, 0.4e-9, 0.08e-9, usual_level=0, effort=1.6, found_per_level_ratio=0.06, quick_levels=2),
         "zstd": Codec(0.95, 2.3e-9, 0.35e-9, 40e-6, usual_level=3, effort=1.25, found_per_level_ratio=0.06),
     }
@@ -154,21 +161,21 @@ CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The part of a config that the simulated client heeds.
+    """The part of a config that affects the simulated client.
 
     Attributes:
-        batch_bytes: Of a full batch, framing included.
-        batch_records: Of a full batch.
-        linger_s: How long a record waits for others.
-        in_flight: Requests under way at a time; more than anybody needs is no limit.
-        queue_records: Records that the client's queue holds.
-        sticky_s: How long records without a key stay on one partition.
-        codec: `none`, or a name of `runners.simulated.inputs.CODECS`.
-        level: Of the codec; None is its usual one.
+        batch_bytes: Largest size of a batch, including framing.
+        batch_records: Largest number of records in a batch.
+        linger_s: How long a record waits for other records.
+        in_flight: Number of requests that may be in flight; a very large number means no limit.
+        queue_records: Number of records that the client's queue can hold.
+        sticky_s: How long records without a key are sent to the same partition.
+        codec: `none`, or a name in `runners.simulated.inputs.CODECS`.
+        level: Level of the codec; None is its default level.
         acks: 0, 1 or -1 (all).
-        idempotent: Whether the broker discards repeats.
-        send_buffer_bytes: Of the socket; 0 leaves it to the system.
-        nagle: Whether small requests wait for the answer to earlier ones.
+        idempotent: Whether the broker discards duplicates.
+        send_buffer_bytes: Size of the socket's send buffer; 0 leaves it to the operating system.
+        nagle: Whether small requests wait for the response to earlier ones.
     """
 
     batch_bytes: float
@@ -186,7 +193,7 @@ class Settings:
 
     @staticmethod
     def of(config: ProducerConfig, workload: Workload) -> "Settings":
-        """The settings in force for a load's records."""
+        """Return the settings that a config has for the records of a workload."""
         return _read(config, workload.record_sizes.mean_bytes, workload.key_bytes)
 
 

@@ -1,4 +1,7 @@
-"""The line that a batch passes: sender, client's thread, network, broker, disk; what each takes of a record."""
+"""The line of stages that a batch passes, and what a record costs in each of them.
+
+The stages are the sender, the client's thread, the network, the broker and the disk.
+"""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ _REQUEST_HEADER_BYTES: Final = 60.0
 _RECORD_OVERHEAD_BYTES: Final = 8.0
 _OVERHEAD_FOUND_RATIO: Final = 0.6
 _BARREN_BYTES: Final = 150.0
-"""Codecs find little in batches whose compressible part is shorter than this."""
+"""A codec removes little from a batch whose compressible part is smaller than this."""
 _IDEMPOTENT_IN_FLIGHT: Final = 5.0
 _IDEMPOTENT_RATIO: Final = 1.03
 _NAGLE_RATIO: Final = 0.5
@@ -20,26 +23,26 @@ _SOFT: Final = 4.0
 
 
 def least_of(one: float, other: float) -> float:
-    """The lesser of two positive numbers, without the corner where they are equal."""
+    """Return the smaller of two positive numbers, smoothed where they are nearly equal."""
     return float((one**-_SOFT + other**-_SOFT) ** (-1 / _SOFT))
 
 
 def most_of(one: float, other: float) -> float:
-    """The greater of two positive numbers, without the corner where they are equal."""
+    """Return the larger of two positive numbers, smoothed where they are nearly equal."""
     return float((one**_SOFT + other**_SOFT) ** (1 / _SOFT))
 
 
 @dataclass(slots=True)
 class Costs:
-    """Seconds that one record takes of each stage, its share of the batch's costs included.
+    """What one record costs, in seconds, including its share of the costs of its batch.
 
     Attributes:
-        client_s: The client's sending thread.
-        broker_s: The broker's thread for this connection.
-        host_s: The busiest host's cores, together.
-        slowest_s: The slowest stage behind the sender, as those next to it make it.
-        turn_s: One batch from the client's queue to its acknowledgement, nobody in its way.
-        wire_bytes: Of the record, on the wire.
+        client_s: Time in the client's sending thread.
+        broker_s: Time in the broker's thread for this connection.
+        host_s: Time of all cores together on the busier host.
+        slowest_s: Time in the slowest stage after the sender, smoothed with the other stages.
+        turn_s: Time of a whole batch from the client's queue to its acknowledgement, if nothing is in its way.
+        wire_bytes: Bytes of the record on the wire.
     """
 
     client_s: float
@@ -52,31 +55,33 @@ class Costs:
 
 @dataclass(slots=True)
 class Line:
-    """A cluster with settings and a load's records: what is the same at every rate and for every size of batch.
+    """A cluster with a client's settings and a workload's records.
+
+    It holds everything that does not depend on the rate or on the size of a batch.
 
     Attributes:
-        cluster: Its constants.
-        settings: Of the client.
+        cluster: The cluster's constants.
+        settings: The client's settings.
         value_bytes: Mean size of a value.
-        record_bytes: A record in an uncompressed batch.
-        full_records: Of a full batch; at least one, however large.
-        gather_s: How long a batch is left open unless it is full.
-        partitions: Of the topic.
-        in_flight: Requests that may be under way; infinite where none waits for an answer.
-        sender_s: What a record takes of the application's thread.
-        client_s: What it takes of the client's thread, but for what depends on the batch.
-        client_cached_s: The part of that which costs more when the queue is large.
-        client_request_s: What a request takes of the client.
-        broker_s: What a record takes of the broker, but for its bytes and its request.
-        broker_byte_s: What a byte on the wire takes of the broker, copies included.
-        broker_request_s: What a request takes of the broker.
+        record_bytes: Size of a record in an uncompressed batch.
+        full_records: Number of records in a full batch; at least one, however large it is.
+        gather_s: How long a batch stays open unless it is full.
+        partitions: Number of partitions of the topic.
+        in_flight: Number of requests that may be in flight; infinite if the client waits for no response.
+        sender_s: Time of a record in the application's thread.
+        client_s: Time of a record in the client's thread, without the part that depends on the batch.
+        client_cached_s: The part of a record's time in the client's thread that grows when the queue is large.
+        client_request_s: Time of a request in the client's thread.
+        broker_s: Time of a record in the broker, without its bytes and its request.
+        broker_byte_s: Time of a byte on the wire in the broker, including copies to replicas.
+        broker_request_s: Time of a request in the broker.
         idle_turn_s: The part of a batch's turn that does not depend on its size.
-        request_s: What one request takes of the slowest stage behind the sender, however few its records.
-        network_byte_s: What a byte on the wire takes of the network.
-        carried_byte_s: What it takes of the slower of network and disk.
-        overhead_bytes: What a record takes on the wire besides its value.
-        found_ratio: Share of a value that the codec takes away in a large batch.
-        barren_records: A batch of so many is half as compressible as a large one.
+        request_s: Time of a request in the slowest stage after the sender, however few records it has.
+        network_byte_s: Time of a byte in the network.
+        carried_byte_s: Time of a byte in the network or the disk, whichever is slower.
+        overhead_bytes: Bytes of a record on the wire besides its value.
+        found_ratio: Share of a value that the codec removes in a large batch.
+        barren_records: Number of records in a batch that compresses half as well as a large one.
     """
 
     cluster: SimulatedCluster
@@ -104,7 +109,7 @@ class Line:
 
     @classmethod
     def of(cls, cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Self:
-        """For the records of a load; its rate does not matter here."""
+        """Make the line for the records of a workload, whatever its rate."""
         value, linger_s = workload.record_sizes.mean_bytes, settings.linger_s
         overhead = workload.key_bytes + _RECORD_OVERHEAD_BYTES
         record = value + overhead
@@ -157,7 +162,7 @@ class Line:
         )
 
     def spread(self, rate: float) -> float:
-        """On how many partitions the records come down that arrive while one batch is open."""
+        """Return over how many partitions the records spread that arrive while one batch is open."""
         others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
         if not others or not sticky_s:
             return float(self.partitions)
@@ -165,13 +170,14 @@ class Line:
         return 1.0 - others * math.expm1(-open_s / (sticky_s * others))
 
     def opened_records(self, rate: float) -> float:
-        """Records of a batch that nothing but linger and size ends, at a rate in records per second."""
+        """Return the number of records in a batch that only linger and size end, at a rate in records per second."""
         return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, self.full_records - 1.0))
 
     def left_ratio(self, rate: float) -> float:
-        """Share of the records in batches that records left for the next partition before they were full.
+        """Return the share of records in batches that are not full when the client moves on to the next partition.
 
-        Half a batch is left each time; nothing follows soon, and it waits for as long as linger lets it.
+        Each move leaves half a batch behind on average. No further records arrive for it soon, so it waits until linger
+        ends.
         """
         if not self.settings.sticky_s:
             return 0.0
@@ -179,17 +185,20 @@ class Line:
         return (1.0 - 1.0 / self.partitions) * fills / 2.0 / (1.0 + fills**2)
 
     def window(self, batch_records: float) -> float:
-        """Requests of a size that may be under way: as the config allows, and as the queue holds."""
+        """Return how many requests with this many records may be in flight; the config and the queue both limit it."""
         return min(self.in_flight, max(1.0, self.settings.queue_records / batch_records))
 
     def wire_bytes(self, batch_records: float) -> float:
-        """Of one record, its share of the batch's included. In small batches a codec finds little."""
+        """Return the bytes of one record on the wire, including its share of the batch's headers.
+
+        A codec removes little from a small batch.
+        """
         found = self.found_ratio * batch_records / (batch_records + self.barren_records)
         headers = (_BATCH_HEADER_BYTES + _REQUEST_HEADER_BYTES) / batch_records
         return self.value_bytes * (1.0 - found) + self.overhead_bytes + headers
 
     def costs(self, batch_records: float, held_bytes: float) -> Costs:
-        """What a record takes, in batches of a size and with so many bytes waiting in the client."""
+        """Return what a record costs in batches of `batch_records`, while `held_bytes` wait in the client."""
         cluster, norm = self.cluster, self.cluster.capacity_norm
         batch_bytes = batch_records * self.record_bytes
         large = 1.0 + cluster.large_ratio * batch_bytes / (batch_bytes + cluster.large_bytes)
@@ -209,7 +218,7 @@ class Line:
 
 
 def _request_s(cluster: SimulatedCluster, client_s: float, broker_s: float, window_s: float) -> float:
-    """What one request takes of the slowest stage behind the sender, however few its records."""
+    """Return the time of a request in the slowest stage after the sender, however few records it has."""
     norm = cluster.capacity_norm
     host_s = (client_s + broker_s) / cluster.client_cores if cluster.shared_host else broker_s / cluster.broker_cores
     return float((client_s**norm + broker_s**norm + host_s**norm + window_s**norm) ** (1 / norm))

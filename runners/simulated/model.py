@@ -1,8 +1,11 @@
-"""What a simulated cluster makes of a config under a load: closed form, no randomness, smooth where the real thing is.
+"""What a simulated cluster does with a config under a workload.
 
-Records come together into batches while they linger. The slowest stage of the line binds a saturating load. Under a
-paced load, where requests come faster than they can be served, sockets fill, batches grow until they are carried, and
-everything waits for what stands in the sockets; past the capacity, latency grows for as long as the load goes on.
+The model is in closed form, has no randomness, and is smooth where a real cluster is.
+
+Records gather in batches while they linger. In a saturating load, the slowest stage limits throughput. In a paced load
+whose requests arrive faster than they can be served, the sockets fill, the batches grow until the line can carry the
+rate, and every record waits for what is in the sockets. Above the capacity, latency grows for as long as the load goes
+on.
 """
 
 import math
@@ -18,13 +21,14 @@ from search_spaces.producer_config import ProducerConfig
 _P99_OF_NORMAL: Final = NormalDist().inv_cdf(0.99)
 _FULL_QUEUE_SPREAD: Final = 1.15
 _BURST_RATIO: Final = 0.3
-# Of linger.ms: a timer is never early. Source: our grid of 114,448 records of 1 kB a second, whose batches of 1 MB had
-# a median of 4.6 to 4.8 ms with linger.ms=5, and a 99th percentile of 22 to 23 ms with 20.
+# Usual and long waits of a record, as ratios of linger.ms; a timer never fires early. Source: our grid, where 114,448
+# records of 1 kB a second in batches of 1 MB had a median latency of 4.6 to 4.8 ms with linger.ms=5, and a 99th
+# percentile of 22 to 23 ms with linger.ms=20.
 _USUAL_WAIT_RATIO: Final = 0.6
 _LONG_WAIT_RATIO: Final = 1.2
-# Half of the time, what befalls this share of the records is seen in the 99th percentile. Source: our grid, where
-# records leave batches of 128 kB half full when they change partition: with linger.ms=20 its p99 is 20 ms, with
-# 100 only its p999 is 100 ms.
+# An event that affects this share of the records counts half in the 99th percentile. Source: our grid, where batches of
+# 128 kB are half full when the client moves on to another partition. With linger.ms=20 the p99 is 20 ms; with
+# linger.ms=100 only the p99.9 is 100 ms.
 _RARE_RATIO: Final = 0.016
 _RARE_POWER: Final = 2.0
 _OUTRUN_POWER: Final = 6.0
@@ -36,24 +40,24 @@ _FULL_WAIT_RATIO: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """What a config gives under a load, without noise.
+    """What a config achieves under a workload, without noise.
 
     Attributes:
-        records_per_s: Acknowledged: the offered rate, or the capacity where that is less.
-        capacity_records_per_s: What a saturating load gets.
-        mb_per_s: Acknowledged bytes of values per second, in millions.
-        latency_p50_ms: Median latency; past the capacity, that of the load's first moment.
-        latency_p99_ms: Its 99th percentile.
-        falling_behind_ratio: Share of the offered records for which there is no room: latency grows by that share of
-            the time that passes. 0 where the rate is held.
-        queue_full_ratio: Share of its time in which the sender waits for room in the client's queue.
-        queued_records: In the client's queue.
-        batch_records: Of a usual batch.
-        in_flight_requests: Under way, on average.
-        wire_bytes_per_value_byte: Sent per byte of value.
-        sender_cpu_ratio: Of the application's thread, of one core.
-        client_cpu_ratio: Of the client's sending thread, of one core.
-        broker_cpu_cores: Of the broker.
+        records_per_s: Acknowledged records per second: the offered rate, or the capacity if that is lower.
+        capacity_records_per_s: Acknowledged records per second of a saturating load.
+        mb_per_s: Acknowledged value bytes per second, in millions.
+        latency_p50_ms: Median latency; above the capacity, the median at the start of the load.
+        latency_p99_ms: 99th percentile of the latency, under the same condition.
+        falling_behind_ratio: Share of the offered records that exceeds the capacity, 0 if the rate is held. Latency
+            grows by this share of the time that passes.
+        queue_full_ratio: Share of the time in which the sender waits for room in the client's queue.
+        queued_records: Number of records in the client's queue.
+        batch_records: Number of records in a usual batch.
+        in_flight_requests: Mean number of requests in flight.
+        wire_bytes_per_value_byte: Bytes on the wire per byte of value.
+        sender_cpu_ratio: CPU of the application's thread, as a share of one core.
+        client_cpu_ratio: CPU of the client's sending thread, as a share of one core.
+        broker_cpu_cores: CPU of the broker, in cores.
     """
 
     records_per_s: float
@@ -73,17 +77,20 @@ class Performance:
 
     @property
     def latency_spread(self) -> float:
-        """Standard deviation of the latency's logarithm: latencies are log-normal between the two percentiles."""
+        """Standard deviation of the logarithm of the latency.
+
+        The latency is assumed to be log-normal, with the two percentiles.
+        """
         return math.log(self.latency_p99_ms / self.latency_p50_ms) / _P99_OF_NORMAL
 
 
 def performance(cluster: SimulatedCluster, config: ProducerConfig, workload: Workload) -> Performance:
-    """What `cluster` makes of a config under a load."""
+    """Compute what a config achieves on a cluster under a workload."""
     return perform(cluster, Settings.of(config, workload), workload)
 
 
 def perform(cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Performance:
-    """The same for settings that need not be a config's."""
+    """Compute the same as `performance`, for settings that need not come from a config."""
     line = Line.of(cluster, settings, workload)
     full = _Full.of(line)
     offered = workload.rate_records_per_s
@@ -95,10 +102,11 @@ class _Full:
     """The line under a saturating load.
 
     Attributes:
-        backed_up_s: The slowest stage behind the sender, with all batches and the queue full.
-        outrun: Whether the sender outruns the rest, from 0 to 1: queue and batches are full then, whatever the linger.
-        batch: Records of a batch.
-        costs: Of a record.
+        backed_up_s: Time of a record in the slowest stage after the sender, when the queue and all batches are full.
+        outrun: From 0 to 1: whether the sender is faster than the rest of the line. If it is, queue and batches are
+            full, whatever the linger time.
+        batch: Number of records in a batch.
+        costs: What a record costs.
         rate: Records per second.
     """
 
@@ -119,7 +127,7 @@ class _Full:
         costs = line.costs(batch, held_bytes * outrun)
         norm = line.cluster.capacity_norm
         slowest_s = (line.sender_s**norm + costs.slowest_s**norm) ** (1 / norm)
-        # A queue that is emptied before the sender has noticed that there is room leaves the rest waiting.
+        # If the queue runs empty before the sender notices that there is room, the other stages have to wait.
         return cls(
             backed_up_s, outrun, batch, costs, 1.0 / (slowest_s + line.cluster.refill_s / line.settings.queue_records)
         )
@@ -128,8 +136,8 @@ class _Full:
 def _saturated(line: Line, full: _Full) -> Performance:
     p50_s, p99_s, _, _ = _latency_s(line, full.rate, full.backed_up_s)
     buffer_s = line.settings.queue_records / full.rate * full.outrun**_FULL_QUEUE_POWER
-    told = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
-    return _told(line, full.rate, full.rate, told, full.costs, full.batch, _FULL_WAIT_RATIO * full.outrun)
+    latency_s = (buffer_s + p50_s, buffer_s * _FULL_QUEUE_SPREAD + p99_s)
+    return _performance(line, full.rate, full.rate, latency_s, full.costs, full.batch, _FULL_WAIT_RATIO * full.outrun)
 
 
 def _paced(line: Line, offered: float, full: _Full) -> Performance:
@@ -137,13 +145,17 @@ def _paced(line: Line, offered: float, full: _Full) -> Performance:
     overflow = (rate / full.rate) ** _OVERFLOW_POWER
     p50_s, p99_s, batch, costs = _latency_s(line, rate, full.backed_up_s)
     overflow_s = line.settings.queue_records / rate * overflow
-    told = (p50_s + overflow_s, p99_s + overflow_s * _FULL_QUEUE_SPREAD)
+    latency_s = (p50_s + overflow_s, p99_s + overflow_s * _FULL_QUEUE_SPREAD)
     full_ratio = _FULL_WAIT_RATIO * full.outrun * overflow
-    return _told(line, rate, full.rate, told, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
+    return _performance(line, rate, full.rate, latency_s, costs, batch, full_ratio, max(0.0, 1.0 - full.rate / offered))
 
 
 def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
-    """Median and 99th percentile at a rate that the line carries, the records of a batch and what each costs."""
+    """Compute the latency at a rate that the line can carry.
+
+    Returns:
+        Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
+    """
     cluster = line.cluster
     opened = line.opened_records(rate)
     as_opened_s = line.costs(opened, opened * line.record_bytes).slowest_s
@@ -152,7 +164,7 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
     standing = min(line.window(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
     queue_s = _queue_s(rate * as_opened_s, opened * as_opened_s, standing / rate)
     fill_s = least_of(line.gather_s, line.full_records * line.spread(rate) / rate)
-    late_s = fill_s + (line.gather_s - fill_s) * _often(line.left_ratio(rate))
+    late_s = fill_s + (line.gather_s - fill_s) * _weight_in_p99(line.left_ratio(rate))
     busy = min(1.0, rate * costs.host_s)
     written = rate * costs.wire_bytes / cluster.disk_bytes_per_s
     tail_s = cluster.tail_s + cluster.busy_tail_s * busy / (_BUSIEST - busy) + cluster.disk_tail_s * written
@@ -164,27 +176,33 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
 
 
 def _carried_records(line: Line, rate: float, opened: float, backed_up_s: float) -> float:
-    """Of a batch at a rate: as it was opened, or as it has to be for the line to carry the rate."""
+    """Return the number of records in a batch at a rate.
+
+    It is the number that linger and size give, or a larger one if the line could not carry the rate otherwise.
+    """
     request_s, full = line.request_s, line.full_records
     room = 1.0 - rate * max(0.0, backed_up_s - request_s / full)
     needed = rate * request_s / room if room > 0 else full
     return min(full, most_of(opened, min(full, needed)))
 
 
-def _often(ratio: float) -> float:
-    """How far into the 99th percentile comes what befalls a share of the records."""
+def _weight_in_p99(ratio: float) -> float:
+    """Return how much an event that affects this share of the records shows in the 99th percentile, from 0 to 1."""
     return 1.0 / (1.0 + (_RARE_RATIO / ratio) ** _RARE_POWER) if ratio else 0.0
 
 
 def _queue_s(used: float, batch_s: float, standing_s: float) -> float:
-    """What a batch waits for others: as random arrivals make it, but no longer than what can stand there takes."""
+    """Return how long a batch waits for other batches.
+
+    The wait is that of random arrivals, but never longer than the line needs for everything that fits in the sockets.
+    """
     if used >= 1.0:
         return standing_s
     waits_s = batch_s * used / (1.0 - used)
     return 1.0 / (1.0 / waits_s + 1.0 / standing_s)
 
 
-def _told(
+def _performance(
     line: Line,
     rate: float,
     capacity: float,

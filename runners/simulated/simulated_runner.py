@@ -1,4 +1,4 @@
-"""A runner with no Kafka: it computes windows with the model, and adds the noise that was asked for."""
+"""A runner without Kafka: it computes windows with the model and adds the requested noise."""
 
 import hashlib
 import math
@@ -27,13 +27,13 @@ WARNING: Final = "simulated, not measured"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Standard deviations of logarithms: for small ones, relative to the value.
+    """Noise, as standard deviations of the logarithm of a value. A small one is a relative deviation of the value.
 
     Attributes:
-        run_ratio: Of rates, from run to run: looking longer does not help.
-        window_ratio: Of rates, from window to window of one run.
-        latency_run_ratio: Of latencies, from run to run.
-        latency_window_ratio: Of latencies, from window to window.
+        run_ratio: Noise of rates from run to run, which a longer run does not average out.
+        window_ratio: Noise of rates from window to window of one run.
+        latency_run_ratio: Noise of latencies from run to run.
+        latency_window_ratio: Noise of latencies from window to window of one run.
     """
 
     run_ratio: float
@@ -49,7 +49,7 @@ class Noise:
         latency_run_ratio: float | None,
         latency_window_ratio: float | None,
     ) -> "Noise":
-        """Of windows as from run to run, and of latencies as of rates, unless something else is given."""
+        """Make the noise. By default, windows are as noisy as runs, and latencies are as noisy as rates."""
         window = run_ratio if window_ratio is None else window_ratio
         return cls(
             run_ratio,
@@ -64,14 +64,15 @@ class Expected:
     """What a run would show without noise.
 
     Attributes:
-        capacity_records_per_s: What a saturating load gets; a paced one gets what it offers if that is less.
-        latency_p50_ms: Median latency, in the load's first moment where it falls behind; NaN if it is not known.
-        latency_spread: Standard deviation of the latency's logarithm.
-        queue_full_ratio: Share of its time in which the sender waits for room.
-        resources: CPU.
-        activity: The client's own account, its wire bytes left out; None if it is not known.
-        wire_bytes_per_value_byte: Sent per byte of value; None if it is not known.
-        grows: Whether latency grows while the load falls behind; False where that is in the latency already.
+        capacity_records_per_s: Rate of a saturating load. A paced load gets the rate that it offers, if that is lower.
+        latency_p50_ms: Median latency; if the load falls behind, the median at its start. NaN if unknown.
+        latency_spread: Standard deviation of the logarithm of the latency.
+        queue_full_ratio: Share of the time in which the sender waits for room in the client's queue.
+        resources: CPU use.
+        activity: What the client's statistics report, without the bytes on the wire; None if unknown.
+        wire_bytes_per_value_byte: Bytes on the wire per byte of value; None if unknown.
+        grows: Whether the latency grows while the load falls behind. It is False if `latency_p50_ms` already includes
+            that.
     """
 
     capacity_records_per_s: float
@@ -85,15 +86,17 @@ class Expected:
 
 
 class Course:
-    """One run. Noise is drawn in the order of its windows: a run that is stopped shows what it would have shown.
+    """One simulated run.
+
+    Noise is drawn in the order of the windows, so a run that is stopped early shows the same windows as a complete one.
 
     Args:
-        origin: Where its numbers come from.
-        config: Of the client.
-        workload: Of the run.
-        expected: What it would show without noise.
-        noise: What is added.
-        luck: Where noise comes from.
+        origin: Where the measurement comes from.
+        config: The config.
+        workload: The workload.
+        expected: What the run would show without noise.
+        noise: The noise to add.
+        luck: Random numbers for the noise.
     """
 
     def __init__(
@@ -113,7 +116,7 @@ class Course:
         self._median_us = expected.latency_p50_ms * 1e3 * slow
 
     def run(self, watch: Watch, warning: str) -> Measurement:
-        """Show the windows to a watch, and give what those that it let come add up to."""
+        """Show the windows to `watch`, and return the measurement of the windows that were shown."""
         windows: list[Window] = []
         stopped = False
         while len(windows) < len(self._phases.ends_ns) and not stopped:
@@ -130,8 +133,9 @@ class Course:
         records = max(1, round((capacity if offered is None else min(offered, capacity)) * seconds))
         latency_us = self._latencies_us(slow, min(records, _SAMPLES_PER_WINDOW))
         if offered is not None and self._capacity < offered and self._expected.grows:
-            # What can't be taken in time waits: ever longer, for as long as the load goes on.
-            # When in its window each was meant to leave, from 0 to 1: spread evenly over latencies in ascending order.
+            # Records that exceed the capacity wait, and the wait grows for as long as the load goes on. `moments` says
+            # when in its window each record was meant to leave, from 0 to 1. The latencies are in ascending order, so
+            # the moments are spread evenly over them.
             moments = np.mod(np.arange(len(latency_us)) * _GOLDEN, 1.0)
             moments_us = start_ns / 1e3 + moments * seconds * 1e6
             latency_us = latency_us + (1.0 - self._capacity / offered) * moments_us
@@ -149,7 +153,7 @@ class Course:
         )
 
     def _measurement(self, windows: list[Window], warning: str, *, stopped_early: bool) -> Measurement:
-        """The sum of the windows that count."""
+        """Return the measurement of the windows of the measured phase, or of all windows if there are none of them."""
         measured = [window for window in windows if window.phase is Phase.MEASURED] or windows
         acknowledged = sum(window.records for window in windows)
         value_bytes = sum(window.value_bytes for window in measured)
@@ -193,39 +197,49 @@ class Course:
         return float(np.exp(rate * rate_ratio)), float(np.exp(latency * latency_ratio))
 
     def _latencies_us(self, slow: float, count: int) -> NDArray[np.float64]:
-        """Evenly spread over the distribution, ascending: they carry no noise of their own. None if it is not known."""
+        """Return ascending latencies that are spread evenly over the distribution.
+
+        They add no noise of their own. The result is empty if the median is unknown.
+        """
         if math.isnan(self._median_us):
             return np.zeros(0)
         return np.exp(_normal_quantiles(count) * self._expected.latency_spread) * (self._median_us * slow)
 
 
 def luck_of(config: ProducerConfig, workload: Workload) -> np.random.Generator:
-    """Random numbers of a run: the same for the same config and workload, its seed included."""
+    """Return the random numbers of a run.
+
+    They are the same for the same config and the same workload, including its seed.
+    """
     digest = hashlib.sha256(f"{config.fingerprint} {workload}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "big"))
 
 
 @lru_cache(maxsize=64)
 def _normal_quantiles(count: int) -> NDArray[np.float64]:
-    """Ascending, so that a histogram of them has the distribution's percentiles."""
+    """Return ascending quantiles of the normal distribution.
+
+    A histogram of them has the percentiles of the distribution.
+    """
     normal = NormalDist()
     return np.array([normal.inv_cdf(min(number / count, 1.0 - 0.25 / count)) for number in range(1, count + 1)])
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRunner:
-    """A `Runner` that computes instead of measuring, in no time. The same call gives the same numbers.
+    """A `Runner` that computes a measurement at once instead of measuring. The same call always gives the same numbers.
 
-    Noise is of two kinds, as in reality: one draw per run, which no longer look at that run averages out, and one per
-    window, which it does. A run's draws follow from the config and the whole workload, its seed included: who wants to
-    see a config again with other noise changes the seed.
+    As in reality, there are two kinds of noise. One is drawn once per run, and a longer run does not average it out.
+    The other is drawn for each window, and a longer run averages it out. The draws of a run depend on its config and
+    its whole workload, including the seed. To measure a config again with different noise, change the seed.
 
     Attributes:
-        noise_ratio: Standard deviation from run to run, relative to the model's value (of its logarithm, to be exact).
-        cluster: What is simulated.
-        window_noise_ratio: The same from window to window; None takes `noise_ratio`.
-        latency_noise_ratio: Of latencies, from run to run; None takes `noise_ratio`.
-        latency_window_noise_ratio: Of latencies, from window to window; None takes that of windows.
+        noise_ratio: Noise of rates from run to run: the standard deviation relative to the model's value (of its
+            logarithm, to be exact).
+        cluster: The simulated cluster.
+        window_noise_ratio: Noise of rates from window to window; None means the same as `noise_ratio`.
+        latency_noise_ratio: Noise of latencies from run to run; None means the same as `noise_ratio`.
+        latency_window_noise_ratio: Noise of latencies from window to window; None means the same as for rates.
     """
 
     noise_ratio: float = 0.0
@@ -235,9 +249,9 @@ class SimulatedRunner:
     latency_window_noise_ratio: float | None = None
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Compute the measurement of a config."""
         luck = luck_of(config, workload)
-        luck.random()  # without it the numbers of every simulated study would be others than they were
+        luck.random()  # keeps the numbers of older simulated studies: without this draw, all of them would change
         noise = Noise.of(
             self.noise_ratio, self.window_noise_ratio, self.latency_noise_ratio, self.latency_window_noise_ratio
         )

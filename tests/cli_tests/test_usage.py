@@ -16,7 +16,7 @@ WRONG = [
     (["-X", "sasl.password=hunter2"], "--command-config"),
     (["-X", "linger.ms"], "key=value"),
     (["--record-bytes", "0"], "record size"),
-    (["--record-bytes", "10:1,10:2"], "stands twice"),
+    (["--record-bytes", "10:1,10:2"], "names 10 twice"),
     (["--record-bytes", "2000000"], "message.max.bytes"),
     (["--seconds", "0"], "measured_s"),
     (["--compressibility", "1"], "compressibility_ratio"),

@@ -1,6 +1,6 @@
-"""A driver in a process of its own: measures on a Ray cluster what its argument asks for, and prints what came of it.
+"""A driver in its own process: it runs the jobs in its argument on a Ray cluster and prints their results.
 
-A program rather than a module of the tests, so that workers can't find our code but where the tuner lets them have it.
+It is a program and not a module of the tests, so that workers find our code only if the tuner sends it to them.
 """
 
 import json
@@ -25,7 +25,7 @@ from search_spaces.producer_config import ProducerConfig
 
 
 def measured(asked: dict[str, Any]) -> dict[str, Any]:
-    """One pool and one job on it."""
+    """Run one job on a new pool."""
     told: list[str] = []
     answer: dict[str, Any] = {"told": told}
     workload = Workload(RecordSizes.fixed(1000), warmup_s=0.3, measured_s=1.0, rate_records_per_s=2_000, partitions=4)

@@ -1,6 +1,7 @@
-"""A Ray cluster of several nodes on this machine: a raylet each, with its own folder and, where allowed, host name.
+"""A Ray cluster with several nodes on this host.
 
-Token authentication is on. Nodes are started by `ray start`, as an operator does.
+Each node has its own raylet and folder and, if the kernel allows it, its own host name. Token authentication is on.
+Nodes are started with `ray start`, as an operator would do it.
 """
 
 import contextlib
@@ -37,10 +38,10 @@ _QUIET: Final = {
 
 
 class Nodes:
-    """A head without cores, for drivers, and nodes that measure.
+    """A head node without cores, on which drivers run, and nodes with cores that measure.
 
     Args:
-        folder: With a short path, as sockets lie there.
+        folder: Folder for all files. Its path must be short, because sockets lie in it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -55,14 +56,14 @@ class Nodes:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What a process needs to be let in."""
+        """Environment variables that a process needs to be accepted by the cluster."""
         rest = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         return {**rest, **_QUIET, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token_file)}
 
     def start(self, *names: str, environ: Mapping[str, str] | None = None) -> None:
-        """Start nodes with two cores, each in the zone of its name; `head` is the first."""
+        """Start nodes with two cores, each in the zone of its name. The first node must be `head`."""
         for name in names:
-            # On a busy machine Ray gives a node up after 30 s, and says that it may be tried again.
+            # On a busy machine Ray gives up after 30 s, and its message says that we may try again.
             assert any(self._came_up(name, environ or {}) for _ in range(_ATTEMPTS)), self._log(name).read_text()
 
     def _came_up(self, name: str, environ: Mapping[str, str]) -> bool:
@@ -84,7 +85,7 @@ class Nodes:
                 cwd=self.folder,
                 start_new_session=True,
             )
-        # Ray itself gives up after a while: no deadline of ours.
+        # No deadline is needed here, because Ray itself gives up after a while.
         while started.poll() is None:
             if _STARTED in self._log(name).read_text():
                 return True
@@ -93,13 +94,13 @@ class Nodes:
         return False
 
     def kill_raylet(self, name: str) -> None:
-        """As a node that loses its power: nothing of it says good-bye."""
+        """Kill the raylet of a node, like a node that loses its power and sends no message."""
         for process in psutil.Process(self._started[name].pid).children(recursive=True):
             if process.name() == "raylet":
                 process.kill()
 
     def leave(self, name: str) -> None:
-        """As a node that is shut down: the cluster hears of it, and has forgotten it when this returns."""
+        """Shut down a node properly. When this returns, the cluster no longer lists the node."""
         started = self._started.pop(name)
         started.terminate()
         started.wait()
@@ -107,12 +108,12 @@ class Nodes:
             os.killpg(started.pid, signal.SIGKILL)
 
     def stop(self) -> None:
-        """End all nodes with whatever they have started."""
+        """End all nodes and all processes that they have started."""
         for process in self._started.values():
             _end(process)
 
     def files_with(self, *words: str) -> list[Path]:
-        """Files of the nodes in which one of some words stands; the token's own file not counted."""
+        """Return the files of the nodes that contain one of `words`, without the token file."""
         found = []
         for path in self.folder.rglob("*"):
             if path.is_file() and not path.is_symlink() and path != self.token_file:
@@ -127,7 +128,7 @@ class Nodes:
 
 @contextlib.contextmanager
 def running_nodes() -> Iterator[Nodes]:
-    """A head and two nodes, in the zones a and b."""
+    """Run a head node and two nodes, in the zones a and b."""
     with tempfile.TemporaryDirectory(prefix="k", dir="/tmp", ignore_cleanup_errors=True) as folder:
         nodes = Nodes(Path(folder))
         try:
@@ -145,7 +146,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _named(name: str, command: list[str]) -> list[str]:
-    """With a host name of its own, where the kernel lets us give one."""
+    """Return the command, run under its own host name if the kernel allows that."""
     unshare = ["unshare", "--uts", "sh", "-c"]
     try:
         allowed = subprocess.run([*unshare, "hostname x"], capture_output=True, check=False).returncode == 0

@@ -1,34 +1,36 @@
-"""A driver of a whole study in a process of its own: tells on its output what happens, line by line."""
+"""A driver in its own process that runs a whole study, and prints a line for everything that happens."""
 
 import sys
 from pathlib import Path
 
+from typing_extensions import override
+
 from runners.measurement import Window
-from tuner.course.reporter import Standing
+from tuner.course.reporter import Reporter, Standing
 from tuner.course.run import run_study
 from tuner.model.trial import Trial
 from tuner.study_file import load_study
 
 
 def tell(*words: str) -> None:
-    """One line."""
+    """Print one line."""
     sys.stdout.write(" ".join(words) + "\n")
     sys.stdout.flush()
 
 
-class Printing:
-    """A `Reporter` for whoever reads our output."""
+class Printing(Reporter):
+    """A `Reporter` that prints."""
 
+    @override
     def say(self, sentence: str) -> None:
-        """See `Reporter.say`."""
         tell("say", sentence)
 
+    @override
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Reporter.window`."""
         tell("window", str(window.number))
 
+    @override
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Reporter.trial`."""
         tell("trial", str(trial.kind), str(trial.state))
 
 

@@ -1,4 +1,4 @@
-"""How far another clock is ahead, from a few questions."""
+"""The offset of another clock, measured with a few questions."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ SECONDS = st.floats(0.0, 5.0)
 
 
 class Network:
-    """A clock here and one there, with the way between them."""
+    """A clock on this side, a clock on the other side, and the delays between them."""
 
     def __init__(self, ahead_s: float, ways: list[tuple[float, float]]) -> None:
         self.time_s, self._ahead_s, self._ways = 1_000.0, ahead_s, iter(ways)
@@ -34,7 +34,7 @@ def test_an_offset_is_as_exact_as_it_says(ahead_s: float, ways: list[tuple[float
     assert offset.within_s == pytest.approx(min(there + back for there, back in ways) / 2, abs=1e-6)
 
 
-def test_the_answer_that_was_back_first_counts() -> None:
+def test_the_answer_with_the_shortest_round_trip_counts() -> None:
     network = Network(-3.0, [(2.0, 0.0), (0.001, 0.001), (0.0, 4.0)])
     offset = offset_of(network.ask, network.now, asked=3)
     assert offset.ahead_s == pytest.approx(-3.0)

@@ -1,4 +1,4 @@
-"""On a Ray cluster of several nodes: zones, code that reaches the workers, secrets, and a node that leaves."""
+"""A Ray cluster of several nodes: zones, the code that reaches the workers, secrets, and a node that leaves."""
 
 import json
 import subprocess
@@ -25,13 +25,13 @@ SECRET = "a-password-that-must-not-be-seen"
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    """A head and two nodes, in the zones a and b; one cluster for all tests, as it takes long to start."""
+    """A head node and two nodes in the zones a and b. All tests share them, because they take long to start."""
     with running_nodes() as nodes:
         yield nodes
 
 
 def drive(nodes: Nodes, *asked: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """What came of some jobs, each on a pool of its own."""
+    """Run some jobs, each on its own pool, and return their results."""
     jobs = [{"address": nodes.address, "producers": 2, **each} for each in asked]
     run = subprocess.run(
         [sys.executable, str(HERE / "driver.py"), json.dumps(jobs)],
@@ -47,7 +47,7 @@ def drive(nodes: Nodes, *asked: Mapping[str, Any], environ: Mapping[str, str] | 
 
 
 def test_zones_room_and_secrets(nodes: Nodes) -> None:
-    """Several in one driver, as connecting takes seconds."""
+    """Several cases share one driver, because connecting takes seconds."""
     with running_mock_cluster() as cluster:
         connection = {**cluster.connection, "sasl.username": "somebody", "sasl.password": SECRET}
         real, installed, nowhere, full = drive(
@@ -57,7 +57,7 @@ def test_zones_room_and_secrets(nodes: Nodes) -> None:
             {"zones": ["a", "c"], "wait_s": 0.5},
             {"zones": ["b"], "producers": 3, "wait_s": 0.5},
         )
-    # A real load on two nodes, each producer where it was asked to be, and one measurement of both.
+    # Two producers ran a real load on two nodes, each in the requested zone, and gave one measurement.
     assert "error" not in real, real
     first, second = real["worker"].split(", ")
     assert first.endswith(" in b")
@@ -66,21 +66,24 @@ def test_zones_room_and_secrets(nodes: Nodes) -> None:
     assert real["handed_over"] == real["acknowledged"] > real["records"] > 0
     assert real["told"] == []
     assert installed["records"] > 0
-    # What isn't there is said, with what is.
+    # The messages say what is missing and what the cluster has.
     assert nowhere["error"] == "RayUnfit"
-    assert "no node with cores offers zone:c: there is zone:a (1 nodes), zone:b (1 nodes)" in nowhere["message"]
+    assert "no node with cores offers zone:c; its nodes offer zone:a (1 nodes), zone:b (1 nodes)" in nowhere["message"]
     assert full["error"] == "RayUnfit"
-    assert "no free core for each producer (3 in zone:b): 4 cores are free in all" in full["message"]
-    # What is secret is in no file of Ray's, on no node.
-    assert nodes.files_with("py_modules"), "the search finds what Ray writes down"
+    assert "not have a free core for each producer (3 in zone:b); 4 cores are free in total" in full["message"]
+    # No file of Ray on any node holds a secret.
+    assert nodes.files_with("py_modules"), "the search must find what Ray writes"
     assert nodes.files_with(SECRET, nodes.token) == []
 
 
-def test_who_has_no_token_or_another_is_not_let_in(nodes: Nodes) -> None:
+def test_a_driver_without_the_right_token_is_refused(nodes: Nodes) -> None:
     rest = {name: value for name, value in nodes.environ.items() if not name.startswith("RAY_AUTH")}
     wrong = {**rest, "RAY_AUTH_TOKEN": "0" * 64}
     none = {**rest, "HOME": str(nodes.folder / "nobody")}
-    for environ, sent in ((wrong, "accept the token that was found"), (none, "accept no token, as none was found")):
+    for environ, sent in (
+        (wrong, "accept the token that was found here"),
+        (none, "accept clients without a token"),
+    ):
         (refused,) = drive(nodes, {}, environ=environ)
         assert refused["error"] == "GeneratorError"
         assert sent in refused["message"]
@@ -97,11 +100,11 @@ def test_a_node_with_another_client_library_is_refused(nodes: Nodes) -> None:
         nodes.leave("odd")
     assert refused["error"] == "RayUnfit"
     assert "can't: ImportError: an odd library" in refused["message"]
-    assert "install the same there" in refused["message"]
+    assert "install the same versions there" in refused["message"]
 
 
 @pytest.mark.broker
-def test_a_node_that_leaves_costs_one_attempt_and_nothing_is_doubled(
+def test_a_node_that_leaves_costs_one_attempt_and_duplicates_nothing(
     nodes: Nodes, broker: RunningCluster, tmp_path: Path
 ) -> None:
     file, folder = tmp_path / "leaving.yaml", tmp_path / "study"

@@ -1,4 +1,4 @@
-"""What docs/ray.md points to is well-formed, and fits together: zones, versions, the token."""
+"""The examples that docs/ray.md refers to are well-formed, and their zones, versions and token fit together."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def containers() -> list[dict[str, Any]]:
 
 
 def zones_of(group: dict[str, Any]) -> set[str]:
-    """As a shell hands them to `ray start --resources`, which reads JSON."""
+    """Parse the resources as `ray start --resources` gets them from a shell: quoted JSON."""
     quoted: str = group["rayStartParams"]["resources"]
     return set(json.loads(json.loads(quoted)))
 
@@ -41,7 +41,7 @@ def test_the_manifest_is_a_raycluster() -> None:
         assert group.keys() == {"groupName", "replicas", "minReplicas", "maxReplicas", "rayStartParams", "template"}
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
     for parameters in (CLUSTER["headGroupSpec"]["rayStartParams"], *(group["rayStartParams"] for group in GROUPS)):
-        assert all(isinstance(value, str) for value in parameters.values()), "KubeRay takes texts alone"
+        assert all(isinstance(value, str) for value in parameters.values()), "KubeRay accepts only strings"
 
 
 def test_each_pod_has_the_token_from_the_secret_and_one_image() -> None:
@@ -65,18 +65,18 @@ def test_a_group_lies_in_the_zone_that_it_offers(group: dict[str, Any]) -> None:
     assert int(group["rayStartParams"]["num-cpus"]) < cores
 
 
-def test_the_zones_of_the_example_study_are_those_of_the_manifest() -> None:
+def test_the_example_study_uses_the_zones_of_the_manifest() -> None:
     spec, _ = load_study(ROOT / "examples" / "zones.yaml", {})
     assert {resource_of(zone) for zone in spec.placement} == set().union(*map(zones_of, GROUPS))
     assert spec.workload.producers == sum(group["replicas"] for group in GROUPS)
 
 
-def test_versions_are_those_that_are_pinned() -> None:
+def test_versions_are_the_pinned_ones() -> None:
     assert CLUSTER["rayVersion"] == version("ray")
     assert f"FROM rayproject/ray:{version('ray')}-py3" in DOCS
 
 
-def test_what_the_page_points_to_is_there() -> None:
+def test_links_of_the_page_exist() -> None:
     links = re.findall(r"\]\((\.\./[^)#]+)\)", DOCS)
     assert links
     assert [link for link in links if not (ROOT / "docs" / link).exists()] == []

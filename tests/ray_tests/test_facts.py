@@ -1,4 +1,4 @@
-"""What nodes must have in common with the host that drives them."""
+"""What nodes must have in common with the host of the driver."""
 
 import pytest
 
@@ -16,7 +16,7 @@ OURS = {
 }
 
 
-def test_a_host_is_like_itself() -> None:
+def test_a_host_agrees_with_its_own_facts() -> None:
     facts = facts_here()
     assert facts.keys() == OURS.keys()
     check_alike(facts, facts_here(), Code.SHIP)
@@ -25,7 +25,7 @@ def test_a_host_is_like_itself() -> None:
 
 @pytest.mark.parametrize("name", ["Python", "kafka-tuner", "confluent-kafka", "librdkafka"])
 def test_other_versions_are_refused_with_both(name: str) -> None:
-    with pytest.raises(RayUnfit, match=rf"{name} is 9.9 on there and {OURS[name]} here; install the same there"):
+    with pytest.raises(RayUnfit, match=rf"{name} is 9.9 on there and {OURS[name]} here; install the same"):
         check_alike(OURS, {**OURS, "host": "there", name: "9.9"}, Code.SHIP)
     with pytest.raises(RayUnfit, match="give all nodes the same image"):
         check_alike(OURS, {**OURS, "host": "there", name: "9.9"}, Code.INSTALLED)
@@ -37,13 +37,13 @@ def test_a_node_that_cant_run_our_code_says_why() -> None:
         check_alike(OURS, there, Code.SHIP)
 
 
-def test_what_listens_on_this_host_only_is_not_for_others() -> None:
+def test_a_target_of_this_host_only_is_refused_on_other_nodes() -> None:
     check_here(OURS, {**OURS, "host": "a node of the same host"})
     with pytest.raises(RayUnfit, match="the Ray cluster's node there is another host than here"):
         check_here(OURS, {**OURS, "host": "there", "place": "boot 2"})
 
 
-def test_what_is_shipped_is_small_and_is_code() -> None:
+def test_the_shipped_packages_are_small_and_contain_only_code() -> None:
     shipped = [
         path
         for folder in packages()

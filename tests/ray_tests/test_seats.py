@@ -1,4 +1,4 @@
-"""Where producers may sit, from what nodes offer."""
+"""Which nodes producers may run on, by what the nodes offer."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def cluster(*zones: str) -> RayCluster:
     return RayCluster("auto", zones=zones)
 
 
-def test_zones_are_dealt_to_the_producers_in_turn() -> None:
+def test_zones_are_assigned_to_producers_in_turn() -> None:
     assert [cluster("a", "b").zone_of(number) for number in range(5)] == ["a", "b", "a", "b", "a"]
     assert cluster("a", "a", "b").seats(4) == {"a": 3, "b": 1}
     assert cluster().seats(3) == {None: 3}
@@ -33,10 +33,10 @@ def test_a_node_without_cores_takes_no_producer() -> None:
 def test_each_zone_must_have_a_node() -> None:
     assert missing([A1, A2, B], cluster("a", "b")) is None
     assert missing([A1, A2, B], cluster("b", "c", "d")) == (
-        "no node with cores offers zone:c or zone:d: there is zone:a (2 nodes), zone:b (1 nodes)"
+        "no node with cores offers zone:c or zone:d; its nodes offer zone:a (2 nodes), zone:b (1 nodes)"
     )
     without_cores = Node("5", "x", 0.0, frozenset({"zone:c"}))
-    assert missing([without_cores], cluster("c")) == "no node with cores offers zone:c: there is no zone"
+    assert missing([without_cores], cluster("c")) == "no node with cores offers zone:c; its nodes offer no zone"
 
 
 @pytest.mark.parametrize(
@@ -49,22 +49,22 @@ def test_each_zone_must_have_a_node() -> None:
         ([A1, A2, B], ("a", "b"), 3, True),
         ([A1, A2, B], ("a", "b"), 4, False),
         ([A1, A2, B], ("b",), 2, False),
-        ([BOTH], ("a", "b"), 2, False),  # one node in both zones is still one node
+        ([BOTH], ("a", "b"), 2, False),  # one node that lies in both zones is still one node
     ],
 )
-def test_producers_sit_apart_where_there_are_enough_nodes(
+def test_producers_run_on_separate_nodes_if_there_are_enough(
     nodes: list[Node], zones: tuple[str, ...], producers: int, enough: bool
 ) -> None:
     assert apart(nodes, cluster(*zones), producers) is enough
 
 
-def test_who_shares_which_nodes_is_said() -> None:
+def test_the_warning_names_shared_nodes() -> None:
     assert crowd([HEAD, A1, A2, B], cluster("a"), 3) == (
-        "3 producers share 2 nodes of the Ray cluster (node-a1, node-a2), as it has no more that fit: they take cores "
-        "from each other"
+        "3 producers share 2 nodes of the Ray cluster (node-a1, node-a2), because it has no other suitable nodes: "
+        "the producers compete for cores"
     )
 
 
-def test_the_address_of_rays_own_client_is_refused() -> None:
-    with pytest.raises(RayUnfit, match=r"reads host:port or auto, but got ray://head:10001"):
+def test_the_address_of_ray_client_is_refused() -> None:
+    with pytest.raises(RayUnfit, match=r"must be host:port or auto, but got ray://head:10001"):
         RayCluster("ray://head:10001")

@@ -1,4 +1,4 @@
-"""Parts of a measurement, each with everything in order until a test says otherwise."""
+"""Builders for the parts of a measurement. Each part has good values, except for those that a test changes."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from search_spaces.producer_config import ProducerConfig
 
 
 def counts(**changes: Any) -> Counts:
-    """A thousand records, all acknowledged and stored."""
+    """A thousand records, all of them acknowledged and stored."""
     good: dict[str, Any] = {
         "handed_over": 1_000,
         "acknowledged": 1_000,
@@ -40,7 +40,7 @@ def counts(**changes: Any) -> Counts:
 
 
 def activity(**changes: Any) -> ClientActivity:
-    """A client with an empty queue."""
+    """The activity of a client with an empty queue."""
     good: dict[str, Any] = {
         "queue_full_ratio": 0.0,
         "queue_growth_ratio": 0.0,
@@ -58,7 +58,7 @@ def activity(**changes: Any) -> ClientActivity:
 
 
 def measurement(**changes: Any) -> Measurement:
-    """A thousand records of 100 B in two seconds, each after 1 to 1,000 ms."""
+    """A measurement of a thousand records of 100 B in two seconds, with latencies from 1 to 1,000 ms."""
     good: dict[str, Any] = {
         "config": ProducerConfig.parse({}),
         "workload": Workload(RecordSizes.fixed(100)),
@@ -79,7 +79,7 @@ def measurement(**changes: Any) -> Measurement:
 
 
 def window(**changes: Any) -> Window:
-    """A second with 500 records."""
+    """A window of a second with 500 records."""
     good: dict[str, Any] = {
         "number": 0,
         "phase": Phase.MEASURED,
@@ -96,7 +96,7 @@ def window(**changes: Any) -> Window:
 
 
 def report(**changes: Any) -> Report:
-    """A client that has done nothing yet."""
+    """A report of a client that has done nothing yet."""
     nothing: dict[str, Any] = {
         "at_ns": 0,
         "queued_records": 0,
@@ -114,7 +114,7 @@ def report(**changes: Any) -> Report:
 
 
 def reading(**changes: Any) -> Reading:
-    """Counters at the start of everything."""
+    """A reading with all counters at their start."""
     start: dict[str, Any] = {
         "at_s": 0.0,
         "own_threads": {},
@@ -131,7 +131,7 @@ def reading(**changes: Any) -> Reading:
 
 
 def load_result(**changes: Any) -> LoadResult:
-    """A load of two seconds with a thousand records, all transmitted."""
+    """The result of a load of two seconds with a thousand records, all of them transmitted."""
     good: dict[str, Any] = {
         "duration_s": 2.0,
         "records": 1_000,

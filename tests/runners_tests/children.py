@@ -1,6 +1,6 @@
-"""Runners for the child process of `Isolated`, and a program that owns one until it is killed.
+"""Runners for the child process of `Isolated`, and a program that owns such a child process until it is killed.
 
-children.py        runs without end in a child process, and writes the child's id once it runs
+`python -m tests.runners_tests.children` runs an endless load in a child process and writes the child's process id.
 """
 
 import os
@@ -27,17 +27,17 @@ WORKLOAD = Workload(RecordSizes.fixed(100), warmup_s=1.0, measured_s=1.0)
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """Shows windows for ever."""
+    """Shows windows forever."""
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Run simulations, one after another."""
+        """Run one simulation after another."""
         while True:
             SimulatedRunner().run(config, workload, watch)
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Shows one window, and then nothing happens any more."""
+    """Shows one window and then hangs."""
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Wait for a signal after the first window."""
@@ -55,7 +55,7 @@ class Failing:
     """Fails at once.
 
     Attributes:
-        error: With this.
+        error: The error that it raises.
     """
 
     error: Exception
@@ -66,7 +66,7 @@ class Failing:
 
 
 class DetailedError(RunnerError):
-    """An error that is made from parts."""
+    """An error whose text is made from several values."""
 
     def __init__(self, rule: str, value: int) -> None:
         self.rule = rule
@@ -78,14 +78,14 @@ class DetailedError(RunnerError):
 
 
 def child_of(process: psutil.Process) -> psutil.Process:
-    """The load process: the one child that was spawned (a broker of the session may be another)."""
+    """Return the load process: the only child that was spawned. A broker that all tests share may be another child."""
     (child,) = (each for each in process.children() if "spawn_main" in " ".join(each.cmdline()))
     return child
 
 
 @contextmanager
 def running_owner() -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
-    """A process that runs `Endless` in a child, and the child; the owner is killed at the end."""
+    """Start a process that runs `Endless` in a child process; yield both, and kill the owner at the end."""
     command = [sys.executable, "-m", "tests.runners_tests.children"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         try:
@@ -96,7 +96,7 @@ def running_owner() -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
 
 
 def main() -> None:
-    """Run without end, and tell the child's id with the first window."""
+    """Run forever, and write the child's process id with the first window."""
     told: list[int] = []
 
     def watch(_: Window) -> WatchDecision:

@@ -1,4 +1,4 @@
-"""A producer with no Kafka behind it, under the same contract tests as the real ones."""
+"""A load client without Kafka, which passes the same contract tests as the real load clients."""
 
 import json
 from collections import deque
@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from runners.clock import Clock, SystemClock
 from runners.errors import GeneratorError, WorkloadRefused
 from runners.librdkafka.tally import Tally
+from runners.librdkafka.threads import LoadClient
 from runners.payload import PayloadPool
 
 _KNOWN = {
@@ -23,14 +25,14 @@ _KNOWN = {
 _OVERHEAD_BYTES = 36
 
 
-class FakeClient:
-    """A `LoadClient` whose broker acknowledges everything handed over as soon as somebody drains.
+class FakeClient(LoadClient):
+    """A `LoadClient` that acknowledges all records when somebody drains it.
 
     Attributes:
-        sent: Index of each record taken into the pool, in order.
-        intended: When each of them was meant to leave.
-        taken_at: When each of them was handed over, by `clock`.
-        closed_door: While it is set, no record is acknowledged, so that the queue fills up.
+        sent: For each accepted record, its index in the pool, in order.
+        intended: For each accepted record, its intended send time.
+        taken_at: For each accepted record, when it was handed over, by `clock`.
+        closed_door: While it is set, no record is acknowledged, so the queue fills.
     """
 
     def __init__(
@@ -41,7 +43,7 @@ class FakeClient:
         tally: Tally,
         clock: Clock | None = None,
     ) -> None:
-        """As the real ones; the clock is that of `taken_at` and of deliveries."""
+        """Open a client with the arguments of a real one. `clock` times the hand-over and the deliveries."""
         if unknown := set(properties) - _KNOWN:
             raise GeneratorError(f"the fake client does not know {unknown}")
         self.sent: list[int] = []
@@ -58,8 +60,8 @@ class FakeClient:
         self._given_up = 0
         self._transmitted = 0
 
+    @override
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
-        """See `LoadClient.send`."""
         moments = [intended_ns] * count if isinstance(intended_ns, int) else intended_ns.tolist()
         for taken, moment in enumerate(moments[:count]):
             if self.waiting() >= self._room:
@@ -73,8 +75,8 @@ class FakeClient:
             self._held.append(moment)
         return count
 
+    @override
     def drain(self, timeout_ms: int) -> None:
-        """See `LoadClient.drain`."""
         if self._given_up:
             self._tally.fail("_PURGE_QUEUE", self._given_up)
             self._given_up = 0
@@ -98,15 +100,15 @@ class FakeClient:
             }
         )
 
+    @override
     def waiting(self) -> int:
-        """See `LoadClient.waiting`."""
         return len(self._held) + self._given_up
 
+    @override
     def purge(self) -> None:
-        """See `LoadClient.purge`."""
         self._given_up += len(self._held)
         self._held.clear()
 
+    @override
     def close(self) -> None:
-        """See `LoadClient.close`."""
         self._held.clear()

@@ -1,4 +1,4 @@
-"""What every `LoadClient` keeps to, as a class of tests that each implementation's tests inherit."""
+"""The contract of every `LoadClient`, as a class of tests that the tests of each implementation inherit."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple, Protocol
@@ -18,11 +18,11 @@ from tests.clusters_tests.waiting import eventually
 
 POLL_MS = 20
 NEVER = "250000"
-"""As `linger.ms`: records stay in the client's queue for as long as any test lasts."""
+"""A value of `linger.ms` that keeps records in the client's queue longer than any test runs."""
 
 
 class RememberingTally(Tally):
-    """Keeps which intended times came back with deliveries."""
+    """A tally that keeps the intended send times that came back with deliveries."""
 
     def sample(self, intended_ns: NDArray[np.int64], served_ns: int) -> None:
         self.came_back = getattr(self, "came_back", [])
@@ -31,14 +31,14 @@ class RememberingTally(Tally):
 
 
 class Opened(NamedTuple):
-    """A client with what it was opened with."""
+    """An open client, with its tally and its pool."""
 
     client: LoadClient
     tally: RememberingTally
     pool: PayloadPool
 
     def drain_all(self) -> None:
-        """Serve until nothing handed over is left."""
+        """Serve events until every record is delivered or has failed."""
         assert eventually(self._drained)
 
     def _drained(self) -> bool:
@@ -46,7 +46,7 @@ class Opened(NamedTuple):
         return not self.client.waiting()
 
     def send_all(self, count: int, moment_ns: int = 1) -> None:
-        """Hand over that many records, serving deliveries whenever the queue is full."""
+        """Hand over `count` records, serving deliveries whenever the queue is full."""
         while count:
             taken = self.client.send(moment_ns, min(count, 1_000))
             count -= taken
@@ -54,7 +54,7 @@ class Opened(NamedTuple):
                 self.client.drain(POLL_MS)
 
     def next_report(self) -> Report:
-        """Await the client's next statistics."""
+        """Wait for the client's next statistics."""
         assert eventually(self._told)
         return Report.parse(*self.tally.statistics.popleft())
 
@@ -64,10 +64,10 @@ class Opened(NamedTuple):
 
 
 class Open(Protocol):
-    """Opens a client; the fixture closes it."""
+    """Opens a client, which the fixture closes."""
 
     def __call__(self, sizes: Sequence[int] = (100,) * 10, key_bytes: int = 0, **properties: str) -> Opened:
-        """Properties are written with underscores for dots."""
+        """Open a client. In the names of `properties`, underscores stand for dots."""
 
 
 def pool_of(sizes: Sequence[int], key_bytes: int = 0) -> PayloadPool:
@@ -79,7 +79,7 @@ def pool_of(sizes: Sequence[int], key_bytes: int = 0) -> PayloadPool:
 
 
 class LoadClientContract:
-    """Subclasses name the implementation in `covers`, and say how to reach a cluster in the fixture `address`."""
+    """The contract tests. A subclass names its implementation in `covers` and its cluster in the fixture `address`."""
 
     covers: ClassVar[type]
 
@@ -110,7 +110,7 @@ class LoadClientContract:
         assert opened.tally.acknowledged == 2_345
         assert not opened.tally.failed
 
-    def test_waiting_is_what_was_taken_and_not_served(self, open_client: Open) -> None:
+    def test_waiting_counts_accepted_records_that_were_not_served(self, open_client: Open) -> None:
         opened = open_client(linger_ms=NEVER)
         assert opened.client.waiting() == 0
         taken = opened.client.send(1, 7)
@@ -125,19 +125,19 @@ class LoadClientContract:
         opened.drain_all()
         assert sorted(opened.tally.came_back) == moments.tolist()
 
-    def test_or_the_one_moment_of_the_whole_call(self, open_client: Open) -> None:
+    def test_all_records_of_a_call_may_share_one_intended_time(self, open_client: Open) -> None:
         opened = open_client()
         opened.send_all(4, moment_ns=123_456)
         opened.drain_all()
         assert opened.tally.came_back == [123_456] * 4
 
-    def test_a_pool_is_sent_round_and_round(self, open_client: Open) -> None:
+    def test_a_pool_is_sent_again_and_again(self, open_client: Open) -> None:
         opened = open_client(sizes=(10, 20, 30))
         opened.send_all(10)
         opened.drain_all()
         assert opened.tally.acknowledged == 10
 
-    def test_a_full_queue_takes_what_fits_and_is_no_failure(self, open_client: Open) -> None:
+    def test_a_full_queue_accepts_what_fits_and_fails_nothing(self, open_client: Open) -> None:
         opened = open_client(
             linger_ms=NEVER, queue_buffering_max_messages="10", batch_num_messages="10", sizes=(100,) * 50
         )
@@ -148,14 +148,14 @@ class LoadClientContract:
         assert opened.client.waiting() == 10
         assert not opened.tally.failed
 
-    def test_after_a_full_queue_it_goes_on(self, open_client: Open) -> None:
+    def test_sending_continues_after_a_full_queue(self, open_client: Open) -> None:
         opened = open_client(queue_buffering_max_messages="10", batch_num_messages="10", linger_ms="1")
         opened.send_all(137)
         opened.drain_all()
         assert opened.tally.acknowledged == 137
         assert not opened.tally.failed
 
-    def test_a_record_that_is_too_large_is_refused_and_what_was_taken_still_counts(self, open_client: Open) -> None:
+    def test_a_record_that_is_too_large_is_refused_and_the_others_count(self, open_client: Open) -> None:
         opened = open_client(sizes=(100, 100, 2_000, 100), message_max_bytes="1000")
         with pytest.raises(WorkloadRefused, match="refuses a record of 2000 bytes"):
             opened.send_all(4)
@@ -171,11 +171,11 @@ class LoadClientContract:
         opened.drain_all()
         assert (opened.tally.acknowledged, opened.tally.failed) == (0, {"_PURGE_QUEUE": 7})
 
-    def test_statistics_arrive_and_count_what_was_transmitted(self, open_client: Open) -> None:
+    def test_statistics_arrive_and_count_transmitted_records(self, open_client: Open) -> None:
         opened = open_client(statistics_interval_ms="100")
         opened.send_all(50)
         opened.drain_all()
-        reports = [opened.next_report() for _ in range(3)]  # the first may have been made before the last delivery
+        reports = [opened.next_report() for _ in range(3)]  # the first report may be older than the last delivery
         assert (reports[-1].tx_records, reports[-1].queued_records) == (50, 0)
         assert [report.at_ns for report in reports] == sorted(report.at_ns for report in reports)
 
@@ -185,13 +185,13 @@ class LoadClientContract:
         opened.client.drain(1)
         assert opened.tally.done == 0
 
-    def test_closing_drops_what_is_held_and_may_be_repeated(self, open_client: Open) -> None:
+    def test_closing_drops_held_records_and_may_be_repeated(self, open_client: Open) -> None:
         opened = open_client(linger_ms=NEVER)
         opened.send_all(7)
         opened.client.close()
         opened.client.close()
         assert opened.tally.acknowledged == 0
 
-    def test_a_property_that_is_none_is_named(self, open_client: Open) -> None:
+    def test_an_unknown_property_is_named(self, open_client: Open) -> None:
         with pytest.raises(GeneratorError, match=r"no\.such\.property"):
             open_client(no_such_property="1")

@@ -1,4 +1,4 @@
-"""librdkafka's in-process mock cluster: a real client speaks the real protocol to it, with no broker to start."""
+"""librdkafka's in-process mock cluster. A real client speaks the real protocol with it, without a broker."""
 
 import logging
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from runners.clusters.cluster import RunningCluster
 
 BROKERS = 3
 PARTITIONS = 4
-"""Of every topic, which is made when it is first asked for. Source: rd_kafka_mock_cluster_new, librdkafka 2.16."""
+"""Partitions of every topic, which exists from its first use on. Source: rd_kafka_mock_cluster_new, librdkafka 2.16."""
 _PATIENCE_S = 30
 
 
 @contextmanager
 def running_mock_cluster() -> Iterator[RunningCluster]:
-    """A mock cluster that other clients, also of other processes, can use while its holder lives."""
+    """Run a mock cluster that other clients, also in other processes, can use while the client that holds it lives."""
     logger = logging.Logger("mock cluster")
     logger.addHandler(logging.NullHandler())
     holder = Producer({"test.mock.num.brokers": BROKERS}, logger=logger)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class MovedClock:
-    """A `Clock` whose time passes only where it is used: nothing waits, and every moment is exact.
+    """A `Clock` whose time passes only when it is used, so that nothing waits and every moment is exact.
 
     Attributes:
-        at_ns: Now.
-        step_ns: What each look at the clock takes.
-        oversleep_ns: How late each sleep ends.
-        pauses: Moments at which the time jumps, and where to: a process that did not get the CPU. Ascending.
+        at_ns: The current time.
+        step_ns: Time that passes whenever the time is read.
+        oversleep_ns: Time by which each sleep ends too late.
+        pauses: Ascending pairs of a moment and the moment to which the time then jumps, like a process that got no CPU.
     """
 
     at_ns: int = 0
@@ -20,12 +20,12 @@ class MovedClock:
     pauses: list[tuple[int, int]] = field(default_factory=list)
 
     def now_ns(self) -> int:
-        """See `Clock.now_ns`."""
+        """Let one step pass and return the time."""
         self._move(self.at_ns + self.step_ns)
         return self.at_ns
 
     def sleep_until(self, moment_ns: int) -> None:
-        """See `Clock.sleep_until`."""
+        """Move the time to `moment_ns` and past it by `oversleep_ns`."""
         if moment_ns > self.at_ns:
             self._move(moment_ns + self.oversleep_ns)
 

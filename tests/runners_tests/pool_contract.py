@@ -1,4 +1,4 @@
-"""What every `Pool` keeps to, as a class of tests that each implementation's tests inherit."""
+"""The contract of every `Pool`, as a class of tests that the tests of each implementation inherit."""
 
 import os
 import signal
@@ -40,34 +40,37 @@ def measured(done: Done | None) -> Measurement:
 
 
 def workers() -> list[int]:
-    """Load processes and whatever Ray has started; not the broker that other tests share."""
+    """Return the load processes and the processes of Ray, but not the broker that other tests share."""
     return [child.pid for child in psutil.Process().children(recursive=True) if _is_ours(child)]
 
 
 def _is_ours(child: psutil.Process) -> bool:
     try:
         return any(word in " ".join(child.cmdline()) for word in ("spawn_main", "ray"))
-    except psutil.Error:  # it has ended
+    except psutil.Error:  # the process has ended
         return False
 
 
 class PoolContract:
-    """Subclasses name the implementation in `covers`, and give pools of two slots for two producers each."""
+    """The contract tests. A subclass names its implementation in `covers`.
+
+    Its pools have two slots for two producers each.
+    """
 
     covers: ClassVar[type]
 
     @pytest.fixture
     def pool(self) -> Pool:
-        """A pool that may be shared by tests; each leaves it idle."""
+        """A pool that tests may share. Each test leaves it idle."""
         raise NotImplementedError
 
     @pytest.fixture
     def own_pool(self) -> Callable[[], Pool]:
-        """Gives an idle one that the test may close."""
+        """Returns an idle pool that the test may close."""
         raise NotImplementedError
 
     def mortal(self, runner: Runner) -> Runner:
-        """The runner, so that its process is a worker's and not the test's."""
+        """Return the runner, wrapped if necessary, so that it runs in a worker's process and not in the test's."""
         raise NotImplementedError
 
     def test_a_job_comes_back_with_its_measurement(self, pool: Pool) -> None:
@@ -82,7 +85,7 @@ class PoolContract:
         assert int(done.worker.rpartition("/")[2]) > 0
         assert pool.next_done() is None
 
-    def test_windows_are_shown_in_order_to_the_thread_that_waits(self, pool: Pool) -> None:
+    def test_windows_are_shown_in_order_in_the_waiting_thread(self, pool: Pool) -> None:
         windows: list[Window] = []
         threads: set[int] = set()
 
@@ -97,7 +100,7 @@ class PoolContract:
         assert [window.records_per_s for window in windows] == [point.records_per_s for point in seen.series]
         assert threads == {threading.get_ident()}
 
-    def test_a_stop_ends_the_run_and_no_more_is_shown(self, pool: Pool) -> None:
+    def test_a_stop_ends_the_run_and_no_more_windows_are_shown(self, pool: Pool) -> None:
         windows: list[Window] = []
 
         def watch(window: Window) -> WatchDecision:
@@ -108,7 +111,7 @@ class PoolContract:
         assert measured(pool.next_done()).stopped_early
         assert [window.number for window in windows] == [0, 1, 2]
 
-    def test_a_stop_is_for_one_job_only(self, pool: Pool) -> None:
+    def test_a_stop_ends_only_one_job(self, pool: Pool) -> None:
         for _ in range(2):
             pool.submit(job(Slow(), workload=ENDLESS), stop)
             assert measured(pool.next_done()).stopped_early
@@ -123,7 +126,7 @@ class PoolContract:
             RuleBroken("some-rule", "values go together", "a=1, b=2"),
         ],
     )
-    def test_an_error_comes_back_as_itself(self, pool: Pool, error: Exception) -> None:
+    def test_an_error_comes_back_unchanged(self, pool: Pool, error: Exception) -> None:
         pool.submit(job(Failing(error)))
         done = pool.next_done()
         assert done is not None
@@ -131,7 +134,7 @@ class PoolContract:
         assert (str(done.outcome), vars(done.outcome)) == (str(error), vars(error))
         assert done.attempts == 1
 
-    def test_a_defect_is_an_error_of_ours_that_names_it(self, pool: Pool) -> None:
+    def test_a_defect_becomes_a_generator_error_that_names_it(self, pool: Pool) -> None:
         pool.submit(job(Failing(KeyError("a defect"))))
         done = pool.next_done()
         assert done is not None
@@ -146,7 +149,7 @@ class PoolContract:
         assert {each.job.key for each in done if each} == {"a", "b"}
         assert all(measured(each).records for each in done)
 
-    def test_no_job_is_taken_without_a_free_slot(self, pool: Pool) -> None:
+    def test_a_job_is_refused_without_a_free_slot(self, pool: Pool) -> None:
         for key in ("a", "b"):
             pool.submit(job(Slow(), workload=ENDLESS, key=key), stop)
         with pytest.raises(ValueError, match="at most 2 jobs may run at once"):
@@ -207,7 +210,7 @@ class PoolContract:
         assert measured(pool.next_done()).records
 
     def test_an_error_of_the_watch_stops_the_job(self, pool: Pool) -> None:
-        class Enough(Exception):  # noqa: N818 - what happened
+        class Enough(Exception):  # noqa: N818 - our names say what happened, without the suffix `Error`
             pass
 
         def watch(_: Window) -> WatchDecision:
@@ -218,7 +221,7 @@ class PoolContract:
             pool.next_done()
         assert measured(pool.next_done()).stopped_early
 
-    def test_an_interrupt_leaves_a_pool_that_closes_with_all_its_processes(self, own_pool: Callable[[], Pool]) -> None:
+    def test_a_pool_closes_with_all_its_processes_after_an_interrupt(self, own_pool: Callable[[], Pool]) -> None:
         waiting = threading.Event()
 
         def watch(_: Window) -> WatchDecision:

@@ -1,4 +1,4 @@
-"""Runners for workers of pools: they wait for each other, or die, and otherwise simulate."""
+"""Runners for the workers of pools: they wait for each other, or die, and otherwise simulate."""
 
 import os
 import signal
@@ -20,16 +20,16 @@ ENDLESS = Workload(RecordSizes.fixed(100), warmup_s=0.0, measured_s=80_000.0)
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Simulates, with time between the windows.
+    """Simulates with a pause after each window.
 
     Attributes:
-        step_s: How much.
+        step_s: Length of the pause in seconds.
     """
 
     step_s: float = 0.02
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Simulate."""
+        """Simulate slowly."""
 
         def later(window: Window) -> WatchDecision:
             time.sleep(self.step_s)
@@ -40,12 +40,12 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Goes on when another one is there too.
+    """Waits until another runner runs at the same time.
 
     Attributes:
-        folder: Where they see each other.
-        name: Its own.
-        other: Whom it awaits.
+        folder: Folder in which each runner makes a file.
+        name: Name of this runner's file.
+        other: Name of the other runner's file.
     """
 
     folder: Path
@@ -53,27 +53,27 @@ class Meeting:
     other: str
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Wait, then simulate."""
+        """Wait for the other runner, then simulate."""
         (self.folder / self.name).touch()
         if not eventually((self.folder / self.other).exists):
-            raise AssertionError(f"{self.other} never came")
+            raise AssertionError(f"the runner {self.other} did not start")
         return SimulatedRunner().run(config, workload, watch)
 
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """Kills its process after the first window, so many times.
+    """Kills its own process after the first window, until it has died a given number of times.
 
     Attributes:
-        folder: Keeps count.
-        times: How often.
+        folder: Folder with one file for each death.
+        times: Number of deaths.
     """
 
     folder: Path
     times: int
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Die, or simulate."""
+        """Kill the process, or simulate."""
 
         def die(window: Window) -> WatchDecision:
             answer = watch(window)

@@ -1,4 +1,4 @@
-"""What every `Runner` keeps to, as a class of tests that each implementation's and wrapper's tests inherit."""
+"""The contract of every `Runner`, as a class of tests that the tests of each implementation and wrapper inherit."""
 
 import multiprocessing
 import threading
@@ -31,7 +31,7 @@ SMALL_QUEUE = ProducerConfig.parse({"queue.buffering.max.messages": 1_000, "batc
 
 
 class Left(NamedTuple):
-    """What a run may leave behind."""
+    """Threads and processes that a run may leave behind."""
 
     threads: frozenset[str]
     client_threads: frozenset[tuple[int, str]]
@@ -39,9 +39,10 @@ class Left(NamedTuple):
 
     @classmethod
     def now(cls) -> "Left":
-        """Threads and processes of this moment; Python's own helper of `spawn` stays once it was needed.
+        """Return the current threads and child processes.
 
-        The PostgreSQL server of other tests, if one runs, starts and ends processes as it pleases.
+        Two kinds of processes are left out: Python's helper process of `spawn`, which stays once it was started, and
+        the PostgreSQL server of other tests, which starts and ends processes at any time.
         """
         multiprocessing.active_children()
         children = psutil.Process().children(recursive=True)
@@ -52,7 +53,7 @@ class Left(NamedTuple):
         )
 
     def more_than(self, before: "Left") -> bool:
-        """Whether something is here that was not before."""
+        """Return whether there is a thread or process now that was not there `before`."""
         return any(now - then for now, then in zip(self, before, strict=True))
 
 
@@ -71,7 +72,7 @@ def _is_postgres(process: psutil.Process) -> bool:
 
 
 class Ran(NamedTuple):
-    """A run with what was seen of it."""
+    """A run and what its watcher saw."""
 
     measurement: Measurement
     windows: list[Window]
@@ -80,7 +81,7 @@ class Ran(NamedTuple):
 
     @property
     def counting(self) -> list[Window]:
-        """The windows that the measurement is about: the warm-up's where it never got past it."""
+        """The windows that the measurement covers: those of the warm-up if the run ended in it."""
         return [window for window in self.windows if window.phase is Phase.MEASURED] or self.windows
 
 
@@ -88,14 +89,14 @@ Stop = Callable[[Window], bool]
 
 
 class Run(Protocol):
-    """Runs a workload, watched."""
+    """Runs a workload and records what the watcher sees."""
 
     def __call__(self, workload: Workload, config: ProducerConfig = CONFIG, stop: Stop = lambda _: False) -> Ran:
-        """Stop where `stop` says so."""
+        """Run, and stop after a window for which `stop` returns true."""
 
 
 def watched(runner: Runner, workload: Workload, config: ProducerConfig = CONFIG, stop: Stop = lambda _: False) -> Ran:
-    """Run and keep what the watcher saw."""
+    """Run a runner and keep what the watcher saw."""
     windows: list[Window] = []
     threads: set[int] = set()
 
@@ -109,7 +110,7 @@ def watched(runner: Runner, workload: Workload, config: ProducerConfig = CONFIG,
 
 
 class RunnerContract:
-    """Subclasses name the implementation in `covers`, and give one in the fixture `runner`."""
+    """The contract tests. A subclass names its implementation in `covers` and provides one in the fixture `runner`."""
 
     covers: ClassVar[type]
 
@@ -151,7 +152,7 @@ class RunnerContract:
         self.check_sums(ran)
 
     def test_an_error_of_the_watcher_ends_the_run(self, runner: Runner) -> None:
-        class Enough(Exception):  # noqa: N818 - what happened
+        class Enough(Exception):  # noqa: N818 - our names say what happened, without the suffix `Error`
             pass
 
         def watch(_: Window) -> WatchDecision:
@@ -163,14 +164,14 @@ class RunnerContract:
         assert eventually(lambda: not Left.now().more_than(before))
 
     def check_windows(self, ran: Ran, phases: Phases) -> None:
-        """They are all there, in order, without gaps, of the right phase, told to the thread that called."""
+        """Check that all windows were shown, in order, without gaps, in the right phase and in the calling thread."""
         windows = ran.windows
         assert [window.number for window in windows] == list(range(len(phases.ends_ns)))
         assert {window.total_windows for window in windows} == {len(phases.ends_ns)}
         assert [window.phase for window in windows] == [phases.phase(window.number) for window in windows]
         begins = [0.0, *(window.at_s for window in windows[:-1])]
         assert [window.at_s - window.duration_s for window in windows] == pytest.approx(begins)
-        # No window ends before its time; how much later is the machine's business.
+        # No window ends before its time. How much later it ends depends on the machine.
         assert all(
             window.at_s >= end_ns / NS_PER_S - 1e-6 for window, end_ns in zip(windows, phases.ends_ns, strict=True)
         )
@@ -178,7 +179,7 @@ class RunnerContract:
         assert [point.at_s for point in ran.measurement.series] == [window.at_s for window in windows]
 
     def check_sums(self, ran: Ran) -> None:
-        """The measurement is the sum of its windows, and every count says the same."""
+        """Check that the measurement is the sum of its windows and that all counts agree."""
         seen = ran.measurement
         assert seen.records == sum(window.records for window in ran.counting)
         assert seen.value_bytes == pytest.approx(sum(window.value_bytes for window in ran.counting))
@@ -188,5 +189,5 @@ class RunnerContract:
         assert len(seen.series) == len(ran.windows)
 
     def check_nothing_is_left(self, ran: Ran) -> None:
-        """Threads and child processes are those from before."""
+        """Check that there are no threads and child processes besides those from before the run."""
         assert eventually(lambda: not Left.now().more_than(ran.before))

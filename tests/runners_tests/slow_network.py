@@ -1,8 +1,8 @@
-"""A network of our own that is slow, and gone with the process that uses it.
+"""A slow network for one process, which disappears when the process ends.
 
-The process moves into a new network namespace, which has nothing but a loopback interface of its own, and slows that
-down with a token bucket. Nothing of the host's network is touched, no address or name is taken, and the kernel removes
-everything when the last process in it ends. Run as `python -m tests.runners_tests.slow_network` it only tries.
+The process moves into a new network namespace, which has only a loopback interface, and slows that interface with a
+token bucket. The host's own network is not changed, no address or name is used up, and the kernel removes the namespace
+when the last process in it ends. `python -m tests.runners_tests.slow_network` checks whether this works here.
 """
 
 import ctypes
@@ -26,24 +26,24 @@ _PATIENCE_S: Final = 30.0
 
 
 def enter(mbit_per_s: int) -> None:
-    """Move this process into a network of its own.
+    """Move this process into a new network.
 
     Raises:
-        OSError: We may not, or a tool or the kernel's tbf is missing.
-        subprocess.CalledProcessError: As above.
+        OSError: We may not do this, or a tool or the kernel's tbf is missing.
+        subprocess.CalledProcessError: The same, reported by a tool.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), f"unshare: {os.strerror(ctypes.get_errno())}")
     shape = f"tbf rate {mbit_per_s}mbit burst 64kb latency 100ms"
-    # Packets as large as on a usual network: those of 64 kB that loopback carries would pass the bucket one by one.
+    # Packets have the usual size of an Ethernet. The 64 kB packets of a loopback would pass the bucket one by one.
     for command in ("ip link set lo mtu 1500", "ip link set lo up", f"tc qdisc add dev lo root {shape}"):
         subprocess.run(command.split(), check=True, capture_output=True)
 
 
 @cache
 def why_not() -> str | None:
-    """Why there can be no slow network here; None where there can."""
+    """Return why there can be no slow network on this host; None if there can be one."""
     command = [sys.executable, "-m", "tests.runners_tests.slow_network"]
     tried = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
     if tried.returncode == 0:
@@ -53,16 +53,18 @@ def why_not() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class OnSlowNetwork:
-    """A `Runner` with a network and a broker of its own; for a process of its own, which stays there.
+    """A `Runner` that measures on a slow network with its own broker.
+
+    It must run in its own process, which then stays in that network.
 
     Attributes:
-        mbit_per_s: How much passes.
+        mbit_per_s: Throughput of the network, in megabits per second.
     """
 
     mbit_per_s: int
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Move into a slow network, start a broker there and measure."""
         enter(self.mbit_per_s)
         cluster = EmbeddedCluster()
         try:

@@ -1,4 +1,4 @@
-"""librdkafka's C functions are those of the client that users run, and its structs are read as they lie in memory."""
+"""librdkafka's C functions come from the library that users run, and its structs are read correctly from memory."""
 
 from random import Random
 
@@ -25,13 +25,13 @@ def test_the_library_is_the_one_inside_confluent_kafka() -> None:
         (confluent_kafka.KafkaError.MSG_SIZE_TOO_LARGE, "MSG_SIZE_TOO_LARGE"),
     ],
 )
-def test_codes_have_the_names_that_librdkafka_gives_them(code: int, name: str) -> None:
+def test_error_codes_have_the_names_that_librdkafka_gives_them(code: int, name: str) -> None:
     assert capi.error_name(code) == name
     assert capi.error_text(code)
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=1, max_size=50), st.randoms())
-def test_private_fields_are_gathered_from_any_addresses(moments: list[int], chance: Random) -> None:
+def test_private_fields_are_read_from_any_addresses(moments: list[int], chance: Random) -> None:
     messages = np.zeros(len(moments), dtype=capi.MESSAGE)
     messages["private"] = moments
     order = list(range(len(moments)))

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from runners.histogram import HIGHEST_US, LOWEST_US, SIGNIFICANT_DIGITS, Histogram, Recorder
 
-# Around every bucket border, and below and above what is told apart.
+# Values around every bucket border, and values below the lowest and above the highest bucket.
 DURATIONS = st.one_of(
     st.integers(-5, 5_000),
     st.integers(0, 33).flatmap(lambda bits: st.integers((1 << bits) - 2, (1 << bits) + 2)),
     st.integers(0, 2 * HIGHEST_US),
 )
 VALUES = st.lists(DURATIONS, max_size=60)
-# Binary fractions: no rounding comes between the two ways to count.
+# Binary fractions are exact, so rounding can't cause a difference between our result and HdrHistogram's.
 SHARES = st.integers(0, 256).map(lambda number: number / 256)
 
 
@@ -45,7 +45,7 @@ def test_percentiles_are_those_of_hdr_histogram(values: list[int], shares: list[
 
 @settings(max_examples=60)
 @given(VALUES.filter(bool))
-def test_a_percentile_is_within_a_thousandth_of_a_value_that_was_recorded(values: list[int]) -> None:
+def test_a_percentile_is_within_a_thousandth_of_a_recorded_value(values: list[int]) -> None:
     ordered = sorted(clipped(values))
     for share in (0.5, 0.9, 0.99, 0.999):
         true = ordered[max(0, math.floor(share * len(values) + 0.5) - 1)]
@@ -63,21 +63,21 @@ def test_count_and_mean_are_exact(values: list[int]) -> None:
 
 
 @given(st.lists(VALUES, max_size=5))
-def test_merged_is_the_histogram_of_everything(parts: list[list[int]]) -> None:
+def test_a_merged_histogram_is_the_histogram_of_all_values(parts: list[list[int]]) -> None:
     assert Histogram.merge(Histogram.of(part) for part in parts) == Histogram.of(
         [each for part in parts for each in part]
     )
 
 
 @given(st.lists(VALUES, max_size=5))
-def test_a_recorder_filled_bit_by_bit_holds_the_same(parts: list[list[int]]) -> None:
+def test_a_recorder_filled_in_parts_gives_the_same_histogram(parts: list[list[int]]) -> None:
     recorder = Recorder()
     for part in parts:
         recorder.record(np.array(part, dtype=np.int64))
     assert recorder.histogram() == Histogram.of([each for part in parts for each in part])
 
 
-def test_a_histogram_taken_from_a_recorder_does_not_change_with_it() -> None:
+def test_a_histogram_does_not_change_when_its_recorder_goes_on() -> None:
     recorder = Recorder()
     recorder.record(np.array([7], dtype=np.int64))
     before = recorder.histogram()
@@ -89,7 +89,7 @@ def test_a_histogram_taken_from_a_recorder_does_not_change_with_it() -> None:
 
 @settings(max_examples=12)
 @given(VALUES)
-def test_what_is_encoded_is_read_back_by_hdr_histogram(values: list[int]) -> None:
+def test_hdr_histogram_decodes_our_encoding(values: list[int]) -> None:
     seen = Histogram.of(values)
     theirs = HdrHistogram.decode(seen.encoded().encode())
     counts = {item.value_iterated_to: item.count_at_value_iterated_to for item in theirs.get_recorded_iterator()}
@@ -100,7 +100,7 @@ def test_what_is_encoded_is_read_back_by_hdr_histogram(values: list[int]) -> Non
         assert theirs.get_value_at_percentile(50) == seen.percentile_us(0.5)
 
 
-def test_an_empty_histogram_knows_no_number() -> None:
+def test_an_empty_histogram_has_no_mean_and_no_percentile() -> None:
     empty = Histogram.of([])
     assert empty == Histogram.merge([])
     assert empty.count == 0
@@ -108,11 +108,11 @@ def test_an_empty_histogram_knows_no_number() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, 99.0, math.nan])
-def test_a_share_is_no_percentage(share: float) -> None:
+def test_a_ratio_outside_0_to_1_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match="0 <= ratio <= 1"):
         Histogram.of([1]).percentile_us(share)
 
 
-def test_an_hour_is_the_longest_that_is_told_apart() -> None:
+def test_longer_durations_count_as_an_hour() -> None:
     assert Histogram.of([HIGHEST_US]) == Histogram.of([HIGHEST_US * 1000])
     assert Histogram.of([-1, 0, 1]) == Histogram.of([1, 1, 1])

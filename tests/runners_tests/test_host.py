@@ -1,4 +1,4 @@
-"""CPU and socket times are read as they are, and boiled down to what bound whom."""
+"""CPU and socket times are read correctly, and summarised by what limited the load."""
 
 import os
 import socket
@@ -17,18 +17,18 @@ from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.builders import reading
 
 BURNT_S = 0.05
-# A tick of the coarsest clock that any of the readings may come from.
+# A tick of the coarsest clock that a reading may come from.
 TICK_S = 0.02
 
 
 @pytest.fixture
 def burner() -> Iterator[threading.Thread]:
-    """A thread that has used 50 ms of CPU and now does nothing."""
+    """A thread that has used 50 ms of CPU and is now idle."""
     done, over = threading.Event(), threading.Event()
 
     def burn() -> None:
         while time.thread_time() < BURNT_S:
-            sum(range(10_000))  # in user mode, as asking for the time is not
+            sum(range(10_000))  # runs in user mode, unlike the reading of the clock
         done.set()
         over.wait()
 
@@ -46,7 +46,7 @@ def test_a_thread_s_cpu_is_what_it_used(burner: threading.Thread) -> None:
     assert BURNT_S - TICK_S <= spent.used_s <= spent.demand_s
     again = ThreadTime.of(burner)
     assert again is not None
-    assert again.used_s - spent.used_s < TICK_S, "it does nothing"
+    assert again.used_s - spent.used_s < TICK_S, "the thread is idle"
 
 
 def test_all_threads_of_a_process_are_seen_by_id(burner: threading.Thread) -> None:
@@ -56,7 +56,7 @@ def test_all_threads_of_a_process_are_seen_by_id(burner: threading.Thread) -> No
     assert set(found) >= {thread.native_id for thread in threading.enumerate()}
 
 
-def test_threads_of_a_process_that_has_ended_are_an_error_of_psutil() -> None:
+def test_threads_of_an_ended_process_raise_an_error_of_psutil() -> None:
     with pytest.raises(psutil.NoSuchProcess):
         thread_times(2**22 + 1)
 
@@ -75,7 +75,7 @@ def test_user_time_is_added_up_over_threads(burner: threading.Thread) -> None:
     assert 0 < user_s([burner.native_id]) <= user_s([burner.native_id, threading.get_native_id()])
 
 
-def test_our_own_threads_are_none_of_the_client_s(burner: threading.Thread) -> None:
+def test_our_own_threads_are_not_client_threads(burner: threading.Thread) -> None:
     assert burner.native_id not in {number for number, _ in client_thread_times()}
 
 
@@ -83,7 +83,7 @@ def test_a_probe_reads_this_process_as_if_it_were_a_broker(burner: threading.Thr
     probe = HostProbe({"sender": burner}, [LocalBroker(os.getpid(), 0, None), LocalBroker(2**22 + 1, 0, None)])
     seen = probe.read()
     assert seen.brokers is not None
-    assert list(seen.brokers) == [os.getpid()], "one that has ended is left out"
+    assert list(seen.brokers) == [os.getpid()], "a broker that has ended is left out"
     assert seen.broker_threads is not None
     assert (os.getpid(), burner.native_id) in seen.broker_threads
     assert 0 < seen.host_busy_s < seen.host_total_s
@@ -120,23 +120,23 @@ def test_usage_is_the_difference_per_second() -> None:
     assert (used.sender_cpu_ratio, used.sender_demand_ratio) == pytest.approx((0.5, 0.75))
     assert (used.drain_cpu_ratio, used.drain_demand_ratio) == pytest.approx((0.25, 0.25))
     assert (used.client_thread_cpu_ratio, used.client_thread_demand_ratio) == pytest.approx((0.25, 1.0))
-    # Half of the second of CPU was in user mode, and had to wait one and a half times as long.
+    # Half of the client's CPU time was in user mode. For each second on a core, its threads waited another 1.5 s.
     assert used.client_user_demand_cores == pytest.approx(0.25 * 2.5)
     assert (used.broker_thread_cpu_ratio, used.broker_thread_demand_ratio) == pytest.approx((0.4, 0.8))
     assert used.process_cpu_cores == pytest.approx(1.5)
     assert used.host_cpu_ratio == pytest.approx(0.75)
-    assert used.broker_cpu_cores == pytest.approx(0.75), "a broker that came later is no usage"
+    assert used.broker_cpu_cores == pytest.approx(0.75), "a broker that started later is not counted"
     assert (used.network_limited_ratio, used.receiver_limited_ratio) == pytest.approx((0.25, 0.9))
 
 
-def test_what_cannot_be_read_is_unknown_not_nothing() -> None:
+def test_values_that_cannot_be_read_are_none() -> None:
     used = usage(reading(), reading(at_s=1.0))
     assert (used.sender_cpu_ratio, used.client_thread_cpu_ratio, used.broker_cpu_cores) == (None, None, None)
     assert (used.host_cpu_ratio, used.network_limited_ratio, used.broker_thread_demand_ratio) == (None, None, None)
 
 
 def tcp_info(unsent: int, busy_s: float, receiver_s: float, buffer_s: float = 0.0) -> bytes:
-    """As the kernel tells it: three times in microseconds at 168, a gauge at 144."""
+    """Make a `struct tcp_info` like the kernel's: three times in microseconds at offset 168, and a gauge at 144."""
     info = bytearray(192)
     struct.pack_into("=I", info, 144, unsent)
     struct.pack_into("=QQQ", info, 168, *(int(each * 1e6) for each in (busy_s, receiver_s, buffer_s)))
@@ -152,20 +152,20 @@ def held_back(*samples: bytes) -> HeldBack:
     return held[3, "peer"]
 
 
-def test_the_network_holds_back_what_lies_unsent_and_no_window_explains() -> None:
+def test_the_network_holds_back_unsent_data_that_no_window_explains() -> None:
     assert held_back(tcp_info(9, 10, 0), tcp_info(9, 11, 0.25, 0.125)) == HeldBack(0.625, 0.25)
 
 
-def test_data_that_waits_for_nothing_but_its_acknowledgement_is_not_held_back() -> None:
+def test_data_that_only_waits_for_its_acknowledgement_is_not_held_back() -> None:
     assert held_back(tcp_info(0, 10, 0), tcp_info(0, 11, 0)) == HeldBack(0.0, 0.0)
 
 
-def test_each_interval_is_judged_by_the_sample_at_its_end() -> None:
+def test_an_interval_counts_if_it_ends_with_unsent_data() -> None:
     samples = (tcp_info(0, 0, 0), tcp_info(5, 1, 0), tcp_info(0, 2, 0), tcp_info(5, 4, 0))
     assert held_back(*samples) == HeldBack(3.0, 0.0)
 
 
-def test_a_connection_counts_from_when_it_is_first_seen_to_when_it_closes() -> None:
+def test_a_connection_counts_from_the_first_sample_until_it_closes() -> None:
     times = SocketTimes()
     times.add([((3, "a"), tcp_info(1, 100, 0))])
     times.add([((3, "a"), tcp_info(1, 101, 0)), ((4, "b"), tcp_info(1, 50, 50))])
@@ -173,7 +173,7 @@ def test_a_connection_counts_from_when_it_is_first_seen_to_when_it_closes() -> N
     assert times.held_back() == {(4, "b"): HeldBack(0.0, 1.0)}
 
 
-def test_a_receiver_that_does_not_read_is_found_on_a_real_connection() -> None:
+def test_a_receiver_that_does_not_read_is_seen_on_a_real_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         reader, _ = server.accept()
         with reader:

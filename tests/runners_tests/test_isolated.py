@@ -1,4 +1,4 @@
-"""The child process ends with its work, its owner or its life, and what went wrong in it is told as it was."""
+"""The child process ends when its work or its owner ends, and its errors arrive as they were raised."""
 
 import os
 import signal
@@ -32,8 +32,8 @@ def kill(_: Window) -> WatchDecision:
 
 
 @pytest.mark.parametrize("runner", [Endless(), Stuck()])
-def test_a_child_that_is_killed_is_told_as_what_it_is(runner: Runner) -> None:
-    with pytest.raises(GeneratorError, match=r"load process must answer, but it ended with exit code -9"):
+def test_a_child_that_is_killed_gives_its_exit_code(runner: Runner) -> None:
+    with pytest.raises(GeneratorError, match=r"load process must run .*, but it ended with exit code -9"):
         Isolated(runner).run(CONFIG, WORKLOAD, kill)
 
 
@@ -73,12 +73,12 @@ def test_an_error_arrives_as_it_was_raised(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), KeyError("a defect"), AssertionError("a defect")])
-def test_a_defect_of_the_runner_is_an_error_of_ours_that_names_it(error: Exception) -> None:
+def test_a_defect_of_the_runner_becomes_a_generator_error(error: Exception) -> None:
     with pytest.raises(GeneratorError, match=f"{type(error).__name__}.*a defect"):
         Isolated(Failing(error)).run(CONFIG, WORKLOAD)
 
 
-def test_a_runner_in_a_runner_in_a_process_gives_what_it_gives_alone() -> None:
+def test_an_isolated_runner_gives_the_same_measurement() -> None:
     alone, isolated = SimulatedRunner().run(CONFIG, WORKLOAD), Isolated(SimulatedRunner()).run(CONFIG, WORKLOAD)
     assert (isolated.records, isolated.latency, isolated.counts) == (alone.records, alone.latency, alone.counts)
 
@@ -101,24 +101,24 @@ class TestKept:
         assert eventually(lambda: not psutil.pid_exists(before) or _is_zombie(before))
         assert self._served(Isolated(SimulatedRunner(), kept=True)) != before
 
-    def test_a_child_that_is_killed_in_a_run_is_told_as_what_it_is(self) -> None:
-        with pytest.raises(GeneratorError, match="load process must answer"):
+    def test_a_kept_child_that_is_killed_in_a_run_gives_its_exit_code(self) -> None:
+        with pytest.raises(GeneratorError, match="load process must run until"):
             Isolated(Endless(), kept=True).run(CONFIG, WORKLOAD, kill)
 
-    def test_a_child_is_not_kept_once_a_run_gave_nothing(self) -> None:
+    def test_a_child_is_not_kept_after_a_run_without_measurement(self) -> None:
         before = self._served(Isolated(SimulatedRunner(), kept=True))
         with pytest.raises(BrokerLost):
             Isolated(Failing(BrokerLost("gone")), kept=True).run(CONFIG, WORKLOAD)
         assert not psutil.pid_exists(before)
 
-    def test_those_that_wait_can_be_ended(self) -> None:
+    def test_waiting_children_can_be_ended(self) -> None:
         before = self._served(Isolated(SimulatedRunner(), kept=True))
         end_kept()
         assert not psutil.pid_exists(before)
 
     @staticmethod
     def _served(runner: Runner) -> int:
-        """Run, and give the process that did."""
+        """Run, and return the id of the process that ran."""
         seen: list[int] = []
 
         def watch(_: Window) -> WatchDecision:

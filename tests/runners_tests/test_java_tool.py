@@ -1,4 +1,4 @@
-"""Kafka's own tool: what it prints is read, what it refuses is told, and it gets records as ours are."""
+"""Kafka's own benchmark tool: its output is read, its errors are reported, and it gets records like ours."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from runners.java_tool import PerformanceSummary, _summaries, producer_performan
 from tests.builders.kafka_tools import run_tool, set_producer_quota
 from tests.conftest import TopicMaker
 
-# As Kafka 4.3.1 printed it.
+# The output of Kafka 4.3.1.
 PRINTED = """\
 Warmup first 100000 records. Steady state results will print after the complete test summary.
 2674 records sent, 2624.1 records/sec (2.50 MB/sec), 208.5 ms avg latency, 867.0 ms max latency.
@@ -28,7 +28,7 @@ NOTHING_SENT = (
 )
 
 
-def test_both_summaries_are_read_and_nothing_in_between() -> None:
+def test_both_summaries_are_read_and_progress_lines_are_not() -> None:
     summaries = _summaries(PRINTED)
     assert summaries == {
         False: PerformanceSummary(300_000, 32226.877216, 30.73),
@@ -42,7 +42,7 @@ def test_a_run_that_sent_nothing_is_read_too() -> None:
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_the_yardstick_runs_with_a_warm_up(broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path) -> None:
+def test_the_tool_runs_with_a_warm_up(broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path) -> None:
     topic = new_topic(3)
     report = producer_performance(
         broker.bootstrap,
@@ -63,7 +63,7 @@ def test_the_yardstick_runs_with_a_warm_up(broker: RunningCluster, new_topic: To
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_records_that_fail_are_complained_about(broker: RunningCluster, tmp_path: Path) -> None:
+def test_the_report_contains_errors_of_failed_records(broker: RunningCluster, tmp_path: Path) -> None:
     payloads = tmp_path / "payloads.txt"
     payloads.write_text("one\ntwo\n")
     report = producer_performance(
@@ -81,7 +81,7 @@ def test_records_that_fail_are_complained_about(broker: RunningCluster, tmp_path
 
 
 @pytest.mark.broker
-def test_a_wrong_property_is_the_tool_s_failure(broker: RunningCluster, tmp_path: Path) -> None:
+def test_a_wrong_property_makes_the_tool_fail(broker: RunningCluster, tmp_path: Path) -> None:
     lines = write_lines(tmp_path / "lines.txt", 10, seed=1)
     with pytest.raises(GeneratorError, match=r"must end with a summary.*\n?.*acks"):
         producer_performance(
@@ -110,13 +110,13 @@ def test_a_tool_that_does_not_end_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 1_000, 100_000])
-def test_lines_are_distinct_letters_of_one_size(tmp_path: Path, size: int) -> None:
+def test_lines_of_letters_are_distinct_and_of_one_size(tmp_path: Path, size: int) -> None:
     lines = write_lines(tmp_path / "lines.txt", size, seed=1).read_bytes().splitlines()
     assert {len(line) for line in lines} == {size}
     assert len(set(lines)) == len(lines) >= 200
     assert set(lines[0]) <= set(range(ord("A"), ord("Z") + 1))
 
 
-def test_the_seed_decides_them(tmp_path: Path) -> None:
+def test_the_seed_decides_the_lines(tmp_path: Path) -> None:
     one, same, other = (write_lines(tmp_path / f"{n}", 10_000, seed).read_bytes() for n, seed in enumerate((1, 1, 2)))
     assert one == same != other

@@ -1,4 +1,4 @@
-"""A topic is taken for each run and given back however the run ends."""
+"""A topic is taken for each run and given back, however the run ends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from tests.runners_tests.children import CONFIG, WORKLOAD, Failing
 
 
 class Topics:
-    """Remembers what was lent and given back."""
+    """Remembers which topics were lent and given back."""
 
     def __init__(self) -> None:
         self.lent: list[Workload] = []
@@ -33,7 +33,7 @@ class Topics:
             self.back += 1
 
 
-def test_each_run_has_a_topic_fit_for_its_workload() -> None:
+def test_each_run_has_a_topic_for_its_workload() -> None:
     topics, names = Topics(), []
 
     def on_topic(topic: Topic) -> Runner:
@@ -73,7 +73,7 @@ def test_an_owned_topic_is_gone_after_the_run(broker: RunningCluster) -> None:
 
 
 @pytest.mark.broker
-def test_a_deletion_that_may_overlap_is_awaited_by_the_next_but_one(broker: RunningCluster) -> None:
+def test_each_run_awaits_the_deletion_that_the_previous_run_began(broker: RunningCluster) -> None:
     workload = Workload(RecordSizes.fixed(100), partitions=2, warmup_s=1.0, measured_s=1.0)
     awaited: list[int] = []
 
@@ -88,7 +88,7 @@ def test_a_deletion_that_may_overlap_is_awaited_by_the_next_but_one(broker: Runn
         for _ in range(3):
             with lease(workload) as topic:
                 names.append(topic.name)
-        assert awaited == [0, 1, 1], "each run's end awaits the deletion that the run before it ordered"
+        assert awaited == [0, 1, 1], "at its end, each run waits for the deletion that the previous run began"
         there = TopicAdmin(broker.connection).names()
         assert not {*names[:2]} & {*there}
     assert names[2] not in TopicAdmin(broker.connection).names()

@@ -1,4 +1,4 @@
-"""What a load left raw becomes the parts of a measurement."""
+"""The raw result of a load becomes the parts of a measurement."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.runners_tests.builders import load_result, report
 
 
 def account() -> Account:
-    """Two reports: 1,000 records with 600 us in the queue, 100 in the buffer, 200 on the way."""
+    """The sum of two reports: 1,000 records with 600 us in the queue, 100 us in the buffer and 200 us on the way."""
     filled = Account()
     interval = BrokerInterval(Sum(300_000, 500), Sum(1_000, 10), Sum(2_000, 10), Sum(30, 10))
     filled.add(report(queued_records=100, queued_bytes=10_000, in_flight=1, brokers=(interval,)))
@@ -44,12 +44,12 @@ def test_counts_are_of_the_whole_run() -> None:
     assert (seen.transmitted, seen.retries, seen.stored) == (1_100, 1, 1_000)
 
 
-def test_without_statistics_nothing_is_said_to_be_transmitted() -> None:
+def test_without_statistics_the_transmitted_records_are_unknown() -> None:
     seen = counts_of(load_result(last=None), Tally(), acks=1, idempotent=False, stored=None, sole_writer=True)
     assert (seen.transmitted, seen.retries, seen.stored) == (None, 0, None)
 
 
-def test_the_two_latencies_are_of_the_records_served_in_the_measured_phase() -> None:
+def test_both_latencies_cover_records_served_in_the_measured_phase() -> None:
     result = load_result(account=account(), served=Histogram.of([850, 950]), latency=Histogram.of([7, 7, 7]))
     check = latency_check_of(result, DrainDelay())
     assert check is not None
@@ -58,15 +58,15 @@ def test_the_two_latencies_are_of_the_records_served_in_the_measured_phase() -> 
     assert (check.drain_us, check.batch_us) == (None, None)
 
 
-def test_the_client_s_work_on_a_batch_is_part_of_its_account() -> None:
-    """A quarter of a core for the 1,000 records of 2 s is 500 us a record, and each waits for the 50 of its batch."""
+def test_the_client_account_includes_work_on_batches() -> None:
+    """A quarter of a core for 1,000 records in 2 s is 500 us per record. A record waits for the 50 of its batch."""
     check = latency_check_of(load_result(account=account()), DrainDelay(), user_demand_cores=0.25)
     assert check is not None
     assert check.batch_us == pytest.approx(25_000)
     assert check.client_us == pytest.approx(25_900)
 
 
-def test_the_delay_of_our_own_sending_is_not_the_client_s() -> None:
+def test_our_send_delay_is_subtracted_from_our_latency() -> None:
     result = load_result(account=account(), served=Histogram.of([1_000]), send_delay=Histogram.of([40, 60]))
     check = latency_check_of(result, DrainDelay())
     assert check is not None
@@ -74,12 +74,12 @@ def test_the_delay_of_our_own_sending_is_not_the_client_s() -> None:
 
 
 @pytest.mark.parametrize("missing", [{"account": Account()}, {"account": account(), "served": Histogram.of([])}])
-def test_one_latency_alone_is_no_check(missing: dict[str, object]) -> None:
+def test_one_latency_alone_gives_no_latency_check(missing: dict[str, object]) -> None:
     assert latency_check_of(load_result(**missing), DrainDelay()) is None
 
 
-def test_the_drain_s_own_delay_follows_from_what_each_event_left_behind() -> None:
-    """Little's law: events that come every millisecond and leave two behind have waited two milliseconds."""
+def test_the_drain_delay_follows_from_the_events_left_behind() -> None:
+    """Little's law: if events arrive every millisecond and leave two behind, they have waited two milliseconds."""
     delay = DrainDelay()
     for number in range(1_001):
         delay.taken(number * 1_000_000 + 1, left_behind=2)
@@ -104,14 +104,14 @@ def test_activity_is_the_mean_over_the_reports_of_the_measured_phase() -> None:
     assert seen.partitions_used == 2
 
 
-def test_wire_bytes_are_scaled_from_the_span_of_the_reports_to_the_phase() -> None:
+def test_wire_bytes_between_reports_are_scaled_to_the_phase() -> None:
     start, end = report(at_ns=0, wire_bytes=1_000), report(at_ns=1 * NS_PER_S, wire_bytes=5_000)
     seen = activity_of(load_result(account=account(), at_start=start, at_end=end, duration_s=2.0))
     assert seen is not None
     assert seen.wire_bytes == 8_000
 
 
-def test_a_partition_with_less_than_a_tenth_of_its_share_is_not_used() -> None:
+def test_a_partition_with_under_a_tenth_of_its_share_counts_as_unused() -> None:
     end = report(at_ns=1, partition_records=((0, 900), (1, 23), (2, 25), (3, 12)))
     seen = activity_of(load_result(account=account(), at_end=end))
     assert seen is not None

@@ -1,4 +1,4 @@
-"""Both load generators and the fake one keep to the contract."""
+"""Both load generators and the fake client keep the contract."""
 
 import psutil
 import pytest
@@ -14,13 +14,13 @@ from tests.runners_tests.load_client_contract import POLL_MS, LoadClientContract
 
 
 class RealClientContract(LoadClientContract):
-    """What holds of clients that open connections."""
+    """The contract of clients that open connections."""
 
     @pytest.fixture
     def address(self, mock_cluster: RunningCluster) -> dict[str, str]:
         return dict(mock_cluster.connection)
 
-    def test_threads_and_connections_end_with_it(self, open_client: Open) -> None:
+    def test_threads_and_connections_end_with_the_client(self, open_client: Open) -> None:
         threads, descriptors = set(client_thread_times()), psutil.Process().num_fds()
         opened = open_client()
         opened.send_all(10)
@@ -30,7 +30,9 @@ class RealClientContract(LoadClientContract):
         assert eventually(lambda: set(client_thread_times()) <= threads)
         assert eventually(lambda: psutil.Process().num_fds() <= descriptors)
 
-    def test_a_broker_that_is_not_there_is_told(self, open_client: Open, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_an_unreachable_broker_is_reported_quietly(
+        self, open_client: Open, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         (port,) = free_ports("127.0.0.1", 1)
         opened = open_client(bootstrap_servers=f"127.0.0.1:{port}")
 
@@ -40,9 +42,9 @@ class RealClientContract(LoadClientContract):
 
         assert eventually(told)
         assert opened.tally.fatal is None
-        assert capfd.readouterr() == ("", ""), "librdkafka is kept quiet"
+        assert capfd.readouterr() == ("", ""), "librdkafka must print nothing"
 
-    def test_a_record_that_times_out_is_a_failure_with_a_name(self, open_client: Open) -> None:
+    def test_a_record_that_times_out_is_counted_under_its_error_name(self, open_client: Open) -> None:
         (port,) = free_ports("127.0.0.1", 1)
         opened = open_client(bootstrap_servers=f"127.0.0.1:{port}", message_timeout_ms="50", linger_ms="0")
         opened.send_all(3)

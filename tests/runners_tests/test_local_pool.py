@@ -1,4 +1,4 @@
-"""The pool of threads keeps to the contract."""
+"""The pool of threads keeps the contract."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Two studies on one target take turns, and a killed one holds nobody up."""
+"""Two studies on one target take turns, and a killed study does not keep the other one waiting."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def holder(root: Path) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def test_one_waits_for_another_and_is_told_once_for_whom(tmp_path: Path) -> None:
+def test_a_study_waits_for_another_and_is_told_its_name_once(tmp_path: Path) -> None:
     told: list[str] = []
     with holder(tmp_path) as other:
 
@@ -46,12 +46,12 @@ def test_one_waits_for_another_and_is_told_once_for_whom(tmp_path: Path) -> None
     assert told == [f"nightly (process {other.pid})"]
 
 
-def test_different_targets_do_not_wait(tmp_path: Path) -> None:
+def test_studies_on_different_targets_do_not_wait(tmp_path: Path) -> None:
     with holder(tmp_path), target_lock("other:9092", root=tmp_path, on_wait=pytest.fail):
         pass
 
 
-def test_a_signal_ends_the_waiting_and_nothing_is_held(tmp_path: Path) -> None:
+def test_a_signal_ends_the_wait_and_no_lock_is_held(tmp_path: Path) -> None:
     def interrupt(_: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -65,14 +65,14 @@ def test_a_signal_ends_the_waiting_and_nothing_is_held(tmp_path: Path) -> None:
         pass
 
 
-def test_it_is_free_again_after_an_error(tmp_path: Path) -> None:
+def test_the_target_is_free_again_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), target_lock("broker:9092", root=tmp_path):
         raise RuntimeError
     with target_lock("broker:9092", root=tmp_path, on_wait=pytest.fail):
         pass
 
 
-def test_files_name_no_host_and_are_below_our_state(own_places: None) -> None:
+def test_lock_files_name_no_host_and_lie_below_our_state(own_places: None) -> None:
     with target_lock("secret.example:9092"):
         (file,) = (state_root() / "locks").iterdir()
         assert "secret" not in file.name + file.read_text()

@@ -1,4 +1,4 @@
-"""The three counts and the two latencies are compared, and each difference is called what it is."""
+"""The three counts and the two latencies are compared, and each difference is named correctly."""
 
 import math
 
@@ -9,12 +9,12 @@ from runners.measurement import LATENCY_AGREEMENT_RATIO, LatencyCheck, Resources
 from tests.runners_tests.builders import activity, counts, measurement, window
 
 
-def test_counts_that_say_the_same_agree() -> None:
+def test_equal_counts_agree() -> None:
     assert counts().agree
     assert counts().differences() == ()
 
 
-def test_counts_that_could_not_be_taken_neither_agree_nor_differ() -> None:
+def test_unknown_counts_are_not_compared() -> None:
     assert counts(transmitted=None, stored=None).agree
 
 
@@ -35,14 +35,14 @@ def test_counts_that_could_not_be_taken_neither_agree_nor_differ() -> None:
         ({"transmitted": 990}, "count 10 records fewer than were acknowledged"),
     ],
 )
-def test_a_difference_is_called_what_it_is(changes: dict[str, object], words: str) -> None:
+def test_each_kind_of_difference_has_its_own_sentence(changes: dict[str, object], words: str) -> None:
     seen = counts(**changes)
     assert not seen.agree
     with pytest.raises(AssertionError, match=words):
         raise AssertionError(*seen.differences())
 
 
-def test_each_difference_is_told_and_each_error_apart() -> None:
+def test_each_difference_and_each_error_name_has_its_own_sentence() -> None:
     seen = counts(acknowledged=900, failed={"B": 60, "A": 30}, transmitted=1_000, stored=950)
     assert [sentence.split(":")[0] for sentence in seen.differences()] == [
         "30 records failed",
@@ -61,12 +61,12 @@ def check(seen_us: float, client_us: float) -> LatencyCheck:
 @pytest.mark.parametrize(
     ("seen_ms", "client_ms", "ratio"),
     [
-        # Source: VU thesis, table 4: "internal" is the client's, "check" is seen; 10 B and 100 kB.
+        # Source: VU thesis, table 4, 10 B and 100 kB. Its "internal" is the client's mean, its "check" is ours.
         (0.531, 0.535, -0.0075),
         (96.088, 94.841, 0.0131),
     ],
 )
-def test_the_thesis_s_own_pairs_agree_within_its_bound(seen_ms: float, client_ms: float, ratio: float) -> None:
+def test_the_pairs_of_the_thesis_agree_within_its_bound(seen_ms: float, client_ms: float, ratio: float) -> None:
     seen = check(seen_ms * 1e3, client_ms * 1e3)
     assert seen.difference_ratio == pytest.approx(ratio, abs=5e-5)
     assert seen.agrees
@@ -96,7 +96,7 @@ def test_wire_bytes_and_broker_cpu_are_per_value_byte() -> None:
     assert measurement().wire_bytes_per_value_byte == 0.5
     assert measurement(activity=activity(wire_bytes=None)).wire_bytes_per_value_byte is None
     assert measurement(activity=None).wire_bytes_per_value_byte is None
-    # Half a core for each second in which 0.05 MB came.
+    # Half a core, while 0.05 MB arrived each second.
     assert measurement(resources=Resources(broker_cpu_cores=0.5)).broker_cpu_ms_per_mb == pytest.approx(10_000)
     assert measurement().broker_cpu_ms_per_mb is None
     assert measurement(value_bytes=0.0, resources=Resources(broker_cpu_cores=0.5)).broker_cpu_ms_per_mb is None
@@ -107,7 +107,7 @@ def test_without_acknowledgements_the_latency_is_local() -> None:
     assert not measurement(counts=counts(acks=1)).latency_is_local
 
 
-def test_a_window_is_boiled_down_to_rate_percentiles_and_queue() -> None:
+def test_the_summary_of_a_window_has_rate_percentiles_and_queue() -> None:
     point = TimePoint.of(window())
     assert (point.at_s, point.records_per_s, point.queue_full_ratio) == (1.0, 500, 0.25)
     assert (point.p50_ms, point.p99_ms) == pytest.approx((2.0, 3.0), rel=0.001)

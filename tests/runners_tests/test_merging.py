@@ -1,4 +1,7 @@
-"""Producers of one trial, joined: sums are sums, percentiles come from merged histograms, nothing is invented."""
+"""Producers of one trial are merged: sums are sums, and percentiles come from merged histograms.
+
+A value that one producer does not know is not made up.
+"""
 
 import math
 from dataclasses import replace
@@ -51,12 +54,12 @@ def measurements(draw: st.DrawFn) -> Measurement:
 
 
 SEVERAL = st.lists(measurements(), min_size=2, max_size=3)
-FEW = settings(max_examples=25)  # an example is a megabyte of histograms
+FEW = settings(max_examples=25)  # the histograms of one example take a megabyte
 
 
 @FEW
 @given(measurements())
-def test_one_stays_as_it_is_but_for_the_workload(one: Measurement) -> None:
+def test_a_single_measurement_keeps_all_but_the_workload(one: Measurement) -> None:
     assert merge([one], WHOLE, ()) == replace(one, workload=WHOLE)
 
 
@@ -80,7 +83,7 @@ def test_counts_and_histograms_add_up(several: list[Measurement]) -> None:
 
 @FEW
 @given(SEVERAL)
-def test_what_one_does_not_know_is_not_added_up(several: list[Measurement]) -> None:
+def test_unknown_values_are_not_added_up(several: list[Measurement]) -> None:
     merged = merge(several, WHOLE, ())
     assert merged.counts.stored is None
     assert (merged.counts.transmitted is None) == any(each.counts.transmitted is None for each in several)
@@ -121,7 +124,7 @@ def test_latency_is_weighted_by_records() -> None:
     assert merged.latency_check.drain_us is None
 
 
-def test_nothing_can_not_be_merged() -> None:
+def test_merging_no_measurements_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one measurement"):
         merge([], WHOLE, ())
 
@@ -134,7 +137,9 @@ def test_a_window_of_all_producers_holds_all_their_records() -> None:
 
 
 @given(st.integers(1, 20), st.none() | st.floats(1.0, 1e6), st.integers(0, 100))
-def test_shares_are_the_whole_load_with_a_seed_each(producers: int, rate: float | None, seed: int) -> None:
+def test_shares_add_up_to_the_whole_load_and_have_different_seeds(
+    producers: int, rate: float | None, seed: int
+) -> None:
     whole = replace(WHOLE, rate_records_per_s=rate, seed=seed)
     shares = [share(whole, producers, producer) for producer in range(producers)]
     assert len({each.seed for each in shares}) == producers
@@ -143,5 +148,5 @@ def test_shares_are_the_whole_load_with_a_seed_each(producers: int, rate: float 
         assert math.fsum(each.rate_records_per_s or 0.0 for each in shares) == pytest.approx(rate)
 
 
-def test_one_producer_gets_the_load_as_it_is() -> None:
+def test_a_single_producer_gets_the_whole_load() -> None:
     assert share(WHOLE, 1, 0) == WHOLE

@@ -1,4 +1,4 @@
-"""Whoever adds a runner, a wrapper of one, a load client or a pool is told to put it under contract."""
+"""These tests fail for a new runner, wrapper, load client or pool until it is tested by its contract."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ from runners.librdkafka.threads import LoadClient
 from runners.pool import Pool
 from runners.runner import Runner
 
-# Imported for the classes that they define; by name these would be collected here a second time.
+# The modules are imported instead of their classes, because pytest would collect imported classes a second time.
 from tests.runners_tests import test_load_clients, test_local_pool, test_ray_pool, test_runners
 from tests.runners_tests.fake_client import FakeClient
 from tests.runners_tests.load_client_contract import LoadClientContract
@@ -25,7 +25,7 @@ POOL_METHODS = ("submit", "next_done", "close")
 
 
 def classes() -> Iterator[type]:
-    """All classes that `runners` and the problems of the benchmarks define."""
+    """Yield all classes that `runners` and the problems of the benchmarks define."""
     for package in (runners, problems):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for _, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
@@ -47,7 +47,7 @@ def is_pool(each: type) -> bool:
 
 
 def covered(contract: type[RunnerContract] | type[LoadClientContract] | type[PoolContract]) -> set[type]:
-    """What the collected subclasses of a contract cover, at any depth."""
+    """Return what the test classes of a contract cover, including indirect subclasses."""
     found: set[type] = set()
     for subclass in contract.__subclasses__():
         if subclass.__name__.startswith("Test"):
@@ -56,21 +56,21 @@ def covered(contract: type[RunnerContract] | type[LoadClientContract] | type[Poo
     return found
 
 
-def test_every_runner_and_every_wrapper_is_under_contract() -> None:
+def test_every_runner_and_wrapper_is_tested_by_the_contract() -> None:
     found = {each for each in classes() if is_runner(each)} - {Runner}
     assert test_runners.__name__
     assert found
     assert found == covered(RunnerContract)
 
 
-def test_every_load_client_is_under_contract() -> None:
+def test_every_load_client_is_tested_by_the_contract() -> None:
     found = {each for each in classes() if is_load_client(each)} - {LoadClient}
     assert test_load_clients.__name__
     assert found >= set(GENERATORS.values())
     assert found | {FakeClient} == covered(LoadClientContract)
 
 
-def test_every_pool_is_under_contract() -> None:
+def test_every_pool_is_tested_by_the_contract() -> None:
     found = {each for each in classes() if is_pool(each)} - {Pool}
     assert test_local_pool.__name__
     assert test_ray_pool.__name__

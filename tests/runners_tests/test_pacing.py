@@ -1,4 +1,4 @@
-"""The schedule of an open loop: exact, in order, never early."""
+"""The open-loop schedule is exact, in order and never early."""
 
 from fractions import Fraction
 
@@ -14,9 +14,7 @@ ELAPSED_NS = st.one_of(st.integers(-NS_PER_S, 3600 * NS_PER_S), st.integers(0, 1
 
 
 @given(RATES, STARTS_NS, ELAPSED_NS)
-def test_what_is_due_was_meant_to_leave_by_now_and_what_is_not_was_not(
-    rate: float, start_ns: int, elapsed_ns: int
-) -> None:
+def test_exactly_the_records_with_past_intended_times_are_due(rate: float, start_ns: int, elapsed_ns: int) -> None:
     schedule, now_ns = Schedule(rate, start_ns), start_ns + elapsed_ns
     due = schedule.due(now_ns)
     last = max(0, due - 3)
@@ -25,18 +23,16 @@ def test_what_is_due_was_meant_to_leave_by_now_and_what_is_not_was_not(
 
 
 @given(RATES, STARTS_NS, st.integers(0, 10**8))
-def test_record_k_is_meant_to_leave_k_periods_after_the_start(rate: float, start_ns: int, number: int) -> None:
+def test_record_k_is_due_k_periods_after_the_start(rate: float, start_ns: int, number: int) -> None:
     intended = int(Schedule(rate, start_ns).intended_ns(number, 1)[0])
     exact = start_ns + Fraction(number) * NS_PER_S / Fraction(rate)
-    # A nanosecond for rounding up, and what a double holds of a span this long.
+    # A nanosecond for rounding up, and the precision of a double for a time this long.
     assert intended - exact + (intended - start_ns) * 2**-51 >= 0
     assert intended - exact <= 1 + (intended - start_ns) * 2**-51
 
 
 @given(RATES, STARTS_NS, st.integers(0, 10**6), st.integers(1, 2_000))
-def test_the_same_record_has_the_same_time_whatever_it_is_asked_with(
-    rate: float, start_ns: int, first: int, count: int
-) -> None:
+def test_a_record_has_the_same_time_in_every_range(rate: float, start_ns: int, first: int, count: int) -> None:
     schedule = Schedule(rate, start_ns)
     together = schedule.intended_ns(first, count)
     assert (together[1:] >= together[:-1]).all()
@@ -44,7 +40,7 @@ def test_the_same_record_has_the_same_time_whatever_it_is_asked_with(
 
 
 @given(st.integers(1, 10**6), st.integers(0, 1 << 60), st.integers(0, 20))
-def test_a_whole_rate_gives_exactly_that_many_records_in_every_second(rate: int, start_ns: int, second: int) -> None:
+def test_a_whole_rate_gives_exactly_as_many_records_every_second(rate: int, start_ns: int, second: int) -> None:
     schedule = Schedule(rate, start_ns)
     begin = start_ns + second * NS_PER_S
     assert schedule.due(begin + NS_PER_S - 1) - schedule.due(begin - 1) == rate

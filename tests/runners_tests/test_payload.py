@@ -1,4 +1,4 @@
-"""A pool holds distinct records of exactly the sizes, keys and compressibility that were asked for."""
+"""A pool holds distinct records of exactly the requested sizes, keys and compressibility."""
 
 import zlib
 
@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from runners.payload import FEWEST_RECORDS, MAX_RECORDS, MIN_RECORDS, MOST_POOL_BYTES, PayloadPool, make_pool
 from runners.workload import RecordSizes
 
-# zlib cannot shrink random bytes, and spends a few on telling where the filler of each record comes from, one repeat of
-# at most 258 bytes after another (RFC 1951). So its ratio lies above the random share by up to so much (measured: 0.024
-# at 100 B, 0.010 at 1 kB).
+# How far zlib's ratio may lie above the share of random bytes (measured: 0.024 at 100 B, 0.010 at 1 kB). zlib can't
+# shrink random bytes, and it needs a few bytes to encode the filler as repeats of at most 258 bytes each (RFC 1951).
 ZLIB_SPENDS = {100: 0.03, 1_000: 0.015}
 
 
@@ -40,7 +39,7 @@ def test_no_record_is_sent_twice_before_all_were_sent(size: int, compressibility
 
 
 @pytest.mark.parametrize("sizes", ["1:1,200:9", "2:5,3:95"])
-def test_nor_in_a_mix_with_records_too_small_to_differ(sizes: str) -> None:
+def test_a_mix_repeats_no_record_that_is_large_enough_to_differ(sizes: str) -> None:
     pool = make_pool(RecordSizes.parse(sizes), compressibility_ratio=0.99)
     roomy = [record for record in records(pool) if len(record) >= 3]
     assert len(set(roomy)) == len(roomy)
@@ -70,14 +69,14 @@ def test_each_size_has_its_exact_share_in_random_order(weights: dict[int, int], 
         assert (np.diff(pool.lengths) != 0).sum() > len(weights), "shuffled"
 
 
-def test_records_lie_one_after_another() -> None:
+def test_records_lie_one_after_another_in_memory() -> None:
     pool = make_pool(RecordSizes.parse("100:1,300:1"))
     assert b"".join(records(pool)) == pool.values.tobytes()
     assert [len(record) for record in records(pool)] == pool.lengths.tolist()
 
 
 @pytest.mark.parametrize("size", [100, 1_000])
-def test_zlib_removes_the_share_that_was_asked_for(size: int) -> None:
+def test_zlib_removes_the_requested_share(size: int) -> None:
     ratios = []
     for percent in (0, 10, 50, 90):
         pool = make_pool(RecordSizes.fixed(size), compressibility_ratio=percent / 100)
@@ -87,13 +86,13 @@ def test_zlib_removes_the_share_that_was_asked_for(size: int) -> None:
     assert ratios[0] >= 1.0
 
 
-def test_the_ratio_is_that_of_what_is_sent() -> None:
+def test_the_zlib_ratio_is_the_ratio_of_the_records_sent() -> None:
     pool = make_pool(RecordSizes.fixed(1_000), compressibility_ratio=0.7)
     sent = b"".join(records(pool)[:1_000])
     assert pool.zlib_ratio() == pytest.approx(len(zlib.compress(sent, 6)) / len(sent), rel=0.01)
 
 
-def test_keys_are_of_the_size_asked_for_and_many() -> None:
+def test_keys_have_the_requested_size_and_are_distinct() -> None:
     pool = make_pool(RecordSizes.fixed(1_000), key_bytes=8)
     keys = [pool.key(index) for index in range(len(pool))]
     assert {len(key) for key in keys if key is not None} == {8}

@@ -1,4 +1,4 @@
-"""Windows tile both phases, each of a second or less."""
+"""Windows cover both phases without gaps, and none is longer than a second."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ SECONDS = st.one_of(st.floats(0.001, 100), st.integers(1, 100).map(float))
 
 
 @given(st.one_of(st.just(0.0), SECONDS), SECONDS)
-def test_windows_tile_the_run_and_no_window_spans_both_phases(warmup_s: float, measured_s: float) -> None:
+def test_windows_have_no_gaps_and_belong_to_one_phase(warmup_s: float, measured_s: float) -> None:
     phases = Phases.of(Workload(RecordSizes.fixed(1), warmup_s=warmup_s, measured_s=measured_s))
     ends = phases.ends_ns
     lengths = [end - start for start, end in zip((0, *ends), ends, strict=False)]
@@ -26,7 +26,7 @@ def test_windows_tile_the_run_and_no_window_spans_both_phases(warmup_s: float, m
         assert max(part, default=0) - min(part, default=0) <= 1, "windows of one phase are equally long"
 
 
-def test_whole_seconds_are_cut_into_seconds() -> None:
+def test_whole_seconds_are_divided_into_windows_of_a_second() -> None:
     phases = Phases.of(Workload(RecordSizes.fixed(1), warmup_s=2, measured_s=3))
     assert phases.ends_ns == tuple(second * NS_PER_S for second in range(1, 6))
     assert [phases.phase(number) for number in range(5)] == [Phase.WARMUP] * 2 + [Phase.MEASURED] * 3

@@ -1,4 +1,4 @@
-"""What the driver makes of what producers tell."""
+"""The driver merges the windows and reports of the producers."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def begun(watched: list[Window] | None = None) -> Underway:
 
 
 @pytest.mark.parametrize(("apart_s", "warns"), [(0.0, False), (0.1, False), (0.11, True)])
-def test_producers_that_began_apart_are_told(apart_s: float, warns: bool) -> None:
+def test_producers_that_began_apart_give_a_warning(apart_s: float, warns: bool) -> None:
     underway = begun()
     underway.take(0, Report(measurement(), 100.0))
     underway.take(1, Report(measurement(), 100.0 + apart_s))
@@ -49,7 +49,7 @@ def test_a_window_is_shown_when_the_last_producer_has_reached_it() -> None:
     assert [(each.number, each.records) for each in watched] == [(0, 3), (1, 30)]
 
 
-def test_percentiles_of_the_series_are_of_all_records_together_after_a_stop_too() -> None:
+def test_the_series_has_percentiles_of_all_producers_even_after_a_stop() -> None:
     underway = Underway(TWO, lambda _: WatchDecision.STOP)
     underway.begin(lambda: None)
     for number in range(2):
@@ -62,7 +62,7 @@ def test_percentiles_of_the_series_are_of_all_records_together_after_a_stop_too(
     assert [point.p99_ms for point in outcome.series] == [pytest.approx(1.0, rel=0.001)] * 2
 
 
-def test_of_two_errors_the_first_is_the_cause() -> None:
+def test_the_first_of_two_errors_is_the_outcome() -> None:
     underway = begun()
     underway.take(1, Report(BrokerLost("first")))
     underway.take(0, Report(GeneratorError("second")))
@@ -70,13 +70,15 @@ def test_of_two_errors_the_first_is_the_cause() -> None:
 
 
 @pytest.mark.parametrize(("niceness", "warnings"), [(0, 0), (15, 1)])
-def test_a_load_behind_everybody_else_is_told(monkeypatch: pytest.MonkeyPatch, niceness: int, warnings: int) -> None:
+def test_a_load_with_low_priority_gives_a_warning(
+    monkeypatch: pytest.MonkeyPatch, niceness: int, warnings: int
+) -> None:
     monkeypatch.setattr("os.getpriority", lambda _which, _who: niceness)
     report = produce(SimulatedRunner(), CONFIG, WORKLOAD, lambda _: None, lambda: False)
     assert isinstance(report.outcome, Measurement)
     assert sum("RAY_worker_niceness=0" in each for each in report.outcome.warnings) == warnings
 
 
-def test_a_producer_that_fails_reports_it_with_no_beginning() -> None:
+def test_a_producer_that_fails_at_once_reports_no_begin() -> None:
     error = BrokerLost("gone")
     assert produce(Failing(error), CONFIG, WORKLOAD, lambda _: None, lambda: False) == Report(error, None)

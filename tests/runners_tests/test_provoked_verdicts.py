@@ -1,7 +1,7 @@
-"""Each thing that can bind a trial is made to, on a real broker, and is found to be what bound it.
+"""On a real broker, each thing that can limit a trial is provoked, and the verdict names it.
 
-Only the verdict is asserted: how fast it went is the machine's business. Each provocation leaves everything else a wide
-margin. Queues are small, so that they fill and drain soon.
+Only the verdict is asserted, because the speed depends on the machine. Each test leaves a wide margin to everything
+else that could limit the trial. Queues are small, so that they fill and drain soon.
 """
 
 import os
@@ -34,7 +34,7 @@ SMALL_QUEUE: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 5_00
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """So many processes that do nothing but count, for as long as the block runs."""
+    """Run `count` processes that only count, until the context is left."""
     counting = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -54,12 +54,12 @@ def verdict(
     runner = Isolated(LibrdkafkaRunner(broker, topic, generator))
     seen = Evidence.of(runner.run(ProducerConfig.parse(properties), workload))
     given = judge(seen)
-    print(given, seen)  # noqa: T201 - shown by pytest when it was another one
+    print(given, seen)  # noqa: T201 - pytest shows it if the verdict is wrong
     return given
 
 
 def test_our_generator(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    """Python calls for 10 B records, into a queue that they can't fill in these seconds."""
+    """Sends 10 B records with Python calls into a queue that is too large to fill in these seconds."""
     properties: dict[str, Value] = {"acks": 1, "queue.buffering.max.messages": 10_000_000}
     given = verdict(broker, new_topic(), properties, replace(SATURATE, record_sizes=RecordSizes.fixed(10)), "python")
     assert given.bound is Bottleneck.GENERATOR
@@ -67,13 +67,13 @@ def test_our_generator(broker: RunningCluster, new_topic: TopicMaker) -> None:
 
 
 def test_the_client_s_own_thread(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    """The dearest level of compression: its thread makes a few MB/s, the broker takes a hundred."""
+    """Uses an expensive compression level: the client's thread makes a few MB/s, the broker could take a hundred."""
     costly = {**SMALL_QUEUE, "compression.type": "zstd", "compression.level": 12}
     assert verdict(broker, new_topic(), costly).bound is Bottleneck.CLIENT_THREAD
 
 
 def test_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    """The queue holds less than a batch, so that each waits out its linger.ms before one request goes to the broker."""
+    """The queue holds less than a batch, so every batch waits until linger.ms has passed and is sent as one request."""
     tight: dict[str, Value] = {
         "acks": 1,
         "linger.ms": 300,
@@ -86,16 +86,16 @@ def test_the_client_s_buffer(broker: RunningCluster, new_topic: TopicMaker) -> N
 
 
 def test_the_offered_rate(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    """A thousandth of what the broker takes."""
+    """Offers a thousandth of the rate that the broker can take."""
     paced = replace(SATURATE, rate_records_per_s=200.0, measured_s=4.0)
     assert verdict(broker, new_topic(), {"acks": 1, "linger.ms": 0}, paced).bound is Bottleneck.OFFERED_RATE
 
 
 def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    """Set by Kafka's own tool for a client id of its own; a hundredth of what the broker takes."""
+    """Kafka's own tool sets a quota for one client id, to a hundredth of the rate that the broker can take."""
     set_producer_quota(broker.bootstrap, "held-back", 1_000_000)
     held_back = replace(broker, connection={**broker.connection, "client.id": "held-back"})
-    # One request holds all that is queued: each is answered a second late, and the last are awaited.
+    # One request holds the whole queue. The broker answers each request a second late, and the run waits for the last.
     one_request = {**SMALL_QUEUE, "queue.buffering.max.messages": 500, "batch.num.messages": 500}
     try:
         assert verdict(held_back, new_topic(), one_request).bound is Bottleneck.QUOTA
@@ -104,7 +104,7 @@ def test_a_quota(broker: RunningCluster, new_topic: TopicMaker) -> None:
 
 
 def test_other_processes_on_this_host(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    """Four of them for each core, at the same priority: the client and the broker get what is left."""
+    """Runs four busy processes per core at the same priority, so that client and broker get little CPU."""
     topic = new_topic()
     with busy_processes(4 * (os.cpu_count() or 1)):
         given = verdict(broker, topic, SMALL_QUEUE)
@@ -113,16 +113,16 @@ def test_other_processes_on_this_host(broker: RunningCluster, new_topic: TopicMa
 
 
 def test_the_broker(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    """It has to compress what comes plain, in one partition, which it does for one request at a time."""
+    """The broker has to compress plain batches in one partition, where it handles one request at a time."""
     topic = new_topic(configs={"compression.type": "gzip", "compression.gzip.level": "9"})
     assert verdict(broker, topic, SMALL_QUEUE).bound is Bottleneck.BROKER
 
 
 def test_the_network() -> None:
-    """2.5 MB/s, a fiftieth of what client and broker do."""
+    """The network passes 2.5 MB/s, a fiftieth of what client and broker could do."""
     if reason := slow_network.why_not():
         pytest.skip(reason)
     measured = Isolated(OnSlowNetwork(mbit_per_s=20)).run(ProducerConfig.parse(SMALL_QUEUE), SATURATE)
     given = judge(Evidence.of(measured))
-    print(given, Evidence.of(measured))  # noqa: T201 - as above
+    print(given, Evidence.of(measured))  # noqa: T201 - pytest shows it if the verdict is wrong
     assert given.bound is Bottleneck.NETWORK

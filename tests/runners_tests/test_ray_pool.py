@@ -1,4 +1,4 @@
-"""The pool of Ray workers keeps to the contract, and to its own folders."""
+"""The pool of Ray workers keeps the contract, and writes only to its own folders."""
 
 import os
 import signal
@@ -38,9 +38,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def temporary() -> Iterator[Path]:
-    """A folder for temporary files of the pool alone, with a short path.
+    """A folder with a short path, for the temporary files of this pool only.
 
-    Ray starts many Python processes, and gives up after 30 s; where bytecode is not written, they would compile it all.
+    Ray starts many Python processes and gives up after 30 s. If no bytecode were written, each of them would compile
+    everything again.
     """
     with tempfile.TemporaryDirectory(prefix="k", dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", folder)
@@ -51,7 +52,10 @@ def temporary() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def shared_pool(home: Path, temporary: Path) -> Iterator[Pool]:
-    """One Ray for all tests, as it takes seconds to start; what it must leave as it was is checked at both ends."""
+    """One Ray for all tests, because it takes seconds to start.
+
+    The fixture checks at both ends that signal handlers and variables are unchanged.
+    """
     variables, ours = ray_variables(), signal.signal(signal.SIGTERM, on_sigterm)
     try:
         with closing(RayPool(home, slots=2, producers=2)) as pool:
@@ -87,15 +91,15 @@ class TestRayPool(PoolContract):
         with pytest.raises(ValueError, match="at most 2 producers, but has 3"):
             pool.submit(job(*[Dying(Path(), 0)] * 3))
 
-    def test_an_interrupt_leaves_a_pool_that_closes_with_all_its_processes(self, own_pool: Callable[[], Pool]) -> None:
-        """The last of this class: a method of a subclass runs after those that it inherits."""
-        temporary = Path(tempfile.gettempdir())  # the pool's alone
+    def test_a_pool_closes_with_all_its_processes_after_an_interrupt(self, own_pool: Callable[[], Pool]) -> None:
+        """This test runs last: pytest runs the methods of a subclass after those that it inherits."""
+        temporary = Path(tempfile.gettempdir())  # only the pool uses this folder
         assert [folder.name[:7] for folder in temporary.iterdir()] == ["kt-ray-"]
-        super().test_an_interrupt_leaves_a_pool_that_closes_with_all_its_processes(own_pool)
+        super().test_a_pool_closes_with_all_its_processes_after_an_interrupt(own_pool)
         assert not list(temporary.iterdir())
 
 
-def test_the_token_is_ours_alone(shared_pool: Pool, home: Path) -> None:
+def test_only_we_can_read_the_token(shared_pool: Pool, home: Path) -> None:
     (token,) = home.iterdir()
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
     assert stat.S_IMODE(home.stat().st_mode) == 0o700

@@ -1,4 +1,4 @@
-"""What is measured on a real broker: counts that agree, failures that are told, and nothing left behind."""
+"""Measurements on a real broker: counts agree, failures are reported, and nothing is left behind."""
 
 import os
 import signal
@@ -60,7 +60,7 @@ def test_three_counts_agree_exactly(
     assert seen.resources.broker_cpu_cores > 0
 
 
-def test_without_acknowledgements_the_latency_is_labelled_as_local(
+def test_without_acknowledgements_a_real_latency_is_marked_as_local(
     broker: RunningCluster, new_topic: TopicMaker
 ) -> None:
     seen = measure(broker, new_topic(), config(acks=0), short(rate=2_000, measured_s=0.5))
@@ -69,9 +69,9 @@ def test_without_acknowledgements_the_latency_is_labelled_as_local(
 
 
 def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(broker: RunningCluster, new_topic: TopicMaker) -> None:
-    # Latency is set by linger.ms here, so that a busy machine adds little to it.
+    # linger.ms makes up most of the latency, so a busy machine adds little to it.
     seen = measure(broker, new_topic(), config(acks=1, linger_ms=50), short("1000", rate=4_000, measured_s=2.0))
-    # What a busy machine leaves under way at the end of so short a phase is no more than this.
+    # On a busy machine, some records are still in flight at the end of so short a phase, but not more than these.
     assert seen.counts.handed_over == pytest.approx(4_000 * 2.5, rel=0.1)
     assert seen.records_per_s == pytest.approx(4_000, rel=0.25)
     assert seen.sample_ratio == 1.0
@@ -82,25 +82,25 @@ def test_a_paced_load_keeps_its_rate_and_both_latencies_agree(broker: RunningClu
 
 
 def read_all(cluster: RunningCluster, topic: Topic, records: int) -> Iterator[tuple[bytes, bytes]]:
-    """Key and value of so many records."""
+    """Yield key and value of `records` records."""
     consumer = Consumer({**cluster.connection, "group.id": "reader", "enable.auto.commit": False})
     try:
         consumer.assign([TopicPartition(topic.name, number, 0) for number in range(topic.partitions)])
         while records > 0:
             read = consumer.consume(min(records, 10_000), READ_TIMEOUT_S)
-            assert read, "no record is missing"
+            assert read, "a record is missing"
             records -= len(read)
             yield from ((message.key() or b"", message.value() or b"") for message in read)
     finally:
         consumer.close()
 
 
-def test_a_mix_of_sizes_with_keys_is_what_lies_in_the_topic(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_the_topic_holds_the_mix_of_sizes_and_the_keys(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic, workload = new_topic(3), short("100:3,1000:1", rate=2_000, key_bytes=8, measured_s=1.0)
     seen = measure(broker, topic, config(acks=1), workload)
     keys, values = zip(*read_all(broker, topic, seen.counts.acknowledged), strict=True)
     assert len(values) == seen.counts.acknowledged
-    assert len(set(values)) == len(values), "all distinct"
+    assert len(set(values)) == len(values), "all values are distinct"
     assert {len(value) for value in values} == {100, 1_000}
     small = np.array([len(value) == 100 for value in values])
     assert abs(small.mean() - 0.75) < 5 * np.sqrt(0.75 * 0.25 / len(values))
@@ -128,19 +128,17 @@ def test_a_full_queue_is_back_pressure_and_its_time_is_counted(broker: RunningCl
     assert seen.activity.queued_records <= 20
 
 
-def test_records_too_large_for_the_topic_are_refused_by_us_or_by_the_broker(
-    broker: RunningCluster, new_topic: TopicMaker
-) -> None:
+def test_records_too_large_for_the_topic_are_refused(broker: RunningCluster, new_topic: TopicMaker) -> None:
     topic = new_topic(configs={"max.message.bytes": "10000"})
     assert topic.max_message_bytes == 10_000
     with pytest.raises(RuleBroken, match="record-within-topic"):
         measure(broker, topic, config(acks=1), short("20000"))
-    # What a batch is once it is compressed only the broker can say.
+    # We can't know the size of a batch after its compression, so the broker has to refuse it.
     with pytest.raises(WorkloadRefused, match=r"max\.message\.bytes.*MSG_SIZE_TOO_LARGE"):
         measure(broker, topic, config(acks=1, compression_type="lz4"), short("20000"))
 
 
-def test_past_its_byte_budget_the_run_ends_and_its_topic_is_gone(broker: RunningCluster) -> None:
+def test_the_byte_budget_ends_the_run_and_its_topic_is_deleted(broker: RunningCluster) -> None:
     used: list[str] = []
 
     def on_topic(topic: Topic) -> Isolated:
@@ -175,7 +173,7 @@ def test_a_broker_that_is_killed_ends_the_run_with_the_cause() -> None:
     cluster = EmbeddedCluster()
     try:
         running = cluster.start()
-        # No client is kept but the run's: it would look for the dead broker, with one thread after another.
+        # Only the run's client is kept. Another client would search for the dead broker with ever new threads.
         runner = LibrdkafkaRunner(running, OwnedTopics(running).create())
 
         def watch(window: Window) -> WatchDecision:
@@ -185,7 +183,7 @@ def test_a_broker_that_is_killed_ends_the_run_with_the_cause() -> None:
 
         before = Left.now()
         with pytest.raises(
-            BrokerLost, match=r"none came for \d+ s; [\d,]+ records wait; .*(refused|down|Disconnected)"
+            BrokerLost, match=r"none came for \d+ s while [\d,]+ records waited; .*(refused|down|Disconnected)"
         ):
             runner.run(config(acks=1), short("1000", measured_s=60.0), watch)
         assert eventually(lambda: not Left.now().more_than(before))

@@ -1,4 +1,4 @@
-"""Every runner and every wrapper of one keeps to the contract; real clients write to the in-process mock cluster."""
+"""Every runner and every wrapper keeps the contract. Real clients write to the in-process mock cluster."""
 
 import gc
 import sys
@@ -41,14 +41,14 @@ def new_topic() -> Topic:
 
 
 class RealRunnerContract(RunnerContract):
-    """What holds of runners that end in a real client."""
+    """The contract of runners that use a real client."""
 
     @pytest.fixture
     def limited(self, runner: Runner) -> Runner:
-        """The runner, allowed to send 100 kB."""
+        """The runner with a limit of 100 kB to send."""
         raise NotImplementedError
 
-    def test_a_record_that_the_config_does_not_allow_is_refused_with_its_rule(self, runner: Runner) -> None:
+    def test_a_record_that_the_config_forbids_is_refused_with_its_rule(self, runner: Runner) -> None:
         config = ProducerConfig.parse({"message.max.bytes": 10_000})
         with pytest.raises(RuleBroken, match="record-within-message-max") as caught:
             runner.run(config, Workload(RecordSizes.fixed(20_000)))
@@ -119,7 +119,7 @@ class TestKept(RealRunnerContract):
 
     @pytest.fixture(autouse=True)
     def one_waits(self) -> Iterator[None]:
-        """A child of an earlier run waits, so that a run neither adds one nor has to start one."""
+        """Keep a child process of an earlier run waiting, so that a run need not start one."""
         Isolated(SimulatedRunner(), kept=True).run(CONFIG, PACED)
         yield
         end_kept()

@@ -1,4 +1,7 @@
-"""The sender keeps to its schedule, catches up after a stall, and counts what it waits; by a clock moved by hand."""
+"""The sender keeps its schedule, catches up after a stall, and counts its waits.
+
+The tests move the clock by hand.
+"""
 
 from collections.abc import Mapping
 
@@ -24,11 +27,11 @@ POOL = make_pool(RecordSizes.fixed(30_000))
 
 
 class Client(FakeClient):
-    """Acknowledges what it holds whenever it is asked to take more, but not while its broker is away.
+    """Acknowledges what it holds whenever a record is sent, but not while its broker is away.
 
     Attributes:
-        away: From when to when, by the clock.
-        asked: How often it was asked to take more.
+        away: Start and end of the time in which the broker is away, by the clock.
+        asked: Number of calls of `send`.
     """
 
     def __init__(
@@ -72,7 +75,7 @@ def test_each_record_leaves_once_in_order_and_never_early(rate: float, seconds: 
     assert sender.full_ns == 0
 
 
-def test_a_punctual_sender_is_late_by_less_than_a_look_around() -> None:
+def test_a_punctual_sender_is_late_by_little_more_than_a_tick() -> None:
     clock = MovedClock()
     client = Client(clock)
     sender = paced(clock, client, 20_000, 1.0)
@@ -83,23 +86,25 @@ def test_a_punctual_sender_is_late_by_less_than_a_look_around() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, 900), st.integers(1, 3_000))
-def test_after_a_pause_of_the_process_everything_missed_is_sent_with_its_own_times(at_ms: int, pause_ms: int) -> None:
+def test_records_missed_in_a_pause_are_sent_with_their_intended_times(at_ms: int, pause_ms: int) -> None:
     pause = (START_NS + at_ms * MS, START_NS + (at_ms + pause_ms) * MS)
     clock = MovedClock(pauses=[pause])
     client = Client(clock)
     paced(clock, client, 1_000, 1.0)
     assert client.intended == Schedule(1_000, START_NS).intended_ns(0, 1_000).tolist()
-    assert lateness(client).max() >= min(pause_ms, 1_000 - at_ms) * MS - 2 * MS, "the pause shows in the records it hit"
+    assert lateness(client).max() >= min(pause_ms, 1_000 - at_ms) * MS - 2 * MS, (
+        "the pause shows in the delayed records"
+    )
 
 
-def test_a_broker_that_is_away_makes_records_late_not_fewer() -> None:
+def test_an_absent_broker_delays_records_but_loses_none() -> None:
     clock = MovedClock()
     client = Client(clock, {"queue.buffering.max.messages": "100"}, away=(START_NS + 200 * MS, START_NS + 700 * MS))
     sender = paced(clock, client, 1_000, 1.0)
     assert client.intended == Schedule(1_000, START_NS).intended_ns(0, 1_000).tolist()
-    # 100 fit the queue, so that the sender begins to wait 100 ms after the broker left.
+    # The queue holds 100 records, so the sender begins to wait 100 ms after the broker went away.
     assert sender.full_ns == pytest.approx(400 * MS, rel=0.01)
-    # Of those meant to leave meanwhile the first is late by all of it, the last by nothing.
+    # Of the records meant to leave during the wait, the first is late by the whole wait and the last is on time.
     waited = lateness(client)[300:700]
     assert waited[0] == pytest.approx(400 * MS, abs=2 * MS)
     assert waited.mean() == pytest.approx(200 * MS, abs=2 * MS)
@@ -145,7 +150,7 @@ def test_the_wait_for_room_is_counted() -> None:
 
 
 class SteadyClient(Client):
-    """Acknowledges a million bytes a millisecond, and a queue of 3 MB is always full."""
+    """Acknowledges a million bytes per millisecond. Its queue of 3 MB is always full."""
 
     def drain(self, timeout_ms: int) -> None:
         free = (self._clock.now_ns() - START_NS) // MS * 33 - self._transmitted
@@ -155,19 +160,21 @@ class SteadyClient(Client):
             self._tally.delivered(1)
 
 
-def test_waits_are_long_enough_to_rest_and_short_enough_to_keep_the_queue_filled() -> None:
+def test_waits_let_the_sender_rest_and_keep_the_queue_filled() -> None:
     clock = MovedClock(step_ns=100)
     client = SteadyClient(clock, {"queue.buffering.max.messages": "100"})
     sender = saturated(clock, client)
     sender.saturate()
-    assert sender.sent >= 33 * 100 - 1, "all that was acknowledged in 100 ms, so that it never ran empty"
+    assert sender.sent >= 33 * 100 - 1, (
+        "the queue never ran empty: everything was sent that could be acknowledged in 100 ms"
+    )
     assert sender.full_ns > 50 * MS
     assert client.asked < 100 * MS / SHORTEST_WAIT_NS
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 40_000_000), st.integers(0, 5))
-def test_the_byte_budget_is_never_passed(max_bytes: int, primed: int) -> None:
+def test_the_byte_budget_is_never_exceeded(max_bytes: int, primed: int) -> None:
     clock = MovedClock()
     client = Client(clock)
     sender = saturated(clock, client, max_bytes, primed)
@@ -175,7 +182,7 @@ def test_the_byte_budget_is_never_passed(max_bytes: int, primed: int) -> None:
         sender.saturate()
     sent = primed * 30_000 + int(POOL.lengths[np.array(client.sent, dtype=int)].sum())
     assert sent == sender.sent_bytes <= max(max_bytes, primed * 30_000)
-    assert sent + 1_000_000 > max_bytes, "it is used up but for one call"
+    assert sent + 1_000_000 > max_bytes, "less than one call of the budget is left"
 
 
 def test_the_byte_budget_holds_for_a_paced_load() -> None:

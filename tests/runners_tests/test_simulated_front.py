@@ -1,4 +1,4 @@
-"""The known front is one that no search beats, and the grid is one that every search can walk."""
+"""No search beats the known front, and every search can use the grid."""
 
 import random
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def volume(gains: list[tuple[float, float]]) -> float:
 
 
 def climbed(space: SearchSpace, point: FrontPoint, steps: int, seed: int) -> Iterator[ProducerConfig]:
-    """Configs a little beside a point of the front, several knobs at a time."""
+    """Yield configs near a point of the front, with several knobs changed at a time."""
     rng = random.Random(seed)
     answers = space.params_of(point.config)
     assert answers is not None
@@ -42,7 +42,7 @@ def climbed(space: SearchSpace, point: FrontPoint, steps: int, seed: int) -> Ite
 
 
 def shortfall(space: SearchSpace, truth: Truth, draws: int, steps: int) -> float:
-    """By how much of its volume the known front grows with what random draws and climbing find."""
+    """Return by how much random draws and climbing increase the volume of the known front, as a ratio."""
     front = known_front(space, truth)
     known = [point.gains for point in front]
     chooser = Random(1)
@@ -58,26 +58,26 @@ def _beats(gains: tuple[float, float], known: list[tuple[float, float]]) -> bool
 
 
 @pytest.mark.campaign
-def test_20_000_random_configs_and_climbing_add_nothing_to_speak_of() -> None:
+def test_20_000_random_configs_and_climbing_hardly_extend_the_front() -> None:
     assert 0.0 <= shortfall(SPACE, TRUTH, draws=20_000, steps=10) < SHORTFALL
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("record_bytes", [100, 10_000])
-def test_nor_do_they_for_other_record_sizes(record_bytes: int) -> None:
+def test_search_hardly_extends_the_front_for_other_record_sizes(record_bytes: int) -> None:
     space, truth = SearchSpace.of(record_bytes, DEFAULTS), Truth.of(record_bytes)
     assert 0.0 <= shortfall(space, truth, draws=500, steps=4) < SHORTFALL
 
 
 @pytest.mark.campaign
-def test_nor_on_another_cluster_or_in_a_space_of_another_shape() -> None:
+def test_search_hardly_extends_the_front_of_another_cluster_and_space() -> None:
     changes = {"acks": KnobChange(choices=("1", "all")), "linger.ms": KnobChange(low=0.5, high=20)}
     space = SearchSpace.of(1_000, DEFAULTS.updated({"acks": 1}), changes=changes)
     truth = Truth.of(1_000, REMOTE, DEFAULTS.updated({"acks": 1}))
     assert 0.0 <= shortfall(space, truth, draws=500, steps=4) < SHORTFALL
 
 
-def test_no_point_of_the_front_is_beaten_by_another_and_all_are_of_the_space() -> None:
+def test_front_points_lie_in_the_space_and_none_beats_another() -> None:
     front = known_front(SPACE, TRUTH)
     assert len(front) >= 15
     assert [point.gains for point in front] == sorted(point.gains for point in front)
@@ -88,13 +88,13 @@ def test_no_point_of_the_front_is_beaten_by_another_and_all_are_of_the_space() -
         assert not any(dominates(other.gains, one.gains, BETTER) for other in front)
 
 
-def test_the_front_is_a_choice_and_better_than_the_defaults() -> None:
+def test_the_front_offers_a_choice_and_beats_the_defaults() -> None:
     front = [point.gains for point in known_front(SPACE, TRUTH)]
-    # Source: our grid's best are 1.18 times the throughput of the defaults' median and 2.7 times better in p99.
+    # Source: in our grid, the best throughput is 1.18 times the median of the defaults, and the best p99 2.7 times.
     assert 1.07 < max(throughput for throughput, _ in front) < 1.2
     assert 2.0 < max(latency for _, latency in front) < 3.0
     assert any(throughput > 1.04 and latency > 2.0 for throughput, latency in front)
-    # Who takes the best of one objective gives a good part of the other away.
+    # The config that is best in one objective is much worse in the other one.
     (best_latency, _), (_, at_most_throughput) = front[0], front[-1]
     assert best_latency < 0.8 * front[-1][0]
     assert at_most_throughput < 0.5 * front[0][1]
@@ -119,7 +119,7 @@ def test_a_config_that_can_t_hold_the_rate_gains_nothing() -> None:
 @pytest.mark.parametrize(
     ("record_bytes", "configs"), [(10, 1_155), (100, 1_260), (1_000, 1_260), (10_000, 1_260), (100_000, 945)]
 )
-def test_the_grid_is_the_same_for_everybody(record_bytes: int, configs: int) -> None:
+def test_the_grid_is_always_the_same(record_bytes: int, configs: int) -> None:
     space = SearchSpace.of(record_bytes, DEFAULTS)
     grid = published_grid(space)
     assert len(set(grid)) == len(grid) == configs
@@ -127,15 +127,15 @@ def test_the_grid_is_the_same_for_everybody(record_bytes: int, configs: int) -> 
     assert all(space.params_of(config) is not None for config in grid[::25])
 
 
-def test_the_grid_has_the_special_values() -> None:
+def test_the_grid_contains_the_special_values() -> None:
     in_force = [config.in_force for config in published_grid(SPACE)]
     assert {force.number("linger.ms") for force in in_force} == {0, 0.1, 0.5, 2, 5, 20, 100}
     assert {force.integer("max.in.flight") for force in in_force} == {1, 5, 1_000_000}
     assert {force.text("compression.type") for force in in_force} == {"none", "snappy", "lz4", "zstd", "gzip"}
 
 
-def test_the_grid_comes_close_to_the_front_but_does_not_hold_it() -> None:
-    """So that a sampler that leaves the grid can do better than one that walks it to its end."""
+def test_the_grid_comes_close_to_the_front_but_does_not_contain_it() -> None:
+    """So a sampler that leaves the grid can do better than one that measures the whole grid."""
     of_grid = volume([TRUTH.gains(TRUTH.outcome(config)) for config in published_grid(SPACE)])
     best = volume([point.gains for point in known_front(SPACE, TRUTH)])
     assert 0.8 < of_grid / best < 0.99

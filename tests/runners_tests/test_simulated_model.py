@@ -1,4 +1,4 @@
-"""The simulated cluster makes the trade-offs that a real one does."""
+"""The simulated cluster makes the same trade-offs as a real one."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -46,7 +46,7 @@ def gives(
 
 @quick
 @given(drawn, clusters, st.floats(0.01, 3.0))
-def test_every_config_has_finite_numbers_that_go_together(
+def test_every_config_has_finite_and_consistent_numbers(
     config: tuple[int, ProducerConfig], cluster: SimulatedCluster, share: float
 ) -> None:
     size, drawn_config = config
@@ -69,9 +69,7 @@ def test_every_config_has_finite_numbers_that_go_together(
 
 @quick
 @given(drawn, clusters)
-def test_nothing_is_faster_than_what_it_goes_through(
-    config: tuple[int, ProducerConfig], cluster: SimulatedCluster
-) -> None:
+def test_no_load_exceeds_network_disk_or_cores(config: tuple[int, ProducerConfig], cluster: SimulatedCluster) -> None:
     size, drawn_config = config
     told = performance(cluster, drawn_config, load(size))
     wire_bytes_per_s = told.records_per_s * size * told.wire_bytes_per_value_byte
@@ -94,30 +92,31 @@ def test_a_slower_part_makes_nothing_faster(config: tuple[int, ProducerConfig], 
 
 @quick
 @given(drawn, clusters)
-def test_more_requests_under_way_never_lower_the_capacity(
+def test_more_requests_in_flight_never_lower_the_capacity(
     config: tuple[int, ProducerConfig], cluster: SimulatedCluster
 ) -> None:
     size, drawn_config = config
     at = Settings.of(drawn_config, load(size))
     rates = [perform(cluster, replace(at, in_flight=allowed), load(size)).records_per_s for allowed in (1, 2, 5, 50)]
-    # But for a few per cent where the sender is about as quick as the rest: what empties the queue keeps batches small.
+    # A few per cent are allowed. Where the sender is about as fast as the other stages, more requests empty the queue
+    # sooner, and batches stay smaller.
     assert all(more > 0.95 * fewer for fewer, more in pairwise(rates))
 
 
 @quick
 @given(drawn, st.sampled_from(list(CODECS)))
-def test_what_can_t_be_compressed_is_not_worth_trying(config: tuple[int, ProducerConfig], codec: str) -> None:
+def test_compressing_random_bytes_gains_nothing(config: tuple[int, ProducerConfig], codec: str) -> None:
     size, drawn_config = config
     random_bytes = load(size, compressibility=0.0)
     plain = replace(Settings.of(drawn_config, random_bytes), codec="none", level=None)
     rate = perform(EMBEDDED, plain, random_bytes).records_per_s
-    # Only the framing of tiny records gets smaller.
+    # Only the framing of tiny records can be compressed.
     assert perform(EMBEDDED, replace(plain, codec=codec), random_bytes).records_per_s <= rate * 1.05
 
 
 @quick
 @given(st.sampled_from(list(CODECS)), st.integers(1, 11))
-def test_a_higher_level_takes_longer_and_finds_more(codec: str, level: int) -> None:
+def test_a_higher_level_takes_longer_and_compresses_more(codec: str, level: int) -> None:
     asked = CODECS[codec]
     assert asked.cost_s(level) <= asked.cost_s(level + 1)
     assert asked.found(level) <= asked.found(level + 1) <= 1
@@ -135,36 +134,37 @@ def test_a_small_step_has_no_large_effect(
         paced = load(rate=share * capacity)
         ours, theirs = perform(cluster, here, paced), perform(cluster, near, paced)
         assert theirs.capacity_records_per_s == pytest.approx(ours.capacity_records_per_s, rel=0.03)
-        # Close to what a config can carry at most, latency is steep, as it is in reality.
+        # Close to the capacity of a config, latency rises steeply, as it does in reality.
         if ours.capacity_records_per_s > 1.5 * share * capacity:
             assert theirs.latency_p99_ms == pytest.approx(ours.latency_p99_ms, rel=0.1)
 
 
 @pytest.mark.parametrize("linger_ms", [5, 10, 20])
-def test_lingering_past_what_fills_batches_is_latency(linger_ms: float) -> None:
+def test_lingering_longer_than_batches_need_to_fill_adds_latency(linger_ms: float) -> None:
     shorter, longer = gives(2e4, linger_ms=linger_ms), gives(2e4, linger_ms=2 * linger_ms)
     assert longer.latency_p99_ms > shorter.latency_p99_ms + 0.5 * linger_ms
     assert longer.batch_records > shorter.batch_records
 
 
 def test_no_linger_overloads_the_broker_with_requests() -> None:
-    """The least latency is neither without linger nor with much."""
+    """Latency is lowest with a little linger, neither without linger nor with a lot of it."""
     p99 = {linger_ms: gives(2e4, linger_ms=linger_ms).latency_p99_ms for linger_ms in (0, 0.5, 5, 20)}
     assert p99[0] > 10 * p99[5]
     assert p99[0.5] < p99[5] < p99[20]
 
 
-def test_one_request_at_a_time_batches_by_itself_and_costs_throughput() -> None:
+def test_one_request_in_flight_makes_batches_and_costs_throughput() -> None:
     one, many = gives(2e4, linger_ms=0, max_in_flight=1), gives(2e4, linger_ms=0)
     assert one.latency_p99_ms < many.latency_p99_ms / 10
     assert one.batch_records > 1.3 * many.batch_records
-    # Source: our grid, 0.5 to 0.95 times with batches of 16 kB and mostly 0.8 to 1.1 times with 1 MB.
+    # Source: our grid. One request has 0.5 to 0.95 times the throughput with batches of 16 kB, and mostly 0.8 to 1.1
+    # times with batches of 1 MB.
     for size, at_most in ((16_384, 0.8), (1_000_000, 0.95)):
         alone = gives(max_in_flight=1, batch_size=size, linger_ms=5).mb_per_s
         assert alone < at_most * gives(max_in_flight=5, batch_size=size, linger_ms=5).mb_per_s
 
 
-def test_a_round_trip_counts_where_few_requests_are_under_way() -> None:
+def test_the_round_trip_matters_with_few_requests_in_flight() -> None:
     def lost(cluster: SimulatedCluster) -> float:
         one = gives(cluster=cluster, batch_size=65_536, max_in_flight=1).mb_per_s
         return one / gives(cluster=cluster, batch_size=65_536).mb_per_s
@@ -172,8 +172,8 @@ def test_a_round_trip_counts_where_few_requests_are_under_way() -> None:
     assert lost(REMOTE) < 0.5 * lost(EMBEDDED)
 
 
-def test_larger_batches_carry_more_and_neither_the_smallest_nor_the_largest_queue_is_best() -> None:
-    """Source: our grid, 119, 304 and 500 MB/s."""
+def test_larger_batches_carry_more_and_a_medium_queue_is_best() -> None:
+    """Source: our grid, with 119, 304 and 500 MB/s for the three batch sizes."""
     by_batch = [gives(batch_size=size, linger_ms=5).mb_per_s for size in (16_384, 131_072, 1_000_000)]
     assert by_batch == [pytest.approx(rate, rel=0.25) for rate in (119, 304, 500)]
     by_queue = [
@@ -183,14 +183,14 @@ def test_larger_batches_carry_more_and_neither_the_smallest_nor_the_largest_queu
     assert by_queue[1] > max(by_queue[0], by_queue[2])
 
 
-def test_compression_trades_processor_for_bytes() -> None:
+def test_compression_trades_cpu_for_bytes() -> None:
     plain, quick_codec, slow_codec = (gives(compression_type=codec) for codec in ("none", "lz4", "gzip"))
-    # Source: our grid, 0.95 to 1.4 times (median 1.1), whatever the linger, with batches of 1 MB.
+    # Source: our grid, where lz4 has 0.95 to 1.4 times the throughput (median 1.1) with batches of 1 MB and any linger.
     assert quick_codec.mb_per_s > 1.05 * plain.mb_per_s
     assert slow_codec.mb_per_s < 0.5 * plain.mb_per_s
     for codec in (quick_codec, slow_codec):
         assert codec.wire_bytes_per_value_byte < 0.6 * plain.wire_bytes_per_value_byte
-    # Behind a thin network the better codec wins although it takes longer.
+    # On a slow network the stronger codec wins, although it takes longer.
     thorough = gives(cluster=REMOTE, compression_type="zstd", compression_level=1).mb_per_s
     assert thorough > gives(cluster=REMOTE, compression_type="lz4").mb_per_s
 
@@ -201,7 +201,7 @@ def test_small_batches_hardly_compress() -> None:
     assert small.wire_bytes_per_value_byte > 1.5 * gives(**size).wire_bytes_per_value_byte  # type: ignore[arg-type]
 
 
-def test_waiting_for_all_replicas_costs_latency_where_there_are_some() -> None:
+def test_waiting_for_all_replicas_costs_latency_if_there_are_any() -> None:
     def p99(acks: Value, replicas: int) -> float:
         config = ProducerConfig.parse({"acks": acks})
         return performance(REMOTE, config, load(rate=1e4, replicas=replicas)).latency_p99_ms
@@ -212,12 +212,12 @@ def test_waiting_for_all_replicas_costs_latency_where_there_are_some() -> None:
     assert copied < 0.8 * gives().mb_per_s
 
 
-def test_idempotence_costs_little_and_bounds_what_is_under_way() -> None:
+def test_idempotence_costs_little_and_limits_requests_in_flight() -> None:
     safe, free = gives(enable_idempotence=True), gives(max_in_flight=5)
     assert 0.97 * free.mb_per_s < safe.mb_per_s < free.mb_per_s
 
 
-def test_knobs_without_effect_have_none() -> None:
+def test_properties_that_do_not_apply_change_nothing() -> None:
     assert gives(2e4, batch_num_messages=90_000) == gives(2e4, batch_num_messages=50_000)
     assert gives(2e4, queue_buffering_max_kbytes=2_000_000) == gives(2e4)
     keyed = replace(load(rate=2e4), key_bytes=8)
@@ -231,7 +231,7 @@ def test_records_that_stay_on_a_partition_make_fuller_batches() -> None:
     assert sticky.latency_p99_ms < spread.latency_p99_ms
 
 
-def test_sockets_matter_slightly() -> None:
+def test_socket_settings_matter_a_little() -> None:
     delayed, direct = gives(2e4, socket_nagle_disable=False), gives(2e4, socket_nagle_disable=True)
     assert direct.latency_p99_ms < delayed.latency_p99_ms < direct.latency_p99_ms + 0.5
     narrow, wide = (
@@ -240,14 +240,14 @@ def test_sockets_matter_slightly() -> None:
     assert narrow < 0.5 * wide
 
 
-def test_latency_of_a_full_queue_is_what_waits_in_it() -> None:
-    """Source: the thesis's tables 5 and 6, and Little's law."""
+def test_the_latency_of_a_full_queue_follows_from_its_size() -> None:
+    """Source: tables 5 and 6 of the thesis, and Little's law."""
     told = performance(JAVA_LAPTOP, ProducerConfig.parse({"queue.buffering.max.kbytes": 32_768}), load(10_000))
     assert mean_ms(told) == pytest.approx(32_768 * 1.024 / told.mb_per_s, rel=0.2)
     assert told.queue_full_ratio > 0.8
 
 
-def test_a_queue_fills_up_where_the_rate_comes_close_to_the_capacity() -> None:
+def test_a_queue_fills_when_the_rate_is_close_to_the_capacity() -> None:
     capacity = gives().records_per_s
     calm, close, past = (gives(share * capacity) for share in (0.5, 0.99, 1.5))
     assert calm.latency_p99_ms < close.latency_p99_ms / 3 < past.latency_p99_ms
@@ -266,6 +266,6 @@ def test_a_queue_fills_up_where_the_rate_comes_close_to_the_capacity() -> None:
 def test_the_embedded_preset_is_near_what_was_measured(
     changes: dict[str, Value], low_ms: float, high_ms: float
 ) -> None:
-    """Source: 20,000 records of 1 kB a second on two cores, p99 of three repeats (README; ranges widened a little)."""
+    """Source: p99 of three repeats, 20,000 records of 1 kB per second on two cores (README; ranges a little wider)."""
     told = performance(EMBEDDED, ProducerConfig.parse(changes), load(rate=2e4))
     assert low_ms <= told.latency_p99_ms <= high_ms

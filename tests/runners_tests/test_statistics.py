@@ -1,4 +1,4 @@
-"""The client's own statistics are read from what it really says, and its account of latency is weighted rightly."""
+"""The client's statistics are read from real reports, and its account of latency is weighted correctly."""
 
 import math
 
@@ -14,7 +14,7 @@ RECORDS, VALUE_BYTES, KEY_BYTES = 3_000, 100, 8
 
 @pytest.fixture(scope="module")
 def reports(mock_cluster: RunningCluster) -> list[Report]:
-    """Three reports of a client with 3,000 records, the last made after all were acknowledged."""
+    """Three reports of a client with 3,000 records. The last report is newer than the last acknowledgement."""
     tally, pool = RememberingTally(), pool_of((VALUE_BYTES,) * 100, KEY_BYTES)
     properties = {**mock_cluster.connection, "statistics.interval.ms": "100", "linger.ms": "50"}
     client = NativeClient(properties, "topic-of-statistics", pool, tally)
@@ -36,7 +36,7 @@ def test_counters_and_gauges(reports: list[Report]) -> None:
 
 def test_partitions_are_those_of_the_topic(reports: list[Report]) -> None:
     numbers = [number for number, _ in reports[-1].partition_records]
-    assert numbers == list(range(4)), "the unassigned one is left out"
+    assert numbers == list(range(4)), "the unassigned partition is left out"
     assert sum(records for _, records in reports[-1].partition_records) == RECORDS
 
 
@@ -48,7 +48,7 @@ def test_intervals_add_up_to_all_records(reports: list[Report]) -> None:
     assert account.records == RECORDS == account.batch_records.total
     assert account.batch_bytes.total > RECORDS * (VALUE_BYTES + KEY_BYTES)
     assert account.throttle_ms.mean == 0
-    # Each part is there, and in microseconds: records linger up to 50 ms, no request takes a minute.
+    # Each part is known and in microseconds: records linger for up to 50 ms, and no request takes a minute.
     for part_us in (account.queue_us, account.outbuf_us, account.rtt_us):
         assert 0 < part_us / account.records < 60e6
     assert account.latency_us == pytest.approx(
@@ -92,22 +92,22 @@ def test_one_broker_in_one_interval_is_the_sum_of_its_means() -> None:
     assert account_of(report(interval(1_000, 5.0, 10, 0.5, 2.0))).latency_us == pytest.approx(7_500)
 
 
-def test_brokers_count_by_the_records_that_they_got() -> None:
-    """900 records of 4 ms and 100 of 24 ms are 6 ms on average, though the second broker answered as many requests."""
+def test_brokers_are_weighted_by_the_records_that_they_got() -> None:
+    """900 records of 4 ms and 100 of 24 ms are 6 ms on average, although both brokers answered as many requests."""
     quick, slow = interval(900, 2.0, 10, 1.0, 1.0), interval(100, 2.0, 10, 2.0, 20.0)
     account = account_of(report(quick, slow))
     assert account.latency_us == pytest.approx(0.9 * 4_000 + 0.1 * 24_000)
     assert account.queue_us / account.records == pytest.approx(2_000)
 
 
-def test_intervals_count_by_the_records_in_them() -> None:
-    """300 records of 10 ms, then 100 of 50 ms: 20 ms, not the 30 ms between the two intervals."""
+def test_intervals_are_weighted_by_their_records() -> None:
+    """300 records of 10 ms and then 100 records of 50 ms are 20 ms on average, not 30 ms."""
     account = account_of(report(interval(300, 9.0, 3, 0.0, 1.0)), report(interval(100, 40.0, 50, 0.0, 10.0)))
     assert account.latency_us == pytest.approx(20_000)
 
 
-def test_requests_of_an_interval_without_records_weigh_nothing() -> None:
-    """A metadata request of 400 ms while nothing was sent is no record's latency."""
+def test_requests_of_an_interval_without_records_do_not_count() -> None:
+    """The 400 ms of a metadata request, while nothing was sent, are not part of any record's latency."""
     busy, idle = interval(100, 1.0, 10, 0.0, 1.0), interval(0, 0.0, 1, 0.0, 400.0)
     assert account_of(report(busy), report(idle)).latency_us == pytest.approx(2_000)
 

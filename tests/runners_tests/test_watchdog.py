@@ -1,4 +1,4 @@
-"""The watchdog ends a load that can't give a measurement, names the cause, and lets everything else be."""
+"""The watchdog ends a load that can't give a measurement, names the cause, and lets every other load continue."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ DOWN = "_ALL_BROKERS_DOWN: 1/1 brokers are down"
 
 
 class Watched:
-    """A load that a test moves through time."""
+    """A load whose time the test moves."""
 
     def __init__(self, **more: object) -> None:
         self.clock = MovedClock(at_ns=NS_PER_S, step_ns=0)
@@ -26,7 +26,7 @@ class Watched:
         self.dog = Watchdog(self.clock, stall_patience_s=PATIENCE_S, **more)  # type: ignore[arg-type]
 
     def after(self, seconds: float, waiting: int = 1) -> None:
-        """Let time pass and have the watchdog look."""
+        """Let time pass and let the watchdog look."""
         self.clock.at_ns += int(seconds * NS_PER_S)
         self.dog.look(self.tally, waiting)
 
@@ -43,7 +43,9 @@ class Watched:
         ("_UNKNOWN_TOPIC", BrokerLost, "topic must exist"),
     ],
 )
-def test_an_error_that_no_retry_mends_ends_the_load_at_once(error: str, kind: type[RunnerError], words: str) -> None:
+def test_an_error_that_no_retry_can_change_ends_the_load_at_once(
+    error: str, kind: type[RunnerError], words: str
+) -> None:
     watched = Watched()
     watched.after(0)
     watched.tally.fail(error)
@@ -58,21 +60,21 @@ def test_a_fatal_error_ends_the_load_at_once() -> None:
         watched.after(0)
 
 
-def test_a_record_that_timed_out_is_data_not_an_end() -> None:
+def test_a_record_that_times_out_does_not_end_the_load() -> None:
     watched = Watched()
     watched.tally.fail("_MSG_TIMED_OUT", 100)
     watched.after(0)
 
 
-def test_no_delivery_for_as_long_as_patience_lasts_is_a_lost_broker() -> None:
+def test_a_broker_is_lost_after_a_long_time_without_delivery() -> None:
     watched = Watched()
     watched.after(0)
     watched.after(PATIENCE_S)
-    with pytest.raises(BrokerLost, match=r"none came for 16 s; 7 records wait; the client reports no error"):
+    with pytest.raises(BrokerLost, match=r"none came for 16 s while 7 records waited; the client reports no error"):
         watched.after(0.5, waiting=7)
 
 
-def test_each_delivery_begins_the_patience_anew() -> None:
+def test_each_delivery_restarts_the_patience() -> None:
     watched = Watched()
     for _ in range(5):
         watched.tally.delivered(1)
@@ -82,7 +84,7 @@ def test_each_delivery_begins_the_patience_anew() -> None:
         watched.after(PATIENCE_S)
 
 
-def test_with_nothing_waiting_nothing_is_missed() -> None:
+def test_no_delivery_is_missed_if_no_record_waits() -> None:
     watched = Watched()
     for _ in range(5):
         watched.after(PATIENCE_S * 2, waiting=0)
@@ -108,7 +110,7 @@ def test_a_complaint_from_before_the_last_delivery_is_forgotten() -> None:
     watched.after(PATIENCE_S)
 
 
-def test_records_that_time_out_are_no_sign_of_life_while_brokers_are_down() -> None:
+def test_timeouts_are_no_sign_of_life_while_brokers_are_down() -> None:
     watched = Watched()
     watched.after(0)
     watched.tally.say(DOWN)
@@ -119,7 +121,7 @@ def test_records_that_time_out_are_no_sign_of_life_while_brokers_are_down() -> N
         watched.after(0.1)
 
 
-def test_a_complaint_right_after_the_last_delivery_is_not() -> None:
+def test_a_complaint_right_after_the_last_delivery_counts() -> None:
     watched = Watched()
     watched.after(0)
     watched.tally.delivered(1)
@@ -129,7 +131,7 @@ def test_a_complaint_right_after_the_last_delivery_is_not() -> None:
         watched.after(3.1)
 
 
-def test_a_broker_process_that_died_is_waited_for_as_briefly() -> None:
+def test_a_dead_broker_process_ends_the_load_after_a_few_seconds() -> None:
     watched = Watched(broker_alive=lambda: False)
     watched.after(0)
     with pytest.raises(BrokerLost):
@@ -148,19 +150,19 @@ def test_memory_about_to_run_full_ends_the_load(monkeypatch: pytest.MonkeyPatch,
     free = 1 << 29
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
     watched = Watched(disks=(tmp_path / "log",), min_free_disk_bytes=1 << 60)
-    with pytest.raises(DiskTooFull, match=r"lies in memory, which must keep 1\.1 GB free, but has 0\.5 GB; .*TMPDIR"):
+    with pytest.raises(DiskTooFull, match=r"which must keep 1\.1 GB free, but has 0\.5 GB free; .*TMPDIR"):
         watched.after(0)
     free = 1 << 40
-    watched.after(1)  # what a disk must keep is not asked of memory
+    watched.after(1)  # the limit for disks does not apply to memory
 
 
-def test_a_disk_with_room_does_not(tmp_path: Path) -> None:
+def test_a_disk_with_enough_room_lets_the_load_continue(tmp_path: Path) -> None:
     watched = Watched(disks=(tmp_path,), min_free_disk_bytes=1)
     for _ in range(3):
         watched.after(1, waiting=0)
 
 
-def test_the_last_deliveries_are_awaited_for_a_minute() -> None:
+def test_the_flush_waits_a_minute_for_the_last_deliveries() -> None:
     watched = Watched()
     assert not watched.dog.flush_is_over()
     watched.clock.at_ns += 60 * NS_PER_S

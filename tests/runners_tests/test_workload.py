@@ -1,4 +1,4 @@
-"""Workloads are refused when they can't be run, in words that help."""
+"""Workloads that can't be run are refused with a helpful message."""
 
 import math
 
@@ -14,7 +14,7 @@ WEIGHTS = st.floats(0.001, 1e6)
 
 
 @given(SIZES)
-def test_one_number_is_one_fixed_size(size: int) -> None:
+def test_one_number_is_a_fixed_size(size: int) -> None:
     sizes = RecordSizes.parse(str(size))
     assert sizes == RecordSizes.fixed(size)
     assert (sizes.mean_bytes, sizes.largest_bytes, str(sizes)) == (size, size, str(size))
@@ -31,7 +31,7 @@ def test_a_mix_has_shares_in_proportion_to_its_weights(bars: dict[int, float]) -
 
 
 @given(st.dictionaries(SIZES, st.integers(1, 1000), min_size=1, max_size=6))
-def test_what_is_shown_is_read_back(bars: dict[int, int]) -> None:
+def test_the_text_of_a_mix_can_be_parsed_again(bars: dict[int, int]) -> None:
     sizes = RecordSizes.parse(",".join(f"{size}:{weight}" for size, weight in bars.items()))
     again = RecordSizes.parse(str(sizes))
     assert [size for size, _ in again.shares] == [size for size, _ in sizes.shares]
@@ -41,24 +41,24 @@ def test_what_is_shown_is_read_back(bars: dict[int, int]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "must read SIZE"),
-        ("1kB", "must read SIZE"),
+        ("", "must have the form SIZE"),
+        ("1kB", "must have the form SIZE"),
         ("100:", None),
-        ("100:a", "must read SIZE"),
-        ("100:70;200:30", "must read SIZE"),
+        ("100:a", "must have the form SIZE"),
+        ("100:70;200:30", "must have the form SIZE"),
         ("0", "1 <= record size in bytes"),
         ("-5", "1 <= record size in bytes"),
         (str(MAX_RECORD_BYTES + 1), "1 <= record size in bytes"),
-        ("100:1,100:2", "100 stands twice"),
-        ("100:0", "more than 0"),
-        ("100:-1", "more than 0"),
+        ("100:1,100:2", "names 100 twice"),
+        ("100:0", "finite number above 0"),
+        ("100:-1", "finite number above 0"),
         ("100:-1,200:2", "share of each record size must be above 0"),
         ("100:0,200:2", "share of each record size must be above 0"),
-        ("100:nan", "more than 0"),
-        ("100:inf", "more than 0"),
+        ("100:nan", "finite number above 0"),
+        ("100:inf", "finite number above 0"),
     ],
 )
-def test_a_mix_that_is_none_is_refused(text: str, words: str | None) -> None:
+def test_a_mix_that_is_not_valid_is_refused(text: str, words: str | None) -> None:
     if words is None:
         assert RecordSizes.parse(text) == RecordSizes.fixed(100)
         return
@@ -67,7 +67,7 @@ def test_a_mix_that_is_none_is_refused(text: str, words: str | None) -> None:
 
 
 @pytest.mark.parametrize("shares", [(), ((200, 0.5), (100, 0.5)), ((100, 0.5), (100, 0.5)), ((100, 0.5), (200, 0.4))])
-def test_shares_that_are_no_histogram_are_refused(shares: tuple[tuple[int, float], ...]) -> None:
+def test_shares_that_are_not_ascending_or_not_complete_are_refused(shares: tuple[tuple[int, float], ...]) -> None:
     with pytest.raises(WorkloadRefused, match=r"at least one record size|must ascend"):
         RecordSizes(shares)
 
