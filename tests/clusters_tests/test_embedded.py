@@ -197,7 +197,7 @@ def test_a_taken_port_is_one_clear_error_naming_its_holder(scratch: Path) -> Non
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(BrokerDidNotStart, match=rf"127\.0\.0\.1:{port} can't be had.*process {os.getpid()}"):
+        with pytest.raises(BrokerDidNotStart, match=rf"127\.0\.0\.1:{port} is not available.*process {os.getpid()}"):
             EmbeddedCluster(port=port).start()
     assert list(scratch.iterdir()) == []
 

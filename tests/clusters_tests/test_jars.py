@@ -139,7 +139,7 @@ def test_what_a_killed_download_left_is_cleared(jars: KafkaJars, repository: Rep
 
 def test_a_half_answer_is_never_kept(jars: KafkaJars, repository: Repository) -> None:
     repository.cut_after = 1000
-    with pytest.raises(JarsUnavailable, match="did not come"):
+    with pytest.raises(JarsUnavailable, match="could not be fetched"):
         jars.class_path()
     assert list((jars.root / "jars").iterdir()) == []
 

@@ -71,7 +71,7 @@ def test_each_client_is_sent_where_it_can_go(opened: RunningCluster, outside: Ad
 
 @pytest.mark.broker
 def test_a_taken_port_is_one_clear_error(opened: RunningCluster, outside: Address) -> None:
-    with pytest.raises(BrokerDidNotStart, match=f"{outside} can't be had"):
+    with pytest.raises(BrokerDidNotStart, match=f"{outside} is not available"):
         open_broker(outside, outside)
 
 
