@@ -70,7 +70,7 @@ def test_what_was_raised_for_another_knob_goes_back_with_it() -> None:
 
 def test_the_one_change_of_a_config_is_not_measured_again() -> None:
     (only,) = undoings(parse({"linger.ms": "1", "acks": "all"}), parse({"acks": "-1"}))
-    assert only == Undoing(("linger.ms",), None, "without it the config is the baseline")
+    assert only == Undoing(("linger.ms",), None, "without this change, the config is the baseline")
     assert undoings(parse({"acks": "all"}), parse({})) == ()
 
 
@@ -93,7 +93,7 @@ def test_of_many_changes_the_less_likely_ones_go_back_together() -> None:
         "socket.nagle.disable",
         "sticky.partitioning.linger.ms",
     }
-    assert together.because == "of 10 changes, 7 are undone alone and the others together"
+    assert together.because == "the config has 10 changes: 7 are undone alone, the others together"
     assert together.variant is not None
     assert likely.items() <= together.variant.values.items()
     assert all(len(each.knobs) == 1 for each in found[:-1])

@@ -130,9 +130,9 @@ def test_ui_says_so_when_there_is_nothing_to_show(served: Served, root: Path) ->
 def test_a_recommendation_that_is_not_there_is_answered_with_those_that_are(root: Path) -> None:
     sync(root / "night", tracking_of({}))
     cases: list[tuple[str | None, str, str, type[Exception], str]] = [
-        (None, "day", "1000", StudyNotFound, "there are: night"),
-        (None, "night", "10", StudyNotFound, "there are: 1000"),
-        ("sqlite:////nowhere/mlflow.db", "night", "1000", TrackingError, "must be there"),
+        (None, "day", "1000", StudyNotFound, "it holds: night"),
+        (None, "night", "10", StudyNotFound, "it has measured: 1000"),
+        ("sqlite:////nowhere/mlflow.db", "night", "1000", TrackingError, "must exist"),
         ("http://127.0.0.1:9", "night", "1000", TrackingError, "it does not answer"),
     ]
     for uri, name, record_bytes, error, message in cases:

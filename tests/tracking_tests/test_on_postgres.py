@@ -70,7 +70,7 @@ def test_a_study_recorded_in_postgresql_is_mirrored_to_postgresql(
         held = store.hold("mlflow-mirror")
         assert held is not None
         busy = sync(tmp_path / "night", TrackingSpec(), storage=storage_of(database))
-        assert "one process at a time may write the mirror of night" in str(busy.error)
+        assert "only one process at a time may write night to MLflow" in str(busy.error)
         held.close()
     local.close()
     outcome = sync(tmp_path / "night", TrackingSpec(), storage=storage_of(database))

@@ -1,6 +1,6 @@
-"""The mirror of studies in MLflow: shows what the results store holds, and is never asked for the truth.
+"""The mirror of studies in MLflow: it shows the results of a study, but our results store remains the only source.
 
-Importing this does not import MLflow.
+Importing this package does not import MLflow.
 """
 
 from tuner.course.reporter import SyncOutcome
