@@ -28,8 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_place_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protect the MLflow server of the user who runs the tests."""
+def no_tracking_uri(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unset MLFLOW_TRACKING_URI, so that no test writes to the MLflow of the user who runs the tests."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
 
 
@@ -60,7 +60,7 @@ def empty_store(created: tuple[Path, str]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def told_at_creation(created: tuple[Path, str]) -> str:
+def creation_output(created: tuple[Path, str]) -> str:
     """The output of the process that created the SQLite file."""
     return created[1]
 

@@ -63,7 +63,7 @@ def failed(number: int) -> Trial:
 
 
 def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
-    """Yield rounds in which a config is measured in turn with the baseline, with slightly different values in each round."""
+    """Yield rounds that measure a config in turn with the baseline, with slightly different values in each round."""
     for each in range(rounds):
         ours, theirs = first + 2 * each, first + 2 * each + 1
         wobble = 1 + each / 100

@@ -178,8 +178,8 @@ def test_importing_the_mirror_does_not_import_mlflow() -> None:
     assert ran.stdout.strip() == "[]"
 
 
-def test_nothing_is_printed(root: Path, told_at_creation: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed(root: Path, creation_output: str, capfd: pytest.CaptureFixture[str]) -> None:
     study(root / "night", baseline()).close()
     assert sync(root / "night", HERE).error is None
     assert tuple(capfd.readouterr()) == ("", "")
-    assert told_at_creation == ""
+    assert creation_output == ""
