@@ -74,8 +74,8 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
         "log.dirs": str(node.log_dir),
         "auto.create.topics.enable": "false",
-        # We delete the topic of a trial and wait until its disk space is free. By default Kafka removes the files a
-        # minute later, and it checks retention every 5 minutes only: 90 GB at 300 MB/s.
+        # We delete the topic of a trial and wait until its disk space is free. By default Kafka removes the files only
+        # a minute later. And it checks retention only every 5 minutes, in which 300 MB/s fill 90 GB.
         "log.segment.delete.delay.ms": "0",
         "log.retention.check.interval.ms": "1000",
         "log.initial.task.delay.ms": "1000",

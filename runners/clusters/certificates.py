@@ -62,14 +62,14 @@ def require_files(connection: Mapping[str, str]) -> None:
         TargetRefused: A file is missing, or we may not read it.
     """
     for name in _NAMING_FILES:
-        place = connection.get(name, "")
-        if place in ("", _NO_FILE):
+        path = connection.get(name, "")
+        if path in ("", _NO_FILE):
             continue
-        if not Path(place).exists():
-            raise TargetRefused(f"{name} must name a file, but {place} does not exist. Correct the path.")
-        if not os.access(place, os.R_OK):
+        if not Path(path).exists():
+            raise TargetRefused(f"{name} must name a file, but {path} does not exist. Correct the path.")
+        if not os.access(path, os.R_OK):
             raise TargetRefused(
-                f"{name} must name a readable file, but this user may not read {place}. Change its permissions."
+                f"{name} must name a readable file, but this user may not read {path}. Change its permissions."
             )
 
 
@@ -102,14 +102,14 @@ def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> st
 
 def _context(connection: Mapping[str, str]) -> ssl.SSLContext:
     context = ssl.create_default_context()
-    place, text = connection.get("ssl.ca.location", ""), connection.get("ssl.ca.pem")
-    if text or place not in ("", "probe"):
+    ca_path, text = connection.get("ssl.ca.location", ""), connection.get("ssl.ca.pem")
+    if text or ca_path not in ("", "probe"):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # has no trusted CA yet
     if text:
         context.load_verify_locations(cadata=text)
-    elif place not in ("", "probe"):
-        folder = Path(place).is_dir()
-        context.load_verify_locations(None if folder else place, place if folder else None)
+    elif ca_path not in ("", "probe"):
+        folder = Path(ca_path).is_dir()
+        context.load_verify_locations(None if folder else ca_path, ca_path if folder else None)
     context.check_hostname = connection.get("ssl.endpoint.identification.algorithm", "https") != "none"
     # Python 3.13 would also reject certificates without certain extensions. librdkafka accepts them, and so do we.
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)

@@ -104,42 +104,42 @@ class Contact:
         self.admin.poll(0)
         return list(dict.fromkeys(self._complaints))
 
-    def refusal(self, error: KafkaException, asked: Order) -> RunnerError:
+    def refusal(self, error: KafkaException, request: Order) -> RunnerError:
         """Return the error from `runners.errors` that explains a failed request to the user.
 
         Args:
             error: The error that confluent-kafka raised.
-            asked: The request that failed.
+            request: The request that failed.
         """
         kafka_error: KafkaError = error.args[0]
-        code, said, order = kafka_error.code(), kafka_error.str().rstrip("."), asked.text
+        code, answer, action = kafka_error.code(), kafka_error.str().rstrip("."), request.text
         if code in _NO_RIGHTS:
-            right = f" ({' and '.join(asked.needs)} on {resource(asked.topic)})" if asked.needs else ""
+            right = f" ({' and '.join(request.needs)} on {resource(request.topic)})" if request.needs else ""
             return TargetRefused(
-                f"The right to {order} is needed{right}, but the cluster answers: {said}. {self._grant(asked)}"
+                f"The right to {action} is needed{right}, but the cluster answers: {answer}. {self._grant(request)}"
             )
         if code in _NO_LOGIN:
             return TargetRefused(
-                f"A valid login is needed to {order}, but the cluster answers: {said}. Check the user name and the "
+                f"A valid login is needed to {action}, but the cluster answers: {answer}. Check the user name and the "
                 "password."
             )
         if code == KafkaError.POLICY_VIOLATION:
             return TargetRefused(
-                f"The policies of the cluster must allow us to {order}, but the cluster answers: {said}. Change the "
+                f"The policies of the cluster must allow us to {action}, but the cluster answers: {answer}. Change the "
                 "workload so that it follows the policy, or name an existing topic (`target.topic`)."
             )
         if code == KafkaError.INVALID_REPLICATION_FACTOR:
             brokers = len(self.metadata(REQUEST_TIMEOUT_S).brokers)
             return WorkloadRefused(
                 f"Replication must be at most the number of brokers. The cluster has {brokers}, so that it can't "
-                f"{order}. Lower `replication`."
+                f"{action}. Lower `replication`."
             )
         if code in _NO_ANSWER:
-            why = "; ".join(self.complaints()[-2:]) or said
+            why = "; ".join(self.complaints()[-2:]) or answer
             return BrokerLost(
-                f"The cluster must answer the request to {order}, but: {why}. Check that its brokers are running."
+                f"The cluster must answer the request to {action}, but: {why}. Check that its brokers are running."
             )
-        return WorkloadRefused(f"The cluster must be able to {order}, but it answers: {said}. Change the workload.")
+        return WorkloadRefused(f"The cluster must be able to {action}, but it answers: {answer}. Change the workload.")
 
     def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
         """Return the error for rights that the cluster lists as missing, before a request has needed them.
@@ -153,17 +153,17 @@ class Contact:
             f"{self._grant(Order('', tuple(operations), topic))}"
         )
 
-    def _grant(self, asked: Order) -> str:
-        if not asked.needs:
+    def _grant(self, request: Order) -> str:
+        if not request.needs:
             return "Ask an administrator to grant it."
-        advice = f"Ask an administrator to grant it: {grant_command(asked.needs, asked.topic, self._connection)}"
-        if not asked.topic.startswith(OWNED_PREFIX):
+        advice = f"Ask an administrator to grant it: {grant_command(request.needs, request.topic, self._connection)}"
+        if not request.topic.startswith(OWNED_PREFIX):
             return f"{advice}."
         advice += "; or name an existing topic that you may write to (`target.topic`, `--topic`)."
-        if DELETE in asked.needs:
+        if DELETE in request.needs:
             advice += (
-                f" Topic {asked.topic} stays on the cluster for now. With that right, the next run or `tuner cleanup` "
-                "deletes it."
+                f" Topic {request.topic} stays on the cluster for now. With that right, the next run or "
+                "`tuner cleanup` deletes it."
             )
         return advice
 
@@ -174,7 +174,7 @@ def operation_name(name: str) -> str:
 
 
 def resource(topic: str) -> str:
-    """Return, in words, what rights are granted on: the topic itself, or for our topics all of them by prefix."""
+    """Name, in words, the target of a grant: one topic, or all of our topics."""
     return f"topics that start with {OWNED_PREFIX}" if topic.startswith(OWNED_PREFIX) else f"topic {topic}"
 
 

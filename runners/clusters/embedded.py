@@ -42,13 +42,13 @@ class Brokers:
     lifeline: subprocess.Popen[bytes] | None
 
 
-def bring_up(kind: str, wanted: "EmbeddedCluster", progress: Say = silent) -> Brokers:
+def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> Brokers:
     """Fetch what is missing, start the brokers, and wait until they answer.
 
     Args:
         kind: `broker` for brokers that end with this process. `persistent` for brokers that outlive it; only one
             persistent cluster can run at a time.
-        wanted: The cluster to start.
+        cluster: The cluster to start.
         progress: Receives a line for each step.
 
     Raises:
@@ -60,15 +60,15 @@ def bring_up(kind: str, wanted: "EmbeddedCluster", progress: Say = silent) -> Br
     clear_leftovers()
     kafka = KafkaJava.prepare(progress)
     first = first_start(kafka, progress)
-    progress(f"starting Kafka ({wanted.brokers} broker{'s' if wanted.brokers > 1 else ''})")
-    if wanted.port is not None:
-        for port in range(wanted.port, wanted.port + wanted.brokers):
-            require_free(wanted.host, port)
+    progress(f"starting Kafka ({cluster.brokers} broker{'s' if cluster.brokers > 1 else ''})")
+    if cluster.port is not None:
+        for port in range(cluster.port, cluster.port + cluster.brokers):
+            require_free(cluster.host, port)
     for _ in range(_TRIES_WITH_FREE_PORTS - 1):
         # Another process may take a port after we have found it free and before the broker binds it.
         with contextlib.suppress(_PortLost):
-            return _try(kind, wanted, kafka, first)
-    return _try(kind, wanted, kafka, first)
+            return _try_to_start(kind, cluster, kafka, first)
+    return _try_to_start(kind, cluster, kafka, first)
 
 
 def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) -> None:
@@ -113,8 +113,8 @@ class _PortLost(BrokerDidNotStart):
     """Another process has taken a port that was free when we chose it."""
 
 
-def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
-    layout = lay_out(wanted.brokers, wanted.host, wanted.port)
+def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
+    layout = lay_out(cluster.brokers, cluster.host, cluster.port)
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,
         "started_s": time.time(),
@@ -128,7 +128,7 @@ def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstSta
     record.save()
     lifeline = None
     try:
-        commands = write_files(layout, kafka, first, wanted.properties)
+        commands = write_files(layout, kafka, first, cluster.properties)
         drop_old_logs()
         launched, pids = launch_keeper(layout, commands, record, owned=owned)
         lifeline = launched if owned else None
@@ -136,10 +136,10 @@ def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstSta
         facts["brokers"] = [[broker.pid, broker.started_s] for broker in brokers]
         record = replace(record, owner=ProcessIdentity.of(pids[0]))
         record.save()
-        await_answers(layout, brokers, wanted.connection, wanted.start_timeout_s)
+        await_answers(layout, brokers, cluster.connection, cluster.start_timeout_s)
     except BaseException as error:
         bring_down(record, lifeline)
-        if wanted.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
+        if cluster.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
             raise _PortLost(str(error)) from None
         raise
     local_brokers = tuple(

@@ -40,7 +40,7 @@ _TRAINING_TIMEOUT_S = 60.0
 _LOCK_TIMEOUT_S = 180.0
 _STARTED = "Kafka Server started"
 _POLL_S = 0.05
-# `-XX:AOTCacheOutput` in one step. Source: JEP 514, Java 25.
+# Since Java 25, `-XX:AOTCacheOutput` creates the cache in a single run. Source: JEP 514.
 _OLDEST_JAVA_WITH_AOT_CACHE = 25
 _AOT_FLAGS = (
     # Java 25 looks up its cached call adapters under wrong names. It then prints warnings and builds them again.
@@ -91,7 +91,7 @@ def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
 
 
 def quick_flags(kafka: KafkaJava) -> tuple[str, ...]:
-    """Return the JVM flags that start any of Kafka's classes quickly, or nothing if there is no AOT cache."""
+    """Return the JVM flags that start any of Kafka's classes quickly; empty if there is no AOT cache."""
     aot_cache = _aot_cache(kafka)
     there = aot_cache.exists() and aot_cache.stat().st_size > 0
     return (f"-XX:AOTCache={aot_cache}", *_AOT_FLAGS) if there else ()

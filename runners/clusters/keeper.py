@@ -64,7 +64,7 @@ def main(spec_path: str) -> int:
     try:
         for broker in spec["brokers"]:
             brokers.append(_start(broker))
-        _tell([os.getpid(), *(broker.pid for broker in brokers)])
+        _write_pids([os.getpid(), *(broker.pid for broker in brokers)])
         status = _watch(brokers, owner)
     except (_Stop, BrokenPipeError):
         pass
@@ -78,7 +78,7 @@ def main(spec_path: str) -> int:
     return status
 
 
-def _tell(pids: list[int]) -> None:
+def _write_pids(pids: list[int]) -> None:
     """Write the one line that the caller waits for, then disconnect from its pipe."""
     os.write(sys.stdout.fileno(), f"{json.dumps(pids)}\n".encode())
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -103,7 +103,7 @@ def _start(broker: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def _die_with_parent() -> None:
-    """Ask the kernel, in the child process, to kill this process when the keeper ends, even if it is killed."""
+    """Make the kernel kill this child process when the keeper ends, even if the keeper is killed."""
     keeper = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != keeper:  # the keeper ended just before the call

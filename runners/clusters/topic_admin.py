@@ -45,12 +45,12 @@ class TopicShape:
     Attributes:
         partitions: The number of partitions.
         replication: The number of replicas of the first partition.
-        whole: Whether every partition has a leader and all its replicas are in sync.
+        in_sync: Whether every partition has a leader and all its replicas are in sync.
     """
 
     partitions: int
     replication: int
-    whole: bool
+    in_sync: bool
 
 
 class TopicAdmin:
@@ -121,7 +121,7 @@ class TopicAdmin:
             BrokerLost: The cluster did not answer, or the replicas were not in sync in time.
         """
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
-        while not ((shape := self.shape(name, needs)) and shape.partitions == partitions and shape.whole):
+        while not ((shape := self.shape(name, needs)) and shape.partitions == partitions and shape.in_sync):
             if time.monotonic() > deadline:
                 raise BrokerLost(
                     f"All replicas of a new topic must be in sync within {_SETTLE_TIMEOUT_S:.0f} s, but those of "
@@ -148,7 +148,7 @@ class TopicAdmin:
             TopicCollection([name]), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
         )
         order = Order(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
-        description = self._result(futures[name], order, but=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
+        description = self._result(futures[name], order, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
         # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the
@@ -157,8 +157,8 @@ class TopicAdmin:
         if allowed and (missing := [right for right in needs if right not in allowed]):
             raise self._contact.missing_rights(missing, name)
         partitions = description.partitions
-        whole = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
-        return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, whole)
+        in_sync = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
+        return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, in_sync)
 
     def configs(self, name: str, *, needed: bool = False) -> dict[str, str]:
         """Return the configs that apply to a topic, or an empty mapping if we may not read them.
@@ -174,9 +174,9 @@ class TopicAdmin:
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
         order = Order(f"read the configs of topic {name}", (DESCRIBE_CONFIGS,), name)
 
-        def ask(but: Sequence[int]) -> Any:
+        def ask(tolerated: Sequence[int]) -> Any:
             futures = self._admin.describe_configs([resource], request_timeout=REQUEST_TIMEOUT_S)
-            return self._result(futures[resource], order, but=but)
+            return self._result(futures[resource], order, tolerated=tolerated)
 
         try:
             entries = _patiently(ask)
@@ -212,7 +212,9 @@ class TopicAdmin:
         def answered() -> None:
             for name, future in futures.items():
                 self._result(
-                    future, Order(f"delete topic {name}", (DELETE,), name), but=(KafkaError.UNKNOWN_TOPIC_OR_PART,)
+                    future,
+                    Order(f"delete topic {name}", (DELETE,), name),
+                    tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,),
                 )
 
         return answered
@@ -232,9 +234,11 @@ class TopicAdmin:
         asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
         order = Order(f"read the end offsets of topic {name}", (DESCRIBE,), name)
 
-        def ask(but: Sequence[int]) -> dict[int, int] | None:
+        def ask(tolerated: Sequence[int]) -> dict[int, int] | None:
             futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
-            answers = {key.partition: self._result(future, order, but=but) for key, future in futures.items()}
+            answers = {
+                key.partition: self._result(future, order, tolerated=tolerated) for key, future in futures.items()
+            }
             if None in answers.values():
                 return None
             return {partition: int(answer.offset) for partition, answer in answers.items()}
@@ -248,12 +252,12 @@ class TopicAdmin:
         except KafkaException as error:
             raise self._contact.refusal(error, Order("list topics")) from None
 
-    def _result(self, future: "Future[Any]", order: Order, *, but: Sequence[int] = ()) -> Any:
-        """Return the result of a request, or None if it failed with one of the error codes in `but`."""
+    def _result(self, future: "Future[Any]", order: Order, *, tolerated: Sequence[int] = ()) -> Any:
+        """Return the result of a request, or None if it failed with one of the tolerated error codes."""
         try:
             return future.result(timeout=_ANSWER_TIMEOUT_S)
         except KafkaException as error:
-            if error.args[0].code() in but:
+            if error.args[0].code() in tolerated:
                 return None
             raise self._contact.refusal(error, order) from None
         except TimeoutError:
@@ -263,8 +267,9 @@ class TopicAdmin:
 def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:
     """Repeat a request until all brokers know of a topic and its leaders.
 
-    `ask` gets the error codes that mean "not yet". After the time limit it gets none, so that these codes are errors
-    too.
+    Args:
+        ask: Sends the request. It gets the error codes for which it returns None, which means "not yet". After the time
+            limit it gets no codes, so that they are errors too.
     """
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
     while time.monotonic() < deadline:

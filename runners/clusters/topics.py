@@ -1,4 +1,4 @@
-"""The topics that a run creates, and that only this run and its clean-up delete."""
+"""Creates the topics of a run and deletes them again. No other topic is ever deleted."""
 
 import re
 import secrets

@@ -86,7 +86,7 @@ def confirmations_of(
         oldest = plan is plans[0]
         decided |= _without_winner(plan, winners, trials)
         measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
-        told: set[Goal] = set()
+        goals_here: set[Goal] = set()
         for fingerprint in measured:
             rounds = rounds_of(plan, trials, fingerprint)
             enough = 2 if oldest else max(2, plan.rounds)
@@ -95,8 +95,8 @@ def confirmations_of(
             goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint) - decided
             if goals or all(each.fingerprint != fingerprint for each in found):
                 found.append(_confirmation(fingerprint, goals, rounds, len(winners), objectives, plan))
-                told |= goals
-        decided |= told
+                goals_here |= goals
+        decided |= goals_here
     return tuple(found)
 
 
@@ -135,12 +135,12 @@ def _confirmation(
     plan: ConfirmationPlan,
 ) -> Confirmation:
     level, together = claim_level(claims), goal_metrics(Goal.BALANCED, objectives)
-    told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*COMPARED, *together))}
+    gains = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*COMPARED, *together))}
     ones = [1.0] * len(rounds.ours)
     return Confirmation(
         fingerprint=fingerprint,
         goals=goals,
-        gains={metric: gain for metric, gain in told.items() if gain is not None},
+        gains={metric: gain for metric, gain in gains.items() if gain is not None},
         values=means_of(rounds.ours),
         baseline=means_of(rounds.theirs),
         balance=rounds.gain(together, level) or ratio_of(ones, ones, level=level),

@@ -129,7 +129,7 @@ def searchs_own(store: ResultsStore) -> str:
 
 
 def search_again(store: ResultsStore) -> None:
-    """Note that the search is continued, so that its results get a confirmation with a new identifier."""
+    """Record that the search is continued, so that its results get a confirmation with a new identifier."""
     kept = store.facts().get(_SESSIONS, {})
     store.set_fact(_SESSIONS, {**kept, "searches": kept.get("searches", 0) + 1})
 
@@ -147,7 +147,7 @@ def asked_for(store: ResultsStore, options: Mapping[str, Any]) -> str:
 
 
 def ended(store: ResultsStore) -> None:
-    """Note that `tuner confirm` has finished."""
+    """Record that `tuner confirm` has finished."""
     kept = store.facts().get(_SESSIONS, {})
     if kept.get("open"):
         store.set_fact(_SESSIONS, {**kept, "open": False})

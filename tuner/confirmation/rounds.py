@@ -159,9 +159,9 @@ def winners_of(
 
 def has_all_repeats(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:
     """Return whether every nominee has all its repeats."""
-    asked = _to_be_repeated(plan) - {plan.baseline}
-    seen = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, plan)}
-    return seen >= {(plan.first_round + look, each) for look in range(plan.looks) for each in asked}
+    nominees = _to_be_repeated(plan) - {plan.baseline}
+    done = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, plan)}
+    return done >= {(plan.first_round + look, nominee) for look in range(plan.looks) for nominee in nominees}
 
 
 def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str) -> Rounds:
@@ -223,15 +223,15 @@ def next_step(
             return step
     proven = _proven(plan, winners, trials, objectives)
     configs = dict(configs)
-    asked = []
+    in_ablation = []
     for winner in proven:
         variants = variants_of(configs[winner], configs[plan.baseline]).values()
         configs |= {variant.fingerprint: variant for variant in variants}
         # A config with a single change has no variants: without the change it is the baseline, which the rounds have
         # measured.
-        asked += [winner, *(variant.fingerprint for variant in variants)] if variants else []
+        in_ablation += [winner, *(variant.fingerprint for variant in variants)] if variants else []
     for number in range(plan.ablation_rounds):
-        if step := missing(Kind.ABLATION, number, asked):
+        if step := missing(Kind.ABLATION, number, in_ablation):
             return step
     return None
 
@@ -266,8 +266,8 @@ def _rounds_needed(
         values = first.values(goal_metrics(goal, objectives))
         if values is None or (not plan.both_ways and ratio_of(*values, level=level).value <= 1.0):
             continue
-        asked = rounds_needed(*values, level=level, width_ratio=plan.width_ratio)
-        needed[fingerprint] = max(needed[fingerprint], min(asked, plan.max_rounds))
+        wanted = rounds_needed(*values, level=level, width_ratio=plan.width_ratio)
+        needed[fingerprint] = max(needed[fingerprint], min(wanted, plan.max_rounds))
     return needed
 
 

@@ -122,7 +122,7 @@ QUIET: Final = {
 """Environment variables for each of our processes that imports MLflow. Variables that the user has set are kept."""
 
 _IMPATIENT: Final = {
-    # MLflow must not repeat a request by itself, because that could create a run twice. The mirror repeats its work.
+    # MLflow must not repeat a request by itself, because that could create a run twice. Our mirror tries again.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
@@ -132,7 +132,7 @@ PAGE: Final = 1_000
 """The number of runs or experiments that one request to MLflow asks for."""
 
 
-def connect(place: TrackingLocation) -> "MlflowClient":
+def connect(location: TrackingLocation) -> "MlflowClient":
     """Return a client of MLflow for a location.
 
     If the location is a SQLite file that does not exist, MLflow creates it, which takes some seconds.
@@ -141,11 +141,11 @@ def connect(place: TrackingLocation) -> "MlflowClient":
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
 
-    if place.uri.startswith("postgresql"):
-        _await_database(place.uri)
-    if place.sqlite_file is not None:
+    if location.uri.startswith("postgresql"):
+        _await_database(location.uri)
+    if location.sqlite_file is not None:
         _write_lazily()
-    return MlflowClient(tracking_uri=place.uri)
+    return MlflowClient(tracking_uri=location.uri)
 
 
 @functools.cache
@@ -195,7 +195,7 @@ def runs_of(
             return found
 
 
-def experiment_id(client: "MlflowClient", place: TrackingLocation, name: str) -> str:
+def experiment_id(client: "MlflowClient", location: TrackingLocation, name: str) -> str:
     """Return the id of the experiment with that name, after creating it if there is none.
 
     Raises:
@@ -203,8 +203,8 @@ def experiment_id(client: "MlflowClient", place: TrackingLocation, name: str) ->
     """
     found = client.get_experiment_by_name(name)
     if found is None:
-        folder = place.artifacts / "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-        return str(client.create_experiment(name, artifact_location=None if place.has_server else folder.as_uri()))
+        folder = location.artifacts / "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
+        return str(client.create_experiment(name, artifact_location=None if location.has_server else folder.as_uri()))
     if found.lifecycle_stage != "active":
         raise TrackingError(
             f"the MLflow experiment must exist, but {name!r} was deleted: restore it with "
@@ -214,7 +214,7 @@ def experiment_id(client: "MlflowClient", place: TrackingLocation, name: str) ->
     return str(found.experiment_id)
 
 
-def reason(error: BaseException, place: TrackingLocation) -> str:
+def reason(error: BaseException, location: TrackingLocation) -> str:
     """Return, in one line without a password, why MLflow can't be read or written."""
     from requests.exceptions import ConnectionError as NoConnection
     from requests.exceptions import Timeout
@@ -225,4 +225,4 @@ def reason(error: BaseException, place: TrackingLocation) -> str:
             return "it does not answer"
         cause = cause.__cause__ or cause.__context__
     first_line = (str(error).splitlines() or [""])[0][:_REASON_CHARACTERS]
-    return place.masked(first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}")
+    return location.masked(first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}")

@@ -221,7 +221,7 @@ class SizeView:
         """Return the description of the parent run, which MLflow shows as Markdown."""
         lines = []
         for goal, found in self.by_goal.items():
-            gains = "; ".join(f"{metric} {gain} x baseline" for metric, gain in found.gains.items())
+            gains = "; ".join(f"gain in {metric} {gain}" for metric, gain in found.gains.items())
             lines.append(f"- **{goal}**: trial {found.trial.number}{f', {gains}' if gains else ''} ({found.how})")
         return _cut("\n".join(lines) or "nothing to recommend yet")
 

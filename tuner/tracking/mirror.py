@@ -21,8 +21,8 @@ from tuner.tracking.session import CatchingUp, Report
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 1.0
 _LAST_RETRY_S: Final = 60.0
-# An update reads all results of the study, which become more and more. It does so on the cores on which the next config
-# is proposed.
+# An update reads all results of the study, so that it takes longer and longer. It uses the same cores as the process
+# that runs the study, which proposes configs and may also send the load.
 _SHARE: Final = 0.1
 """The largest share of the time that updates may take while the study runs."""
 # The thread does not get the lowest priority of all, because the main thread may have to wait until this thread
@@ -53,12 +53,12 @@ def sync(
         RecordDamaged: The study's results can't be read.
         StorageUnreachable: The shared storage does not answer.
     """
-    place = TrackingLocation.of(tracking, folder.parent)
+    location = TrackingLocation.of(tracking, folder.parent)
     with closing((storage or storage_at()).read(folder)) as store:
         with closing(CatchingUp(store, folder, tracking, extra_artifacts, on_progress)) as work:
             error = work.attempt(settle=True)
         behind = _behind(store, work.shown)
-    return SyncOutcome(len(work.written), behind, place.shown, reason(error, place) if error else None)
+    return SyncOutcome(len(work.written), behind, location.shown, reason(error, location) if error else None)
 
 
 def _give_way() -> None:
@@ -93,7 +93,7 @@ class Mirror:
         self._storage = storage or storage_at()
         self._folder, self._tracking, self._report = folder, tracking, extra_artifacts
         self._on_warning = on_warning
-        self._place = TrackingLocation.of(tracking, folder.parent)
+        self._location = TrackingLocation.of(tracking, folder.parent)
         self._news, self._ending, self._given_up = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-mirror", daemon=True)
         self._runs_written = self._shown = 0
@@ -116,7 +116,7 @@ class Mirror:
     def finish(self, timeout_s: float) -> SyncOutcome:
         """Wait until MLflow shows all results, but no longer than the time limit, and stop the thread."""
         if self._thread.ident is None:
-            return SyncOutcome(0, 0, self._place.shown, None)
+            return SyncOutcome(0, 0, self._location.shown, None)
         self._ending.set()
         self._news.set()
         self._thread.join(timeout_s)
@@ -126,8 +126,8 @@ class Mirror:
             with closing(self._storage.read(self._folder)) as store:
                 behind = _behind(store, self._shown)
         except StorageUnreachable as error:  # the study has ended successfully, and must not fail now
-            return SyncOutcome(self._runs_written, 0, self._place.shown, str(error))
-        return SyncOutcome(self._runs_written, behind, self._place.shown, self._error or late)
+            return SyncOutcome(self._runs_written, 0, self._location.shown, str(error))
+        return SyncOutcome(self._runs_written, behind, self._location.shown, self._error or late)
 
     def _run(self) -> None:
         _give_way()
@@ -150,9 +150,9 @@ class Mirror:
             ending, began_s = self._ending.is_set(), time.monotonic()
             error = work.attempt(settle=ending)
             self._runs_written, self._shown = len(work.written), work.shown
-            self._error = reason(error, self._place) if error else None
+            self._error = reason(error, self._location) if error else None
             if error is None and retry_s:
-                _LOG.info("MLflow at %s is back, and shows all trials", self._place.shown)
+                _LOG.info("MLflow at %s is back, and shows all trials", self._location.shown)
             if ending and (error is None or isinstance(error, ReportFailed)):
                 return
             if error is None:
@@ -164,7 +164,7 @@ class Mirror:
             if not warned and not isinstance(error, TrackingBusy):
                 warned = True
                 self._on_warning(
-                    f"MLflow at {self._place.shown} can't be written ({self._error}): no results are lost, and the "
+                    f"MLflow at {self._location.shown} can't be written ({self._error}): no results are lost, and the "
                     f"study goes on; if MLflow stays behind, `tuner sync {self._folder.name}` brings it up to date"
                 )
 

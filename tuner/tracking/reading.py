@@ -64,26 +64,28 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
         kept = _kept(client, run)
         found = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
     if not found:
-        raise NoFeasibleConfig(f"MLflow must hold a recommendation of {study}, but there is none")
+        raise NoFeasibleConfig(
+            f"MLflow must hold a recommendation of {study}, but there is none; `tuner sync {study}` writes it there"
+        )
     return found
 
 
 @contextmanager
 def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[MlflowClient, Run]]":
     """Yield a client and the newest run for a record size of a study, and raise errors of MLflow as `TrackingError`."""
-    place = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
-    if place.sqlite_file is not None and not place.sqlite_file.is_file():
+    location = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
+    if location.sqlite_file is not None and not location.sqlite_file.is_file():
         raise TrackingError(
-            f"MLflow's store must exist, but {place.shown} does not: check the URI, or let `tuner sync` create it"
+            f"MLflow's store must exist, but {location.shown} does not: check the URI, or let `tuner sync` create it"
         )
     try:
-        client = connect(place)
-        yield client, _newest(_parents(client), study, record_bytes, place)
+        client = connect(location)
+        yield client, _newest(_parents(client), study, record_bytes, location)
     except StudyError:
         raise
     except Exception as error:  # the errors of MLflow, its database and the network share no base class
         raise TrackingError(
-            f"MLflow at {place.shown} must be readable, but: {reason(error, place)}; check the URI and the server"
+            f"MLflow at {location.shown} must be readable, but: {reason(error, location)}; check the URI and the server"
         ) from error
 
 
@@ -95,19 +97,19 @@ def _parents(client: "MlflowClient") -> "list[Run]":
     return runs_of(client, experiments, f"tags.`tuner.kind` = '{PARENT_KIND}'", ["attributes.start_time DESC"])
 
 
-def _newest(parents: "list[Run]", study: str, record_bytes: str, place: TrackingLocation) -> "Run":
+def _newest(parents: "list[Run]", study: str, record_bytes: str, location: TrackingLocation) -> "Run":
     of_study = [run for run in parents if run.data.tags.get("tuner.study") == study]
     if not of_study:
         names = ", ".join(dict.fromkeys(run.data.tags.get("tuner.study", "") for run in parents)) or "none"
         raise StudyNotFound(
-            f"MLflow at {place.shown} must hold the study, but it has none named {study!r}; it holds: {names}"
+            f"MLflow at {location.shown} must hold the study, but it has none named {study!r}; it holds: {names}"
         )
     for run in of_study:
         if run.data.tags.get("tuner.record_bytes") == record_bytes:
             return run
     sizes = ", ".join(dict.fromkeys(run.data.tags.get("tuner.record_bytes", "") for run in of_study))
     raise StudyNotFound(
-        f"the study {study} must have measured the record size, but not {record_bytes} B; it has measured: {sizes}"
+        f"the record size must be one that {study} has measured, but got {record_bytes} B; it has measured: {sizes}"
     )
 
 

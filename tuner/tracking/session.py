@@ -51,20 +51,20 @@ class MirrorSession:
         goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store, self._folder, self._goes_on = store, folder, goes_on
-        self._place = TrackingLocation.of(tracking, folder.parent)
+        self._location = TrackingLocation.of(tracking, folder.parent)
         self._written_findings: dict[str, str] = {}
         lock = store.hold(_WRITING)
         if lock is None:
             raise TrackingBusy(
-                f"only one process at a time may write {folder.name} to MLflow, but its run or another "
+                f"only one process at a time may write {folder.name} to MLflow, but the study itself or another "
                 "`tuner sync` is doing so: wait, that process brings MLflow up to date"
             )
         self._lock = lock
         try:
             facts = store.facts()
-            self._client = connect(self._place)
+            self._client = connect(self._location)
             name = tracking.experiment or f"kafka-tuner/{facts['target']}"
-            experiment = experiment_id(self._client, self._place, name)
+            experiment = experiment_id(self._client, self._location, name)
             self._writer = Writer(self._client, experiment, str(facts["study_id"]), written)
         except BaseException:
             self._lock.close()
@@ -123,7 +123,7 @@ class MirrorSession:
             try:
                 make(self._folder, Path(folder))
             except Exception as error:  # the report comes from other code, which may raise any error
-                raise ReportFailed(f"the report could not be made ({reason(error, self._place)})") from error
+                raise ReportFailed(f"the report could not be made ({reason(error, self._location)})") from error
             found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
             parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], Path(folder))
