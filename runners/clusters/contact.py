@@ -52,7 +52,7 @@ class Order:
 class Contact:
     """An admin client of librdkafka that prints nothing.
 
-    librdkafka reports a failed connection only as "timed out". It tells the cause to its logger and to its error
+    librdkafka reports a failed connection only as "timed out". The cause goes only to its logger and to its error
     callback. We keep the messages of both.
 
     Attributes:

@@ -114,6 +114,7 @@ class _PortLost(BrokerDidNotStart):
 
 
 def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
+    """Start the brokers once, and clean up if they don't answer."""
     layout = lay_out(cluster.brokers, cluster.host, cluster.port)
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,

@@ -187,6 +187,7 @@ class ExistingCluster:
 
 
 def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: float) -> TargetError | None:
+    """Return the error for the first known cause among librdkafka's messages, or None if there is none yet."""
     bootstrap = connection["bootstrap.servers"]
     for cause in _CAUSES:
         for complaint in complaints:

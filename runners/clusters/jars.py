@@ -127,6 +127,7 @@ class KafkaJars:
             )
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
+        """Fetch one jar, and move it to its place if it is the pinned one."""
         from jgo.maven import MavenContext
 
         repository = os.environ.get(_REPOSITORY_VARIABLE)

@@ -127,6 +127,7 @@ def run_java(command: Sequence[str | Path], timeout_s: float) -> subprocess.Comp
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """Yield the Java programs that may be used, the preferred one first, each with its origin."""
     if chosen := environ.get("KAFKA_TUNER_JAVA"):
         yield "KAFKA_TUNER_JAVA", Path(chosen).expanduser()
         return  # if the chosen runtime does not work, that is an error: no other one is tried

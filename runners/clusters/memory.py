@@ -1,10 +1,10 @@
 """Decides whether a broker that we start keeps its partitions in memory, and how much memory is left.
 
-With the partitions in memory, the disk can't influence the measurement. On a disk it would, through the writes of other
-programs, through journal commits, and because a virtual machine returns the memory of cached files to its host after
-each deletion. Measured on 2 cores of such a machine with records of 1,000 B and the client's defaults, between other
-loads: 190 to 250 MB/s with the partitions on disk (3.2 to 4.5 ms of CPU time per MB), and 400 to 450 MB/s in memory
-within the same minutes (1.8 to 2.1 ms).
+With the partitions in memory, disk writes don't influence the measurement. With the partitions on disk, three things
+would: the writes of other programs, commits of the file system's journal, and the cache of files, whose memory a
+virtual machine returns to its host after each deletion. Measured on 2 cores of a virtual machine with records of
+1,000 B and the client's defaults, between other loads: 190 to 250 MB/s with the partitions on disk (3.2 to 4.5 ms of
+CPU time per MB), and 400 to 450 MB/s in memory within the same minutes (1.8 to 2.1 ms).
 
 If a container or a systemd unit has a memory limit, the kernel kills it at that limit, however much memory the machine
 has left. Files in memory count towards the limit.

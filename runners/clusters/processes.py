@@ -58,12 +58,12 @@ class ProcessIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A note in the state folder of something that must be removed, in case its owner is killed before it can do so.
+    """A file in the state folder that lists what a process has created and must remove, in case it is killed first.
 
     Attributes:
         kind: `broker`, `persistent` or `topics`. The records of each kind have their own folder.
         run_id: Unique within the kind.
-        owner: The process that normally removes it.
+        owner: The process that removes everything in the normal case.
         facts: What has to be removed, and how to reach it. It contains no secrets.
         host: The host on which the owner's process id is valid.
     """
@@ -89,14 +89,14 @@ class Record:
     def save(self) -> None:
         """Write the record to its file.
 
-        Call this before creating the thing itself. If the process is killed in between, there is a record of nothing,
-        which does no harm.
+        Call this before creating what the record lists. If the process is killed in between, the record lists things
+        that do not exist, which does no harm.
         """
         text = {"owner": [self.owner.pid, self.owner.started_s], "host": self.host, "facts": self.facts}
         write_atomically(self.path, json.dumps(text))
 
     def remove(self) -> None:
-        """Delete the record, because the thing itself is gone."""
+        """Delete the record, because everything that it lists has been removed."""
         self.path.unlink(missing_ok=True)
 
 

@@ -71,7 +71,7 @@ def run_of(topic_name: str) -> str | None:
 def owned_configs(partitions: int) -> dict[str, str]:
     """Return the configs of a topic that we create, which limit its disk space.
 
-    The limit is some 1.2 GB and what is written in one second, for any number of partitions. It holds on brokers that
+    The limit is some 1.2 GB plus one second of writing, for any number of partitions. It holds on brokers that
     we start, because they check retention every second. Other brokers check every 5 minutes
     (`log.retention.check.interval.ms`), so there the byte budget has to limit the disk space.
 
@@ -95,7 +95,7 @@ def owned_configs(partitions: int) -> dict[str, str]:
 
 
 class OwnedTopics:
-    """Creates topics for one run on one cluster, and deletes them and waits until their disk space is free.
+    """Creates topics for one run on one cluster, deletes them, and waits until their disk space is free.
 
     Before it creates the first topic, it writes a record to the state folder. If this run can't delete its topics, a
     later run on this host finds the record and deletes them. Use it as a context manager: at the end, it deletes all
@@ -283,6 +283,10 @@ class OwnedTopics:
             self._record.remove()
 
     def _await_space(self, name: str) -> tuple[str, ...]:
+        """Wait until a deleted topic is gone from the disk.
+
+        If we don't know the brokers' folders, wait until the cluster no longer lists it.
+        """
         log_dirs = [broker.log_dir for broker in self._cluster.local_brokers if broker.log_dir]
         deadline = time.monotonic() + _SPACE_TIMEOUT_S
         while True:

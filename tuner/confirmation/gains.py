@@ -63,7 +63,7 @@ def confirmations_of(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> tuple[Confirmation, ...]:
-    """Return the comparisons of configs with the baseline that the confirming trials allow.
+    """Compare each config that was confirmed with the baseline.
 
     A config needs two rounds to have an interval. Only rounds in which both the config and the baseline were measured
     count. For each goal, the newest confirmation decides, provided that it has its fixed first rounds. A confirmation

@@ -32,8 +32,8 @@ class ConfirmationPlan:
         first_round: The number of its first round. Lower numbers belong to earlier confirmations.
         looks: How often each nominee is measured again to choose the winner.
         rounds: The number of rounds that are measured in any case.
-        max_rounds: The most rounds.
-        width_ratio: The width of the interval, relative to its value, at which no further rounds are needed.
+        max_rounds: The maximum number of rounds.
+        width_ratio: No further rounds are needed if the interval is at most this wide, relative to its value.
         ablation_rounds: The number of rounds of the ablation.
         both_ways: Whether a config gets further rounds even if it seems to be worse than the baseline.
         constraints: The study's constraints, which the means of the repeated measurements must keep.

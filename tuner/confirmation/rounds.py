@@ -2,13 +2,13 @@
 
 This follows from the results store alone, so that an interrupted confirmation can be continued. There are three stages:
 
-1. **Repeats.** The config that comes first in a search owes that partly to luck. So for each goal, the best few configs
-are measured again together with the baseline. The best of them, by these repeats alone, is the goal's winner.
+1. **Repeats.** The config with the best values in a search was partly lucky. So for each goal, the best few configs are
+   measured again together with the baseline. The best of them, by these repeats alone, is the goal's winner.
 2. **Rounds.** The baseline and the winners are measured in turn, in a new random order for each round. For each goal,
-they test one claim: that its winner is better than the baseline. A fixed number of first rounds shows how much the
-ratios scatter. That decides how many more rounds a winner gets (`objectives.ratios`), up to a maximum.
+   the rounds test one claim: that its winner is better than the baseline. A fixed number of first rounds shows how much
+   the ratios scatter. That decides how many more rounds a winner gets (`objectives.ratios`), up to a maximum.
 3. **Ablation.** Each winner that has proven better is measured with one knob at a time set back to the baseline's
-value.
+   value.
 """
 
 import itertools
@@ -134,7 +134,7 @@ def winners_of(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> dict[Goal, str]:
-    """Return the winner of each goal, by the repeats.
+    """Return the winner of each goal, which the repeats decide.
 
     The result is empty until all repeats are there. A goal whose nominees all break a constraint is left out.
     """
@@ -256,7 +256,7 @@ def _rounds_needed(
 ) -> dict[str, int]:
     """Return the number of rounds for each winner, which depends on the scatter of its first rounds.
 
-    A winner whose first rounds show no gain gets no further ones, unless the plan asks for both directions.
+    A winner whose first rounds show no gain gets no further ones, unless the plan sets `both_ways`.
     """
     level = claim_level(len(winners))
     needed = dict.fromkeys(winners.values(), plan.rounds)

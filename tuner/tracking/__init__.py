@@ -1,4 +1,4 @@
-"""The mirror of studies in MLflow: it shows the results of a study, but our results store remains the only source.
+"""The mirror of studies in MLflow: a copy of their results for viewing. A study itself reads only its results store.
 
 Importing this package does not import MLflow.
 """
