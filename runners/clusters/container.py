@@ -28,7 +28,7 @@ _POLL_S = 0.2
 
 
 class ContainerCluster:
-    """One broker in a container, from Kafka's image or one that also reads its properties from `KAFKA_*` variables.
+    """One broker in a container whose image reads broker properties from `KAFKA_*` variables, as Kafka's image does.
 
     If this process is killed, testcontainers' reaper (Ryuk) removes the container.
     """

@@ -75,7 +75,7 @@ def launch_keeper(
         if process.stdin:
             process.stdin.close()
         raise BrokerDidNotStart(
-            f"The keeper must start the brokers, but it ended. Its log {layout.logs[0]} ends with:\n"
+            f"The keeper process must start the brokers, but it ended first. Its log {layout.logs[0]} says:\n"
             f"{end_of_log(layout.logs[0])}"
         )
     return process, [int(pid) for pid in json.loads(line)]

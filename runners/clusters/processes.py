@@ -101,7 +101,7 @@ class Record:
 
 
 def this_host() -> str:
-    """Return the name of this host and its process namespace, because a container has process ids of its own."""
+    """Return the name of this host and its process namespace, because a container has its own process ids."""
     try:
         ids = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - not a path but `pid:[4026531836]`
     except OSError:
