@@ -1,1 +1,1 @@
-"""Kafka clusters to measure against: embedded, existing, or in a container; and the topics we own on them."""
+"""The Kafka clusters that we measure against (started by us, existing, or in a container) and our topics on them."""

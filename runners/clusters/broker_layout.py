@@ -1,4 +1,4 @@
-"""Where the brokers of one cluster of our own have their ports, files and logs, and their properties."""
+"""The layout of a Kafka cluster that we start: ports, folders, logs and properties of its brokers."""
 
 import base64
 import re
@@ -22,21 +22,21 @@ LEAST_FREE_BYTES = 2 * 1024**3
 LOGS_KEPT = 10
 _FOLDER_PREFIX = "kafka-tuner-broker-"
 _FOLDER_NAME = re.compile(re.escape(_FOLDER_PREFIX) + r"[0-9a-f]{12}")
-# Three brokers share a host that one would have to itself.
+# Three brokers have to share the memory of the host, so that each gets a smaller heap.
 _HEAP_ALONE, _HEAP_SHARED = "1g", "512m"
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One process that is broker and controller at once.
+    """One Kafka process that is both broker and controller.
 
     Attributes:
         node_id: 1, 2, 3.
-        host: Address that both listeners are bound to.
-        port: Of the client listener.
-        controller_port: Of the controller listener.
-        folder: Where its properties lie.
-        log_dir: Where its partitions lie.
+        host: The address that both listeners are bound to.
+        port: The port of the client listener.
+        controller_port: The port of the controller listener.
+        folder: The folder of its properties file.
+        log_dir: The folder of its partitions.
     """
 
     node_id: int
@@ -48,19 +48,19 @@ class Node:
 
 
 def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str]) -> dict[str, str]:
-    """The properties of one node.
+    """Return the broker properties of one node.
 
-    Kafka's own defaults stand wherever they bear on a producer (threads, request and batch limits), since the
-    broker stands for the one its user will have. What differs keeps it small, quick to start and unable to
-    fill the disk.
+    Settings that affect a producer (threads, request and batch limits) keep Kafka's own defaults, because our broker
+    stands in for the user's broker. We change only what keeps the broker small, quick to start and unable to fill the
+    disk.
 
     Args:
-        node: The node.
+        node: The node that the properties are for.
         nodes: All nodes of the cluster.
-        extra: Properties that win over ours.
+        extra: Properties that override ours.
 
     Returns:
-        Kafka's property names and values.
+        Values by Kafka's property names.
     """
     copies = str(len(nodes))
     isr = str(min(2, len(nodes)))
@@ -74,14 +74,14 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
         "log.dirs": str(node.log_dir),
         "auto.create.topics.enable": "false",
-        # A topic is deleted after each trial, and its space is waited for. By default files go a minute later
-        # and retention is looked at every 5 minutes, first after 30 s: 90 GB at 300 MB/s.
+        # We delete the topic of a trial and wait until its disk space is free. By default Kafka removes the files only
+        # a minute later. And it checks retention only every 5 minutes, in which 300 MB/s fill 90 GB.
         "log.segment.delete.delay.ms": "0",
         "log.retention.check.interval.ms": "1000",
         "log.initial.task.delay.ms": "1000",
         "log.segment.bytes": str(128 * _MIB),
         "log.retention.bytes": str(512 * _MIB),
-        # Internal topics: 50 partitions each by default, which is 150 open logs nobody writes to.
+        # By default the three internal topics have 50 partitions each: 150 open logs that nobody writes to.
         "offsets.topic.num.partitions": "1",
         "offsets.topic.replication.factor": copies,
         "transaction.state.log.num.partitions": "1",
@@ -91,28 +91,31 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
         "share.coordinator.state.topic.replication.factor": copies,
         "share.coordinator.state.topic.min.isr": isr,
         "group.initial.rebalance.delay.ms": "0",
-        # 128 MiB of heap by default, for compacted topics that we don't have.
+        # By default the log cleaner takes 128 MiB of heap, but we have no compacted topics.
         "log.cleaner.dedupe.buffer.size": str(4 * _MIB),
-        "controlled.shutdown.enable": "false",  # its data is thrown away
+        "controlled.shutdown.enable": "false",  # its data is deleted anyway
     }
     return {**ours, **extra}
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """A Java properties file; Kafka reads it as Latin-1, so what is no ASCII is escaped."""
+    """Return the properties as the text of a Java properties file.
+
+    Kafka reads the file as Latin-1, so every character outside ASCII is escaped.
+    """
     return "".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in format_properties(properties))
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The plan of a cluster of our own.
+    """The layout of a cluster that we start.
 
     Attributes:
         run_id: 12 hex digits.
-        folders: Hold everything that is removed at the end: the first one the files of the brokers, and their logs
-            where there is no second one.
-        nodes: Its processes.
-        logs: One log per node; they outlive the cluster.
+        folders: The folders that are removed when the cluster stops. The first one holds the brokers' files. The
+            partitions lie in the last one, which is a second folder in memory where there is room for it.
+        nodes: The brokers.
+        logs: One log file for each node. They are kept when the cluster stops.
     """
 
     run_id: str
@@ -122,31 +125,32 @@ class Layout:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port` of every broker, joined by commas."""
+        """The `host:port` of every broker, joined by commas."""
         return ",".join(f"{node.host}:{node.port}" for node in self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """What the first start has left.
+    """The files that the first start has prepared for all later ones.
 
     Attributes:
-        checkpoint: Feature levels that a formatted log directory starts from.
-        flags: Flags of the JVM for a quick start; none where Java is too old for them.
+        checkpoint: The content of `bootstrap.checkpoint`: the feature levels of a newly formatted log directory.
+        flags: JVM flags for a quick start. Empty if the Java version is too old for them.
     """
 
     checkpoint: bytes
     flags: tuple[str, ...]
 
     def format_log_dir(self, node: Node, cluster_id: str) -> None:
-        """Make the log directory of a node as `kafka-storage format` does.
+        """Create the log directory of a node, as `kafka-storage format` would.
 
-        What Kafka's tool writes differs between clusters by the ids in `meta.properties` only; the feature
-        levels in `bootstrap.checkpoint` depend on the version alone, so they are copied.
+        Running Kafka's tool for it takes seconds. Its output differs between clusters only by the ids in
+        `meta.properties`. The feature levels in `bootstrap.checkpoint` depend only on the Kafka version, so we copy
+        them.
 
         Args:
-            node: The node; its log directory must not exist.
-            cluster_id: As `new_id` gives.
+            node: The node. Its log directory must not exist yet.
+            cluster_id: An id from `new_id`.
         """
         node.log_dir.mkdir(parents=True)
         (node.log_dir / "bootstrap.checkpoint").write_bytes(self.checkpoint)
@@ -160,18 +164,18 @@ class FirstStart:
 
 
 def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
-    """Choose folders, ports and log files; nothing is made yet.
+    """Choose folders, ports and log files for a cluster, without creating anything.
 
-    The brokers' data lies in memory, where there is room and `TMPDIR` is not set, and the rest in the host's temporary
-    folder.
+    The brokers' partitions go into memory if there is room and `TMPDIR` is not set. Everything else goes into the
+    host's temporary folder.
 
     Args:
-        brokers: How many.
-        host: Address that they listen on.
-        first_port: Client port of the first broker, the others follow; free ones by default.
+        brokers: The number of brokers.
+        host: The address that the brokers listen on.
+        first_port: The client port of the first broker. The other brokers get the ports after it. None: use free ports.
 
     Raises:
-        DiskTooFull: Too little space is free for even a short run.
+        DiskTooFull: There is too little free disk space even for a short run.
     """
     run_id = uuid.uuid4().hex[:12]
     root = Path(tempfile.gettempdir()).absolute()
@@ -179,13 +183,14 @@ def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
     if free < LEAST_FREE_BYTES:
         raise DiskTooFull(
             f"At least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's log, but {root} has "
-            f"{free / 1e9:.1f} GB. Free some, or set TMPDIR to a folder on a larger disk."
+            f"{free / 1e9:.1f} GB. Free some space, or set TMPDIR to a folder on a larger disk."
         )
     ports = free_ports(host, 2 * brokers)
     client_ports = ports[:brokers] if first_port is None else range(first_port, first_port + brokers)
     name = f"{_FOLDER_PREFIX}{run_id}"
     memory = memory_root(brokers)
-    # The rest stays where programs may be run from: Kafka's codecs unpack their native libraries there.
+    # Only the partitions go into memory. Kafka's codecs unpack native libraries into the other folder, and a file
+    # system in memory may forbid executing them.
     folders = (root / name,) if memory is None else (root / name, memory / name)
     numbers = range(1, brokers + 1)
     nodes = tuple(
@@ -207,16 +212,16 @@ def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
 def write_files(
     layout: Layout, kafka: KafkaJava, first: FirstStart, properties: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Make folders, properties and formatted log directories.
+    """Create the folders, the properties files and the formatted log directories.
 
     Args:
-        layout: The plan.
-        kafka: Java and jars.
-        first: What the first start left.
-        properties: Broker properties that win over ours.
+        layout: The layout of the cluster.
+        kafka: Java and Kafka's jars.
+        first: The files that the first start has prepared.
+        properties: Broker properties that override ours.
 
     Returns:
-        Command and log file of each broker, as the keeper wants them.
+        The command and the log file of each broker, in the form that the keeper reads.
     """
     for folder in layout.folders:
         folder.mkdir(mode=0o700)
@@ -230,9 +235,9 @@ def write_files(
         file = node.folder / "server.properties"
         wanted = broker_properties(node, layout.nodes, properties)
         file.write_text(properties_text(wanted), encoding="ascii")
-        temporary = node.folder / "tmp"  # the codecs unpack their native libraries there
+        temporary = node.folder / "tmp"  # Kafka's codecs unpack their native libraries there
         temporary.mkdir()
-        # Equal bounds: a heap that grows during a measurement would show in it.
+        # The heap has its full size from the start: growing during a measurement would change the measured values.
         flags = [
             f"-Xms{heap}",
             f"-Xmx{heap}",
@@ -245,26 +250,26 @@ def write_files(
 
 
 def new_id() -> str:
-    """A random id as Kafka writes them: 16 bytes in URL-safe base 64, without a dash in front."""
+    """Return a random id in Kafka's format: 16 bytes in URL-safe base 64, not starting with a dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 def remove_folders(folders: Iterable[str]) -> None:
-    """Remove the folders of a layout, and no others."""
+    """Remove folders that belong to a layout; skip any folder with another name."""
     for folder in map(Path, folders):
         if _FOLDER_NAME.fullmatch(folder.name):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def log_folder() -> Path:
-    """Where brokers' logs are kept."""
+    """Return the folder that holds the brokers' log files."""
     return state_root() / "logs"
 
 
 def drop_old_logs() -> None:
-    """Keep the newest logs only."""
+    """Delete all but the newest broker logs."""
     logs = sorted(log_folder().glob("broker-*.log"), key=lambda log: log.stat().st_mtime, reverse=True)
     for log in logs[LOGS_KEPT:]:
         log.unlink(missing_ok=True)

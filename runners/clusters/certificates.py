@@ -1,4 +1,4 @@
-"""Certificates and keys of a connection: the files that its properties name, and why a broker's does not pass."""
+"""Certificates and keys of a connection: checks the files that its properties name, and explains TLS failures."""
 
 import contextlib
 import os
@@ -19,31 +19,33 @@ _NAMING_FILES: Final = (
     "sasl.kerberos.keytab",
 )
 _NO_FILE: Final = "probe"
-"""As `ssl.ca.location`, it stands for whatever the system trusts."""
+"""As the value of `ssl.ca.location` this is not a path: librdkafka then uses the CA certificates of the system."""
 _TIMEOUT_S: Final = 3.0
 _TRUST: Final = (
-    "Set ssl.ca.location to a PEM file with the CA that signed it (several may stand in one file), or ssl.ca.pem to "
-    "its text."
+    "Set ssl.ca.location to a PEM file that contains the CA certificate which signed it (the file may hold several), "
+    "or set ssl.ca.pem to the text of that file."
 )
 # Source: X509_V_ERR_* of OpenSSL 3, x509_vfy.h.
 _ADVICE: Final = {
-    9: "It is not valid yet: check the clock of this host, or have the broker's certificate mended.",
-    10: "It has expired: have the broker's certificate renewed.",
-    62: "It names other hosts: use an address that it names, or have this one added to its subject alternative names.",
-    64: "It names other addresses: use one that it names, or have this one added to its subject alternative names.",
-    18: f"It is signed by itself. {_TRUST}",
-    19: f"Its CA is not trusted here. {_TRUST}",
-    20: f"Its CA is not known here. {_TRUST}",
-    21: f"Its CA is not known here. {_TRUST}",
+    9: "Check the clock of this host, or have the broker's certificate replaced.",
+    10: "Have the broker's certificate renewed.",
+    62: "Connect to a name that the certificate contains, or have this name added to its subject alternative names.",
+    64: "Connect to an address in the certificate, or have this address added to its subject alternative names.",
+    18: _TRUST,
+    19: f"The certificate's CA is not trusted on this host. {_TRUST}",
+    20: f"The certificate's CA is not known on this host. {_TRUST}",
+    21: f"The certificate's CA is not known on this host. {_TRUST}",
 }
 
 
 def absolute_paths(connection: Mapping[str, str]) -> dict[str, str]:
-    """The same properties with paths that hold in every folder: load processes may run in another one.
+    """Return the connection's properties with absolute paths.
+
+    Load processes may run in another working folder, where a relative path would name another file.
 
     Args:
-        connection: Client properties, librdkafka's names; relative paths begin in the working folder, as Kafka's own
-            tools have it.
+        connection: Client properties under librdkafka's names. Relative paths start at the working folder, as in
+            Kafka's own tools.
     """
     return {
         name: str(Path(value).absolute()) if name in _NAMING_FILES and value not in ("", _NO_FILE) else value
@@ -52,31 +54,37 @@ def absolute_paths(connection: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_files(connection: Mapping[str, str]) -> None:
-    """See that the files are there and may be read: the client library's own words for it are OpenSSL's.
+    """Check that all files named by the connection exist and can be read.
+
+    librdkafka would report a missing file with an OpenSSL message that is hard to understand.
 
     Raises:
-        TargetRefused: One is missing, or may not be read.
+        TargetRefused: A file is missing, or we may not read it.
     """
     for name in _NAMING_FILES:
-        place = connection.get(name, "")
-        if place in ("", _NO_FILE):
+        path = connection.get(name, "")
+        if path in ("", _NO_FILE):
             continue
-        if not Path(place).exists():
-            raise TargetRefused(f"{name} must name a file, but {place} is not there. Correct the path.")
-        if not os.access(place, os.R_OK):
-            raise TargetRefused(f"{name} must name a file that we may read, but {place} is not. Change its rights.")
+        if not Path(path).exists():
+            raise TargetRefused(f"{name} must name a file, but {path} does not exist. Correct the path.")
+        if not os.access(path, os.R_OK):
+            raise TargetRefused(
+                f"{name} must name a readable file, but this user may not read {path}. Change its permissions."
+            )
 
 
 def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> str | None:
-    """Look at a broker's certificate as the client does, with the same trust; nothing is sent but the handshake.
+    """Check a broker's certificate as the client does, with the same trusted CAs.
+
+    The check makes only a TLS handshake and sends nothing else.
 
     Args:
-        host: Of the broker.
-        port: Of its listener.
-        connection: Client properties, librdkafka's names.
+        host: Host of the broker.
+        port: Port of its listener.
+        connection: Client properties under librdkafka's names.
 
     Returns:
-        What is wrong with it and what to do, as two sentences; None if nothing is found.
+        What is wrong with the certificate, and what to do about it, in sentences. None if nothing is wrong with it.
     """
     with contextlib.suppress(OSError, ValueError):
         context = _context(connection)
@@ -87,22 +95,22 @@ def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> st
             ):
                 return None
         except ssl.SSLCertVerificationError as error:
-            said = error.verify_message.rstrip(".")
-            return f"{said}. {_ADVICE.get(error.verify_code, _TRUST)}"
+            reason = error.verify_message.rstrip(".")
+            return f"{reason}. {_ADVICE.get(error.verify_code, _TRUST)}"
     return None
 
 
 def _context(connection: Mapping[str, str]) -> ssl.SSLContext:
     context = ssl.create_default_context()
-    place, text = connection.get("ssl.ca.location", ""), connection.get("ssl.ca.pem")
-    if text or place not in ("", "probe"):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody yet
+    ca_path, text = connection.get("ssl.ca.location", ""), connection.get("ssl.ca.pem")
+    if text or ca_path not in ("", "probe"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # has no trusted CA yet
     if text:
         context.load_verify_locations(cadata=text)
-    elif place not in ("", "probe"):
-        folder = Path(place).is_dir()
-        context.load_verify_locations(None if folder else place, place if folder else None)
+    elif ca_path not in ("", "probe"):
+        folder = Path(ca_path).is_dir()
+        context.load_verify_locations(None if folder else ca_path, ca_path if folder else None)
     context.check_hostname = connection.get("ssl.endpoint.identification.algorithm", "https") != "none"
-    # OpenSSL's own rules, as the client library has them: Python 3.13 would also refuse what lacks some extensions.
+    # Python 3.13 would also reject certificates without certain extensions. librdkafka accepts them, and so do we.
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
     return context

@@ -1,4 +1,4 @@
-"""The one seam to every Kafka cluster."""
+"""The interface of all Kafka clusters that we can measure against."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ class LocalBroker:
 
     Attributes:
         pid: Process id.
-        port: Loopback port of its client listener.
-        log_dir: Where its partitions lie; None where unknown (a broker that somebody else started).
+        port: Port of its client listener on loopback.
+        log_dir: The folder of its partitions. None if we don't know it, because somebody else started the broker.
     """
 
     pid: int
@@ -25,14 +25,13 @@ class LocalBroker:
 
 @dataclass(frozen=True, slots=True)
 class RunningCluster:
-    """Proof that a cluster was started (or found) and answers.
+    """A cluster that has been started or found, and that has answered us.
 
     Attributes:
         kind: `embedded`, `existing` or `container`.
-        connection: Client properties for connecting, librdkafka's names; `bootstrap.servers` always there.
-            May hold secrets: never print it whole.
-        local_brokers: Broker processes on this host, so that their CPU and disk can be read; empty for remote
-            ones.
+        connection: Client properties for connecting, under librdkafka's names. They always include `bootstrap.servers`.
+            They may hold secrets: never print them all.
+        local_brokers: The broker processes on this host, whose CPU time and disk we can read. Empty for remote brokers.
     """
 
     kind: str
@@ -41,24 +40,27 @@ class RunningCluster:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port[,host:port]` of the cluster."""
+        """The cluster's `host:port[,host:port]`."""
         return self.connection["bootstrap.servers"]
 
 
 class Cluster(Protocol):
-    """A Kafka cluster that can be brought up and let go.
+    """A Kafka cluster that can be started, or contacted, and stopped.
 
-    `start` may be called once; `stop` any number of times, also after a failed `start`, and leaves nothing of
-    ours behind.
+    Call `start` at most once. `stop` may be called any number of times, also after `start` has failed. It removes
+    everything that we created.
     """
 
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Bring the cluster up, or make contact with it.
+        """Start the cluster, or contact it if it runs already.
+
+        Args:
+            progress: Receives a line for each step.
 
         Raises:
-            TargetError: It does not answer, or not to us.
-            EmbeddedBrokerError: A broker of our own could not be started.
+            TargetError: The cluster does not answer, or it refuses us.
+            EmbeddedBrokerError: A broker that we start ourselves did not start.
         """
 
     def stop(self) -> None:
-        """Let go: end what we started, touch nothing else."""
+        """Stop everything that we started, and leave everything else as it is."""

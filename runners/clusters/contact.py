@@ -1,7 +1,8 @@
-"""A connection to a cluster for questions and orders: why it fails, and what the cluster refuses, in our words.
+"""A connection for admin requests, which explains in plain words why a request failed.
 
-What is refused is told with the right that is missing, on what, and the command that grants it. Source of the rights'
-names: `AclOperation` and `kafka-acls`, Kafka 4.3. Write and Delete each bring Describe with them.
+If the cluster denies a right, the error names the missing right, the topic that it is needed on, and the command that
+grants it. Source of the names of rights: `AclOperation` and `kafka-acls`, Kafka 4.3. The rights Write and Delete each
+imply Describe.
 """
 
 import logging
@@ -19,7 +20,7 @@ from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefus
 REQUEST_TIMEOUT_S = 20.0
 
 OWNED_PREFIX = "tuner-"
-"""What the names of our topics begin with, and so the prefix that rights are granted on."""
+"""The prefix of the names of our topics. Rights on our topics are granted for this prefix."""
 
 WRITE, DELETE, CREATE = "Write", "Delete", "Create"
 DESCRIBE, DESCRIBE_CONFIGS = "Describe", "DescribeConfigs"
@@ -35,12 +36,12 @@ _NO_ANSWER = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What we ask of a cluster.
+    """A request to the cluster, and the rights that it needs.
 
     Attributes:
-        text: In words: `create topic x`.
-        needs: The rights that it takes, as `kafka-acls` calls them.
-        topic: What they are needed on.
+        text: The request in words: `create topic x`.
+        needs: The rights that it needs, under their names in `kafka-acls`.
+        topic: The topic that the rights are needed on.
     """
 
     text: str
@@ -51,24 +52,25 @@ class Order:
 class Contact:
     """An admin client of librdkafka that prints nothing.
 
-    librdkafka reports a failed connection as "timed out"; the cause it tells to its logger and its error
-    callback only. Both are kept here.
+    librdkafka reports a failed connection only as "timed out". The cause goes only to its logger and to its error
+    callback. We keep the messages of both.
 
     Attributes:
-        admin: The client.
+        admin: The admin client.
     """
 
     def __init__(self, connection: Mapping[str, str]) -> None:
-        """Make the client; no connection is waited for.
+        """Create the client, without waiting for a connection.
 
         Args:
-            connection: Client properties, librdkafka's names.
+            connection: Client properties under librdkafka's names.
 
         Raises:
             KafkaException: A property is not valid.
         """
         self._connection = connection
-        # The client keeps its callbacks: one of our own methods would keep us, and with us the client, alive.
+        # The callbacks are plain functions. The client holds on to its callbacks, and a bound method would hold on to
+        # this object, so that neither would ever be freed.
         complaints = self._complaints = deque[str](maxlen=50)
 
         def on_error(error: KafkaError) -> None:
@@ -76,106 +78,113 @@ class Contact:
 
         def keep(record: logging.LogRecord) -> bool:
             complaints.append(record.getMessage())
-            return False  # nobody else is to see it
+            return False  # no other handler gets the message
 
-        logger = logging.Logger("librdkafka")  # in nobody's tree, so that no handler of others sees it
+        logger = logging.Logger("librdkafka")  # it has no parent logger, so that no other handler gets the message
         logger.addFilter(keep)
         properties: dict[str, Any] = {**connection, "error_cb": on_error}
         self.admin = AdminClient(properties, logger=logger)
 
     def metadata(self, timeout_s: float) -> Any:
-        """Brokers and topics of the cluster, as confluent-kafka's `ClusterMetadata`.
+        """Return the brokers and topics of the cluster, as confluent-kafka's `ClusterMetadata`.
 
-        Always of all topics: asking for one by name makes it, where a broker has `auto.create.topics.enable`.
+        The request is always for all topics. A request for one topic by name would create that topic on a broker with
+        `auto.create.topics.enable`.
 
         Args:
             timeout_s: Longest wait in seconds.
 
         Raises:
-            KafkaException: No answer; `complaints` may tell why.
+            KafkaException: The cluster did not answer. `complaints` may tell why.
         """
         return self.admin.list_topics(timeout=timeout_s)
 
     def complaints(self) -> list[str]:
-        """What librdkafka said about failures so far, oldest first, each once."""
+        """Return librdkafka's messages about failures so far, without duplicates, oldest first."""
         self.admin.poll(0)
         return list(dict.fromkeys(self._complaints))
 
-    def refusal(self, error: KafkaException, asked: Order) -> RunnerError:
-        """What an answer means to the user.
+    def refusal(self, error: KafkaException, request: Order) -> RunnerError:
+        """Return the error from `runners.errors` that explains a failed request to the user.
 
         Args:
-            error: The answer.
-            asked: What was asked for.
+            error: The error that confluent-kafka raised.
+            request: The request that failed.
         """
         kafka_error: KafkaError = error.args[0]
-        code, said, order = kafka_error.code(), kafka_error.str().rstrip("."), asked.text
+        code, answer, action = kafka_error.code(), kafka_error.str().rstrip("."), request.text
         if code in _NO_RIGHTS:
-            right = f" ({' and '.join(asked.needs)} on {resource(asked.topic)})" if asked.needs else ""
+            right = f" ({' and '.join(request.needs)} on {resource(request.topic)})" if request.needs else ""
             return TargetRefused(
-                f"The right to {order} is needed{right}, but the cluster says: {said}. {self._grant(asked)}"
+                f"The right to {action} is needed{right}, but the cluster answers: {answer}. {self._grant(request)}"
             )
         if code in _NO_LOGIN:
             return TargetRefused(
-                f"The login must be valid to {order}, but the cluster says: {said}. Check user and password."
+                f"A valid login is needed to {action}, but the cluster answers: {answer}. Check the user name and the "
+                "password."
             )
         if code == KafkaError.POLICY_VIOLATION:
             return TargetRefused(
-                f"A policy of the cluster must let us {order}, but it says: {said}. Change the workload to suit the "
-                "policy, or name a topic of yours (`target.topic`)."
+                f"The policies of the cluster must allow us to {action}, but the cluster answers: {answer}. Change the "
+                "workload so that it follows the policy, or name an existing topic (`target.topic`)."
             )
         if code == KafkaError.INVALID_REPLICATION_FACTOR:
             brokers = len(self.metadata(REQUEST_TIMEOUT_S).brokers)
             return WorkloadRefused(
-                f"Replication must be at most the number of brokers, but the cluster has {brokers}, so that it "
-                f"can't {order}. Lower `replication`."
+                f"Replication must be at most the number of brokers. The cluster has {brokers}, so that it can't "
+                f"{action}. Lower `replication`."
             )
         if code in _NO_ANSWER:
-            why = "; ".join(self.complaints()[-2:]) or said
-            return BrokerLost(f"The cluster must answer when told to {order}, but: {why}. Check that its brokers run.")
-        return WorkloadRefused(f"The cluster must be able to {order}, but it says: {said}. Change the workload.")
+            why = "; ".join(self.complaints()[-2:]) or answer
+            return BrokerLost(
+                f"The cluster must answer the request to {action}, but: {why}. Check that its brokers are running."
+            )
+        return WorkloadRefused(f"The cluster must be able to {action}, but it answers: {answer}. Change the workload.")
 
     def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
-        """For rights that the cluster itself says we don't have, before anything needed them.
+        """Return the error for rights that the cluster lists as missing, before a request has needed them.
 
         Args:
-            operations: As `kafka-acls` calls them.
-            topic: A topic that is there.
+            operations: The missing rights, under their names in `kafka-acls`.
+            topic: An existing topic.
         """
         return TargetRefused(
-            f"The right {' and '.join(operations)} on {resource(topic)} is needed, but the cluster does not "
-            f"give it to us. {self._grant(Order('', tuple(operations), topic))}"
+            f"The right {' and '.join(operations)} on {resource(topic)} is needed, but this user does not have it. "
+            f"{self._grant(Order('', tuple(operations), topic))}"
         )
 
-    def _grant(self, asked: Order) -> str:
-        if not asked.needs:
-            return "Have it granted."
-        advice = f"Have it granted: {grant_command(asked.needs, asked.topic, self._connection)}"
-        if not asked.topic.startswith(OWNED_PREFIX):
+    def _grant(self, request: Order) -> str:
+        if not request.needs:
+            return "Ask an administrator to grant it."
+        advice = f"Ask an administrator to grant it: {grant_command(request.needs, request.topic, self._connection)}"
+        if not request.topic.startswith(OWNED_PREFIX):
             return f"{advice}."
-        advice += "; or name a topic of yours that you may write to (`target.topic`, `--topic`)."
-        if DELETE in asked.needs:
-            advice += f" Topic {asked.topic} stays until it can be deleted: by the next run, or `tuner cleanup`."
+        advice += "; or name an existing topic that you may write to (`target.topic`, `--topic`)."
+        if DELETE in request.needs:
+            advice += (
+                f" Topic {request.topic} stays on the cluster for now. With that right, the next run or "
+                "`tuner cleanup` deletes it."
+            )
         return advice
 
 
 def operation_name(name: str) -> str:
-    """`DESCRIBE_CONFIGS` as `kafka-acls` has it: `DescribeConfigs`."""
+    """Return the name of an operation as `kafka-acls` writes it: `DescribeConfigs` for `DESCRIBE_CONFIGS`."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 
 def resource(topic: str) -> str:
-    """What rights are granted on, in words."""
+    """Name, in words, the target of a grant: one topic, or all of our topics."""
     return f"topics that start with {OWNED_PREFIX}" if topic.startswith(OWNED_PREFIX) else f"topic {topic}"
 
 
 def grant_command(operations: Iterable[str], topic: str, connection: Mapping[str, str]) -> str:
-    """The command line by which an administrator grants rights.
+    """Return the command line with which an administrator grants rights.
 
     Args:
-        operations: Of `kafka-acls`: `Create`, `Write`.
-        topic: A topic; for one of ours, the rights are granted on all of them.
-        connection: Whose; the client properties of whoever lacks them.
+        operations: The rights, under their names in `kafka-acls`: `Create`, `Write`.
+        topic: The topic that they are needed on. For one of our topics, the rights are granted on all of our topics.
+        connection: The client properties of the user who lacks the rights.
     """
     words = ["kafka-acls", "--bootstrap-server", connection["bootstrap.servers"]]
     words += ["--command-config", "admin.properties", "--add", "--allow-principal", _principal(connection)]
@@ -190,5 +199,5 @@ def _principal(connection: Mapping[str, str]) -> str:
     if user := connection.get("sasl.username"):
         return f"User:{user}"
     if connection.get("security.protocol", "").lower() == "ssl":
-        return "User:SUBJECT-OF-YOUR-CERTIFICATE"  # or what the broker's ssl.principal.mapping.rules make of it
+        return "User:SUBJECT-OF-YOUR-CERTIFICATE"  # or the name that the broker's ssl.principal.mapping.rules map it to
     return "User:NAME"

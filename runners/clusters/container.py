@@ -1,4 +1,4 @@
-"""Kafka in a container, where there is a Docker engine."""
+"""A Kafka broker in a container, for hosts with a Docker engine."""
 
 import contextlib
 import importlib.util
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from runners.clusters.broker_layout import Node, broker_properties
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.existing import ExistingCluster
-from runners.clusters.keeper_control import telling_lines
+from runners.clusters.keeper_control import failure_lines
 from runners.clusters.processes import free_ports
 from runners.errors import BrokerDidNotStart, EmbeddedBrokerError, TargetError
 from runners.reporting import Say, first_line, silent
@@ -22,15 +22,15 @@ DEFAULT_IMAGE = "apache/kafka:4.1.0"
 
 _PORT, _CONTROLLER_PORT = 9092, 9093
 _DATA = Path("/tmp/kraft")  # in the container
-_START_TIMEOUT_S = 120.0  # until the broker answers, the download of its image not counted
+_START_TIMEOUT_S = 120.0  # until the broker answers, without the download of its image
 _ASK_TIMEOUT_S = 3.0
 _POLL_S = 0.2
 
 
 class ContainerCluster:
-    """One broker in a container of Kafka's own image, or of one that reads its properties from `KAFKA_*` variables.
+    """One broker in a container whose image reads broker properties from `KAFKA_*` variables, as Kafka's image does.
 
-    What is left of a killed process is removed by testcontainers' own reaper (Ryuk).
+    If this process is killed, testcontainers' reaper (Ryuk) removes the container.
     """
 
     def __init__(
@@ -39,29 +39,30 @@ class ContainerCluster:
         *,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Describe the cluster; nothing is started.
+        """Describe the cluster, without starting anything.
 
         Args:
-            image: Name and tag.
-            properties: Broker properties that win over ours.
+            image: Name and tag of the image.
+            properties: Broker properties that override ours.
         """
         self._image = image
         self._properties = dict(properties or {})
         self._container: DockerContainer | None = None
 
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Have the image, start the container, wait until the broker answers.
+        """Pull the image if needed, start the container, and wait until the broker answers.
 
         Args:
-            progress: Told what is being done.
+            progress: Receives a line for each step.
 
         Raises:
-            EmbeddedBrokerError: The package, the Docker engine or the image is missing.
-            BrokerDidNotStart: The container ended or stayed silent; the end of its log is shown.
+            EmbeddedBrokerError: The package testcontainers, the Docker engine or the image is missing.
+            BrokerDidNotStart: The container ended, or the broker did not answer in time. The message shows the end of
+                its log.
         """
         if importlib.util.find_spec("testcontainers") is None:
             raise EmbeddedBrokerError(
-                "The package testcontainers is needed for a broker in a container, but it is not installed. "
+                "A broker in a container needs the package testcontainers, but it is not installed. "
                 "Install kafka-tuner with the extra `containers`."
             )
         from docker.errors import DockerException  # type: ignore[import-untyped]
@@ -72,7 +73,7 @@ class ContainerCluster:
             container = self._container = DockerContainer(self._image)
             host = container.get_docker_client().host()
             host = "127.0.0.1" if host == "localhost" else host
-            # The broker tells clients its address, so the port of the host must be known before it starts.
+            # The broker advertises its address to clients, so the port on the host must be known before it starts.
             (port,) = free_ports("0.0.0.0", 1)
             container.with_bind_ports(_PORT, port).with_envs(**self._variables(f"{host}:{port}"))
             container.start()
@@ -80,19 +81,19 @@ class ContainerCluster:
         except DockerException as error:
             self.stop()
             raise EmbeddedBrokerError(
-                f"A Docker engine and the image {self._image} are needed for a broker in a container, but: "
-                f"{first_line(error)}. Start the engine, or check the image's name."
+                f"A broker in a container needs a Docker engine and the image {self._image}, but: "
+                f"{first_line(error)}. Start the engine, or check the name of the image."
             ) from None
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
-        """Remove the container with its data."""
+        """Remove the container and its data."""
         if self._container is not None:
             from docker.errors import DockerException
 
-            with contextlib.suppress(DockerException):  # gone already, or the engine is
+            with contextlib.suppress(DockerException):  # the container, or the whole engine, is gone already
                 self._container.stop()
             self._container = None
 
@@ -113,20 +114,21 @@ class ContainerCluster:
                 found = ExistingCluster(address, timeout_s=_ASK_TIMEOUT_S).start()
                 return RunningCluster(kind="container", connection=found.connection)
             except TargetError:
-                # Refusals too: Docker's proxy takes connections before the broker does, and resets them.
+                # Retry also when it seems to refuse us. Until the broker listens, Docker's proxy accepts connections
+                # and resets them.
                 container.reload()
                 ended = container.status != "running"
                 if ended or time.monotonic() > deadline:
-                    what = "its container ended" if ended else f"it stayed silent for {_START_TIMEOUT_S:.0f} s"
-                    says = telling_lines(b"".join(container.get_logs()).decode(errors="replace"))
+                    what = "its container ended" if ended else f"it did not answer within {_START_TIMEOUT_S:.0f} s"
+                    lines = failure_lines(b"".join(container.get_logs()).decode(errors="replace"))
                     raise BrokerDidNotStart(
-                        f"The broker of {self._image} must answer at {address}, but {what}. It says:\n{says}"
+                        f"The broker of {self._image} must answer at {address}, but {what}. Its log says:\n{lines}"
                     ) from None
             time.sleep(_POLL_S)
 
 
 def variable_name(property_name: str) -> str:
-    """The environment variable that Kafka's image reads a broker property from.
+    """Return the environment variable from which Kafka's image reads a broker property.
 
     Source: docker/examples/README.md of Kafka, "Using Environment Variables".
     """

@@ -1,4 +1,4 @@
-"""A real Kafka on this host with no set-up: brokers of our own are brought up, and down again."""
+"""A real Kafka cluster on this host that needs no set-up: starts the brokers and stops them again."""
 
 import contextlib
 import subprocess
@@ -28,13 +28,13 @@ _PORT_TAKEN = "Address already in use"
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """Brokers that were brought up and have answered.
+    """Brokers that we have started and that have answered.
 
     Attributes:
-        record: Owned by their keeper; its facts are `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs`
-            and `brokers` (process ids and start times).
-        local_brokers: Their processes, ports and data.
-        lifeline: The keeper as our child, where the brokers end with us.
+        record: The keeper's record of the cluster. Its facts are `bootstrap`, `started_s`, `folders`, `logs`,
+            `log_dirs` and `brokers` (process ids and start times).
+        local_brokers: The processes, ports and data of the brokers.
+        lifeline: The keeper as a child of this process, if the brokers end with this process; otherwise None.
     """
 
     record: Record
@@ -42,40 +42,41 @@ class Brokers:
     lifeline: subprocess.Popen[bytes] | None
 
 
-def bring_up(kind: str, wanted: "EmbeddedCluster", progress: Say = silent) -> Brokers:
-    """Fetch what is missing, start the brokers, wait until they answer.
+def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> Brokers:
+    """Fetch what is missing, start the brokers, and wait until they answer.
 
     Args:
-        kind: `broker`: they end with this process. `persistent`: they outlive it; one of that kind at a time.
-        wanted: What is brought up.
-        progress: Told what is being done.
+        kind: `broker` for brokers that end with this process. `persistent` for brokers that outlive it; only one
+            persistent cluster can run at a time.
+        cluster: The cluster to start.
+        progress: Receives a line for each step.
 
     Raises:
         JavaNotFound: No Java runtime is usable.
         JarsUnavailable: Kafka's jars could not be fetched.
-        BrokerDidNotStart: A port is taken, or a broker ended or stayed silent; its log is named.
-        DiskTooFull: Too little space is free.
+        BrokerDidNotStart: A port is taken, or a broker ended or did not answer in time. The message names its log.
+        DiskTooFull: There is too little free disk space.
     """
     clear_leftovers()
     kafka = KafkaJava.prepare(progress)
     first = first_start(kafka, progress)
-    progress(f"starting Kafka ({wanted.brokers} broker{'s' if wanted.brokers > 1 else ''})")
-    if wanted.port is not None:
-        for port in range(wanted.port, wanted.port + wanted.brokers):
-            require_free(wanted.host, port)
+    progress(f"starting Kafka ({cluster.brokers} broker{'s' if cluster.brokers > 1 else ''})")
+    if cluster.port is not None:
+        for port in range(cluster.port, cluster.port + cluster.brokers):
+            require_free(cluster.host, port)
     for _ in range(_TRIES_WITH_FREE_PORTS - 1):
-        # Between our choice of a free port and the broker's binding, another process may take it.
+        # Another process may take a port after we have found it free and before the broker binds it.
         with contextlib.suppress(_PortLost):
-            return _try(kind, wanted, kafka, first)
-    return _try(kind, wanted, kafka, first)
+            return _try_to_start(kind, cluster, kafka, first)
+    return _try_to_start(kind, cluster, kafka, first)
 
 
 def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) -> None:
-    """End the brokers of a record and remove their data; returns when both are done.
+    """Stop the brokers of a record and remove their data, and return when both are done.
 
     Args:
-        record: As `bring_up` gave it, or as it was read again.
-        lifeline: As `bring_up` gave it.
+        record: The record from `bring_up`, or the same record read from its file.
+        lifeline: The keeper process from `bring_up`.
     """
     if lifeline is not None:
         if lifeline.stdin:
@@ -83,23 +84,23 @@ def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) 
         try:
             lifeline.wait(_STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            lifeline.kill()  # and the kernel kills the brokers
+            lifeline.kill()  # the kernel then kills the brokers
             lifeline.wait()
     elif (process := record.owner.process()) and process.pid != ProcessIdentity.of().pid:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.terminate()
             deadline = time.monotonic() + _STOP_TIMEOUT_S
-            # Not `wait`: it is not our child, and where nobody reaps it, it stays as a zombie.
+            # `wait` would not do: the keeper is not our child, and it stays a zombie if its parent does not reap it.
             while record.owner.process() and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
             process.kill()
-    # The keeper does this too, where it could.
+    # The keeper has done this already, unless it was killed.
     remove_folders(record.facts.get("folders", ()))
     record.remove()
 
 
 def log_dir_of(pid: int) -> Path | None:
-    """Where the partitions of a broker lie that some process of this user has brought up; None for other processes."""
+    """Return the folder of a broker's partitions, or None if no process of this user has started that broker."""
     for kind in ("persistent", "broker"):
         for record in records(kind):
             pids = [broker for broker, _ in record.facts["brokers"]]
@@ -109,11 +110,12 @@ def log_dir_of(pid: int) -> Path | None:
 
 
 class _PortLost(BrokerDidNotStart):
-    """A port that was free when we looked is not any more."""
+    """Another process has taken a port that was free when we chose it."""
 
 
-def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
-    layout = lay_out(wanted.brokers, wanted.host, wanted.port)
+def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first: FirstStart) -> Brokers:
+    """Start the brokers once, and clean up if they don't answer."""
+    layout = lay_out(cluster.brokers, cluster.host, cluster.port)
     facts: dict[str, Any] = {
         "bootstrap": layout.bootstrap,
         "started_s": time.time(),
@@ -127,7 +129,7 @@ def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstSta
     record.save()
     lifeline = None
     try:
-        commands = write_files(layout, kafka, first, wanted.properties)
+        commands = write_files(layout, kafka, first, cluster.properties)
         drop_old_logs()
         launched, pids = launch_keeper(layout, commands, record, owned=owned)
         lifeline = launched if owned else None
@@ -135,10 +137,10 @@ def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstSta
         facts["brokers"] = [[broker.pid, broker.started_s] for broker in brokers]
         record = replace(record, owner=ProcessIdentity.of(pids[0]))
         record.save()
-        await_answers(layout, brokers, wanted.connection, wanted.start_timeout_s)
+        await_answers(layout, brokers, cluster.connection, cluster.start_timeout_s)
     except BaseException as error:
         bring_down(record, lifeline)
-        if wanted.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
+        if cluster.port is None and isinstance(error, BrokerDidNotStart) and _PORT_TAKEN in str(error):
             raise _PortLost(str(error)) from None
         raise
     local_brokers = tuple(
@@ -149,19 +151,19 @@ def _try(kind: str, wanted: "EmbeddedCluster", kafka: KafkaJava, first: FirstSta
 
 @dataclass(slots=True)
 class EmbeddedCluster:
-    """One or more brokers of Kafka 4.3.1 in KRaft mode, each broker and controller at once.
+    """A cluster of one or more Kafka 4.3.1 brokers in KRaft mode, each of them broker and controller at once.
 
-    They listen on loopback and keep their data below the temporary folder. A keeper process ends them and
-    removes the data when `stop` is called or this process ends in any way, SIGKILL included; their logs are
-    kept in the state folder.
+    The brokers listen on loopback and keep their data in memory or below the temporary folder. A keeper process stops
+    them and removes the data when `stop` is called or when this process ends in any way, even by SIGKILL. Their logs
+    are kept in the state folder.
 
     Attributes:
-        brokers: How many. With 3, all three vote on metadata, and replication 3 works.
-        host: IPv4 address that they listen on.
-        port: Client port of the first broker, the others follow; None for free ones.
-        properties: Broker properties that win over ours.
-        connection: Client properties that the brokers want, where `properties` change their security.
-        start_timeout_s: Seconds that the brokers may take until they answer, downloads not counted.
+        brokers: The number of brokers. With 3, all of them vote on metadata, and topics can have replication 3.
+        host: The IPv4 address that they listen on.
+        port: The client port of the first broker. The other brokers get the ports after it. None: use free ports.
+        properties: Broker properties that override ours.
+        connection: Client properties that the brokers require, if `properties` change their security.
+        start_timeout_s: Seconds that the brokers may take until they answer, without downloads.
     """
 
     brokers: int = 1
@@ -173,23 +175,23 @@ class EmbeddedCluster:
     _running: Brokers | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse a cluster without brokers; nothing is started yet."""
+        """Refuse a cluster without brokers."""
         if self.brokers < 1:
             raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
 
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Fetch what is missing, start the brokers, wait until they answer.
+        """Fetch what is missing, start the brokers, and wait until they answer.
 
-        The first start of all fetches 46 MB and prepares quick starts; later ones need no network.
+        The very first start on a host fetches 46 MB and prepares quick starts. Later starts need no network.
 
         Args:
-            progress: Told what is being done.
+            progress: Receives a line for each step.
 
         Raises:
             JavaNotFound: No Java runtime is usable.
             JarsUnavailable: Kafka's jars could not be fetched.
-            BrokerDidNotStart: A port is taken, or a broker ended or stayed silent; its log is named.
-            DiskTooFull: Too little space is free.
+            BrokerDidNotStart: A port is taken, or a broker ended or did not answer in time. The message names its log.
+            DiskTooFull: There is too little free disk space.
         """
         brokers = self._running = bring_up("broker", self, progress)
         return RunningCluster(
@@ -199,7 +201,7 @@ class EmbeddedCluster:
         )
 
     def stop(self) -> None:
-        """End the brokers and remove their data; returns when both are done."""
+        """Stop the brokers and remove their data, and return when both are done."""
         if self._running is not None:
             bring_down(self._running.record, self._running.lifeline)
             self._running = None

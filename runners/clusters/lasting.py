@@ -1,4 +1,4 @@
-"""Brokers of our own that others use: one that outlives this process, and one that other hosts reach."""
+"""Brokers that we start for other processes: one that outlives this process, and one that other hosts can reach."""
 
 import contextlib
 import re
@@ -22,20 +22,20 @@ _LOCK_TIMEOUT_S = 120.0
 _LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = ("0.0.0.0", "::")
 _POLL_S: Final = 0.5
-# Brackets stand around an IPv6 address, whose colons would else be taken for the one before the port.
+# An IPv6 address is written in brackets, because its colons could be mistaken for the colon before the port.
 _ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
 class PersistentBroker:
-    """A broker that runs until `stop_persistent`.
+    """A broker, or a cluster of several, that runs until `stop_persistent` is called.
 
     Attributes:
         bootstrap: `host:port[,host:port]` for clients.
         pids: Process ids of the brokers.
-        started_s: Seconds since the epoch at which it was started.
-        folders: Its files and its data, removed when it stops.
-        logs: Its logs, which stay.
+        started_s: Time of the start in seconds since the epoch.
+        folders: Folders of its files and its data, which are removed when it stops.
+        logs: Its log files, which are kept.
     """
 
     bootstrap: str
@@ -51,40 +51,41 @@ def start_persistent(
     port: int | None = None,
     progress: Say = silent,
 ) -> PersistentBroker:
-    """Start a broker that outlives this process; its data lives as long as it does.
+    """Start a broker that outlives this process. Its data is kept until it stops.
 
     Args:
-        brokers: How many.
-        port: Client port of the first, the others follow; free ones by default.
-        progress: Told what is being done.
+        brokers: The number of brokers.
+        port: The client port of the first broker. The other brokers get the ports after it. None: use free ports.
+        progress: Receives a line for each step.
 
     Raises:
-        EmbeddedBrokerError: One runs already, its address is named; or as for `EmbeddedCluster.start`.
-        DiskTooFull: Too little space is free.
-        ValueError: Fewer than one broker.
+        EmbeddedBrokerError: A persistent broker is running already (the message names its address), or the broker did
+            not start, as described at `EmbeddedCluster.start`.
+        DiskTooFull: There is too little free disk space.
+        ValueError: `brokers` is less than one.
     """
     wanted = EmbeddedCluster(brokers, port=port)
     with locked(state_root() / "persistent.lock", _LOCK_TIMEOUT_S, progress):
         if running := persistent_status():
             since = time.strftime("%Y-%m-%d %H:%M", time.localtime(running.started_s))
             raise EmbeddedBrokerError(
-                f"One persistent broker can run at a time, but {running.bootstrap} is running already, since "
-                f"{since}. Use it, or stop it first."
+                f"Only one persistent broker can run at a time, but {running.bootstrap} is running already, since "
+                f"{since}. Use that one, or stop it first."
             )
         return _broker(bring_up(_KIND, wanted, progress).record)
 
 
 def persistent_status() -> PersistentBroker | None:
-    """The persistent broker; None if there is none or it has died."""
+    """Return the persistent broker, or None if none is running."""
     record = _live()
     return _broker(record) if record else None
 
 
 def stop_persistent() -> PersistentBroker | None:
-    """End the persistent broker and remove its data; returns when both are done.
+    """Stop the persistent broker and remove its data, and return when both are done.
 
     Returns:
-        What was stopped; None if none ran.
+        The broker that was stopped, or None if none was running.
     """
     with locked(state_root() / "persistent.lock", _LOCK_TIMEOUT_S):
         record = _live()
@@ -111,10 +112,10 @@ def _broker(record: Record) -> PersistentBroker:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a broker listens, or where clients find it.
+    """The address on which a broker listens, or which it advertises to clients.
 
     Attributes:
-        host: A name or an address, without brackets.
+        host: A host name or an IP address, without brackets.
         port: 1 to 65535.
     """
 
@@ -123,10 +124,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read `HOST:PORT`.
+        """Parse `HOST:PORT`.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The text has another form.
         """
         found = _ADDRESS.fullmatch(text)
         if found is None or not 1 <= int(found["port"]) <= 65_535:
@@ -138,21 +139,22 @@ class Address:
 
 
 def open_broker(listen: Address, advertised: Address) -> EmbeddedCluster:
-    """Describe one broker that listens for others; nothing is started.
+    """Describe one broker that other hosts can reach, without starting it.
 
-    Whoever asks it on loopback is sent to loopback, whoever asks it at `listen` is sent to `advertised`: inside a
-    container the two differ, and neither reaches the other's.
+    The broker advertises a loopback address to clients that connect on loopback, and `advertised` to clients that
+    connect to `listen`. Inside a container these two addresses differ, and a client of one kind can't reach the address
+    of the other.
 
     Args:
-        listen: Where it listens for others, without authentication.
-        advertised: Where they reach it.
+        listen: The address on which the broker listens for other hosts, without authentication.
+        advertised: The address at which other hosts reach the broker.
 
     Raises:
-        ValueError: Nobody can be sent to `advertised`.
+        ValueError: `advertised` is not an address that a client can connect to.
         BrokerDidNotStart: The port of `listen` is taken.
     """
     if advertised.host in _ANY:
-        raise ValueError(f"clients are sent to the advertised address, so it can't be {advertised}: name this host")
+        raise ValueError(f"clients connect to the advertised address, so it can't be {advertised}: name this host")
     if ":" not in listen.host:
         require_free(listen.host, listen.port)
     inside, control = free_ports(_LOOPBACK, 2)
@@ -169,10 +171,10 @@ def open_broker(listen: Address, advertised: Address) -> EmbeddedCluster:
 
 
 def wait_while_running(cluster: RunningCluster) -> None:
-    """Return never, as long as the brokers of our own live.
+    """Wait as long as the brokers that we started are running; never return normally.
 
     Raises:
-        EmbeddedBrokerError: One has ended by itself.
+        EmbeddedBrokerError: A broker has ended by itself.
     """
     with contextlib.suppress(psutil.NoSuchProcess):
         processes = [psutil.Process(broker.pid) for broker in cluster.local_brokers]
@@ -180,5 +182,5 @@ def wait_while_running(cluster: RunningCluster) -> None:
             time.sleep(_POLL_S)
     raise EmbeddedBrokerError(
         f"The broker at {cluster.bootstrap} must run until it is told to stop, but it ended by itself. "
-        "Its log says why; start it again."
+        "Read its log for the reason, then start it again."
     )

@@ -1,4 +1,4 @@
-"""Topics that a run left behind: found, judged, deleted."""
+"""Finds and deletes the topics that earlier runs have left on a cluster."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ RunState = Literal["live", "dead", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A topic with a name that only we give.
+    """A topic whose name shows that this program created it.
 
     Attributes:
         topic: Its name.
-        run_id: Of the run that created it.
-        state: Of that run: `live` or `dead` on this host, or `unknown`: another host's, or its record is
-            lost.
+        run_id: The run that created it.
+        state: State of that run: `live` or `dead` on this host. `unknown` if another host started the run, or if its
+            record is lost.
     """
 
     topic: str
@@ -29,59 +29,63 @@ class Leftover:
 
 
 def find_leftovers(cluster: RunningCluster) -> list[Leftover]:
-    """All owned topics on a cluster, of any run.
+    """Return all topics on a cluster that this program created, in whatever run.
 
     Args:
-        cluster: As `Cluster.start` gave it.
+        cluster: A cluster from `Cluster.start`.
 
     Raises:
-        BrokerLost: No answer.
+        BrokerLost: The cluster did not answer.
     """
     return _find(TopicAdmin(cluster.connection))
 
 
 def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> list[str]:
-    """Delete leftovers; whether a live or unknown run's may go is the caller's decision.
+    """Delete the given topics, in whatever state their runs are.
+
+    The caller decides whether topics of live or unknown runs may be deleted.
 
     Args:
-        cluster: Where they are.
-        leftovers: As `find_leftovers` gave them.
+        cluster: The cluster that has the topics.
+        leftovers: Topics from `find_leftovers`.
 
     Returns:
         Names of the deleted topics.
 
     Raises:
-        ValueError: A name is not one that we give; nothing is deleted then.
-        TargetRefused: We may not.
-        BrokerLost: No answer.
+        ValueError: A name is not of the form that our topics have. Nothing is deleted then.
+        TargetRefused: We have no right to delete a topic.
+        BrokerLost: The cluster did not answer.
     """
     names = [leftover.topic for leftover in leftovers]
     for name in names:
         if run_of(name) is None:
-            raise ValueError(f"Only topics with a name of ours may be deleted, but got {name!r}.")
+            raise ValueError(
+                f"Only topics that kafka-tuner created (tuner-TIME-ID-NUMBER) may be deleted, but got {name!r}."
+            )
     TopicAdmin(cluster.connection).delete(names)
     return names
 
 
 def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
-    """Delete what dead runs of this host left on a cluster, and forget those runs.
+    """Delete the topics that dead runs of this host have left on a cluster, and the records of those runs.
 
     Args:
-        cluster: As `Cluster.start` gave it.
+        cluster: A cluster from `Cluster.start`.
 
     Returns:
         Names of the deleted topics.
 
     Raises:
-        TargetRefused: We may not delete.
-        BrokerLost: No answer.
+        TargetRefused: We have no right to delete a topic.
+        BrokerLost: The cluster did not answer.
     """
     admin = TopicAdmin(cluster.connection)
     dead = [leftover for leftover in _find(admin) if leftover.state == "dead"]
     deleted = remove_leftovers(cluster, dead)
     cluster_id, _ = admin.cluster()
     for record in records(RECORD_KIND):
-        # An embedded cluster takes its topics with it.
+        # The topics of an embedded cluster were removed together with the cluster.
         gone = record.facts.get("cluster_kind") == "embedded" or record.facts.get("cluster_id") == cluster_id
         if gone and record.state == "dead":
             record.remove()

@@ -1,16 +1,17 @@
-"""Where a broker of our own keeps its log in memory, and how much of it is left to this process.
+"""Decides whether a broker that we start keeps its partitions in memory, and how much memory is left.
 
-What a broker's disk does is then no part of what is measured: other programs' writes, a journal that is written
-out, and memory for cached files that a virtual machine has given back to its host after each deletion. Measured on 2
-cores of such a machine, records of 1,000 B with the client's defaults: between other loads, 190 to 250 MB/s with the
-log on disk (3.2 to 4.5 ms of a core per MB), in the same minutes 400 to 450 MB/s in memory (1.8 to 2.1 ms).
+With the partitions in memory, disk writes don't influence the measurement. With the partitions on disk, three things
+would: the writes of other programs, commits of the file system's journal, and the cache of files, whose memory a
+virtual machine returns to its host after each deletion. Measured on 2 cores of a virtual machine with records of
+1,000 B and the client's defaults, between other loads: 190 to 250 MB/s with the partitions on disk (3.2 to 4.5 ms of
+CPU time per MB), and 400 to 450 MB/s in memory within the same minutes (1.8 to 2.1 ms).
 
-A container or a systemd unit with a limit is ended by the kernel at that limit, however much memory the machine has
-left. Files in memory count against it.
+If a container or a systemd unit has a memory limit, the kernel kills it at that limit, however much memory the machine
+has left. Files in memory count towards the limit.
 
 Source: Linux's documentation of control groups, version 2 (`memory.max`, `memory.current`) and version 1
-(`memory.limit_in_bytes`, `memory.usage_in_bytes`). What is cached of files on a disk is given up when memory is
-asked for, and counts as free.
+(`memory.limit_in_bytes`, `memory.usage_in_bytes`). The kernel frees the cache of files on disk when a program needs
+memory, so we count that cache as free.
 """
 
 import contextlib
@@ -22,21 +23,27 @@ from typing import Final
 import psutil
 
 ROOT: Final = Path("/dev/shm")
-"""Where Linux offers files in memory."""
+"""The folder that Linux keeps in memory."""
 
 LEAST_FREE_BYTES: Final = 1 << 30
-"""What a load leaves of the machine's memory."""
+"""Bytes of the machine's memory that a load must leave free."""
 
 _LOG_BYTES: Final = 3 << 30
-"""One broker's log at its longest, with room: see `topics.owned_configs`."""
+"""The most that the partitions of one broker take, with a reserve: see `topics.owned_configs`."""
 _BESIDE_BYTES: Final = 3 << 30
-"""A broker's heap, a producer's buffer, and the programs themselves."""
+"""Memory for the broker's heap, the producer's buffer, and the programs themselves."""
 CGROUPS: Final = Path("/sys/fs/cgroup")
 MEMBERSHIP: Final = Path("/proc/self/cgroup")
 
 
 def memory_root(brokers: int) -> Path | None:
-    """The folder for the logs of so many brokers; None where there is no room, or `TMPDIR` says where data goes."""
+    """Return the folder in memory for the brokers' partitions, or None if they have to go to disk.
+
+    They go to disk if there is too little memory, or if `TMPDIR` is set, because it says where our data goes.
+
+    Args:
+        brokers: The number of brokers.
+    """
     if "TMPDIR" in os.environ or not os.access(ROOT, os.W_OK | os.X_OK):
         return None
     needed = brokers * _LOG_BYTES
@@ -46,22 +53,22 @@ def memory_root(brokers: int) -> Path | None:
 
 
 def in_memory(path: Path) -> bool:
-    """Whether a broker's log lies in memory."""
+    """Return whether the folder of a broker's partitions is in memory."""
     return path.is_relative_to(ROOT)
 
 
 def room_bytes() -> int:
-    """What files in memory may still take."""
+    """Return the number of bytes that files in memory may still take."""
     return min(psutil.disk_usage(str(ROOT)).free, free_memory_bytes())
 
 
 def free_memory_bytes() -> int:
-    """What may still be taken."""
+    """Return the number of bytes of memory that this process and its brokers may still take."""
     return min([psutil.virtual_memory().available, *_left_to_groups()])
 
 
 def _left_to_groups() -> Iterator[int]:
-    """Of each group above this process that has a limit."""
+    """Yield the bytes that are left to each control group of this process that has a memory limit."""
     with contextlib.suppress(OSError):
         for line in MEMBERSHIP.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
@@ -73,12 +80,15 @@ def _left_to_groups() -> Iterator[int]:
 
 
 def _left(root: Path, path: str, limit: str, usage: str, cached: str) -> Iterator[int]:
-    """Of a group and those above it. In a container the path may be that of the host: then only the root is there."""
+    """Yield the bytes that are left to a control group and to each group above it.
+
+    In a container, the path may be the one that the host sees. Then only the root group exists here.
+    """
     group = root / path.lstrip("/")
-    for each in (group, *group.parents):
-        if not each.is_relative_to(root):
+    for folder in (group, *group.parents):
+        if not folder.is_relative_to(root):
             return
-        with contextlib.suppress(OSError, ValueError):  # "max" is no number, and no limit
-            bound, used = int((each / limit).read_text()), int((each / usage).read_text())
-            stats = dict(line.split(" ", 1) for line in (each / "memory.stat").read_text().splitlines())
+        with contextlib.suppress(OSError, ValueError):  # without a limit the file holds "max", which is not a number
+            bound, used = int((folder / limit).read_text()), int((folder / usage).read_text())
+            stats = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
             yield max(0, bound - used + int(stats.get(cached, "0")))

@@ -1,6 +1,6 @@
-"""Kafka's jars, pinned: what `jars.py` fetches, byte for byte.
+"""The pinned jars of Kafka, which `jars.py` fetches and checks.
 
-Written by `python scripts/lock_kafka_jars.py`; don't edit by hand.
+This file is written by `python scripts/lock_kafka_jars.py`; don't edit it by hand.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class PinnedJar(NamedTuple):
     Attributes:
         coordinate: Maven coordinate `group:artifact:version`.
         size_bytes: Size of the file.
-        sha256: Its digest in hex.
+        sha256: SHA-256 of the file in hexadecimal digits.
     """
 
     coordinate: str
@@ -23,7 +23,7 @@ class PinnedJar(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Name of the file, as in a Maven repository."""
+        """The file's name, as in a Maven repository."""
         _, artifact, version = self.coordinate.split(":")
         return f"{artifact}-{version}.jar"
 

@@ -1,4 +1,7 @@
-"""Processes of this host, told apart even when ids are used again; records of what they clean up; and their ports."""
+"""Processes of this host, records of what a process has to clean up, and TCP ports.
+
+A process is identified by its id and its start time, because the system reuses process ids.
+"""
 
 import contextlib
 import json
@@ -15,17 +18,18 @@ import psutil
 from runners.errors import BrokerDidNotStart
 from runners.places import state_root, write_atomically
 
-# psutil derives the time from the boot time, which steps with the clock: two readings may differ by a tick.
+# psutil computes the start time from the boot time, which shifts when the clock is set. Two readings for the same
+# process may therefore differ a little.
 _SAME_START_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process, and no other that gets its id later.
+    """The identity of a process, which a later process with the same id does not share.
 
     Attributes:
         pid: Process id.
-        started_s: Seconds since the epoch at which it started.
+        started_s: Time of its start in seconds since the epoch.
     """
 
     pid: int
@@ -33,16 +37,16 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int | None = None) -> Self:
-        """The identity of a live process; of this one by default.
+        """Return the identity of a running process, or of this process if no id is given.
 
         Raises:
-            psutil.NoSuchProcess: It has ended.
+            psutil.NoSuchProcess: The process has ended.
         """
         process = psutil.Process(pid)
         return cls(pid=process.pid, started_s=process.create_time())
 
     def process(self) -> psutil.Process | None:
-        """The live process; None once it has ended."""
+        """Return the process, or None if it has ended."""
         try:
             process = psutil.Process(self.pid)
             if abs(process.create_time() - self.started_s) > _SAME_START_S:
@@ -54,14 +58,14 @@ class ProcessIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A note in the state folder of something that must be removed, should its owner not do it.
+    """A file in the state folder that lists what a process has created and must remove, in case it is killed first.
 
     Attributes:
-        kind: `broker`, `topics`: one folder of records each.
+        kind: `broker`, `persistent` or `topics`. The records of each kind have their own folder.
         run_id: Unique within the kind.
-        owner: Who removes it in the normal case.
-        facts: What is to be removed, and how to reach it. No secrets.
-        host: Where the owner's process id means something.
+        owner: The process that removes everything in the normal case.
+        facts: What has to be removed, and how to reach it. It contains no secrets.
+        host: The host on which the owner's process id is valid.
     """
 
     kind: str
@@ -77,23 +81,27 @@ class Record:
 
     @property
     def state(self) -> Literal["live", "dead", "unknown"]:
-        """Whether its owner still runs; `unknown` for another host's (a home folder may be shared)."""
+        """Whether the owner is still running. It is `unknown` on another host, which may share our home folder."""
         if self.host != this_host():
             return "unknown"
         return "live" if self.owner.process() else "dead"
 
     def save(self) -> None:
-        """Write it down; before the thing is made, so that a kill in between leaves a record too many."""
+        """Write the record to its file.
+
+        Call this before creating what the record lists. If the process is killed in between, the record lists things
+        that do not exist, which does no harm.
+        """
         text = {"owner": [self.owner.pid, self.owner.started_s], "host": self.host, "facts": self.facts}
         write_atomically(self.path, json.dumps(text))
 
     def remove(self) -> None:
-        """Forget it: the thing is gone."""
+        """Delete the record, because everything that it lists has been removed."""
         self.path.unlink(missing_ok=True)
 
 
 def this_host() -> str:
-    """Name of this host, and of its process ids: those of a container are not its host's."""
+    """Return the name of this host and its process namespace, because a container has its own process ids."""
     try:
         ids = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - not a path but `pid:[4026531836]`
     except OSError:
@@ -102,7 +110,7 @@ def this_host() -> str:
 
 
 def records(kind: str) -> Iterator[Record]:
-    """All records of a kind; unreadable ones are passed over."""
+    """Yield all records of a kind, except those that can't be read."""
     for path in sorted((state_root() / "live" / kind).glob("*.json")):
         try:
             text = json.loads(path.read_text(encoding="utf-8"))
@@ -114,27 +122,27 @@ def records(kind: str) -> Iterator[Record]:
 
 
 def free_ports(host: str, count: int) -> list[int]:
-    """Ports that nobody listens on at this moment, all different.
+    """Return different ports on which nobody listens at the moment.
 
     Args:
-        host: Address that they will be bound to.
-        count: How many.
+        host: The address that the ports will be bound to.
+        count: The number of ports.
     """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((host, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+        for opened in sockets:
+            opened.bind((host, 0))
+        return [int(opened.getsockname()[1]) for opened in sockets]
 
 
 def require_free(host: str, port: int) -> None:
-    """See that a port can be listened on.
+    """Check that a port is free to listen on.
 
     Raises:
-        BrokerDidNotStart: It can't; the message names who has it, where that may be known.
+        BrokerDidNotStart: The port is not free. The message names the process that uses it, if we can find out.
     """
     with socket.socket() as probe:
-        # As Java does: connections that are still closing don't count.
+        # Java sets this option too. With it, connections that are still closing don't block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -142,13 +150,13 @@ def require_free(host: str, port: int) -> None:
             holder = listener(port)
             by = f" (process {holder.pid}, {process_name(holder)})" if holder else ""
             raise BrokerDidNotStart(
-                f"The broker's port must be free, but {host}:{port} can't be had: {error.strerror}{by}. "
-                "Choose another port, or name none to have a free one taken."
+                f"The broker's port must be free, but {host}:{port} is not available: {error.strerror}{by}. "
+                "Choose another port, or name no port to use a free one."
             ) from None
 
 
 def listener(port: int) -> psutil.Process | None:
-    """The process of this host that listens on a TCP port; None if there is none, or we may not know."""
+    """Return the process of this host that listens on a TCP port, or None if there is none or we may not see it."""
     try:
         connections = psutil.net_connections("tcp")
     except psutil.AccessDenied:
@@ -162,7 +170,7 @@ def listener(port: int) -> psutil.Process | None:
 
 
 def process_name(process: psutil.Process) -> str:
-    """Its name; `?` once it has ended."""
+    """Return the name of a process, or `?` if it has ended."""
     try:
         return str(process.name())
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""Asks for topics and orders them, and says in our words what the cluster refuses."""
+"""Admin requests for topics, with errors that explain what the cluster refused."""
 
 import contextlib
 import time
@@ -40,67 +40,67 @@ _LEADER_MOVES = (
 
 @dataclass(frozen=True, slots=True)
 class TopicShape:
-    """Partitions and copies of a topic.
+    """The partitions and the replication of a topic.
 
     Attributes:
-        partitions: How many.
-        replication: Copies of the first partition.
-        whole: Whether every partition has a leader and all its copies in sync.
+        partitions: The number of partitions.
+        replication: The number of replicas of the first partition.
+        in_sync: Whether every partition has a leader and all its replicas are in sync.
     """
 
     partitions: int
     replication: int
-    whole: bool
+    in_sync: bool
 
 
 class TopicAdmin:
-    """Topic requests over one connection; every failure is one of ours."""
+    """Sends requests for topics over one connection; every failure is raised as an error of `runners.errors`."""
 
     def __init__(self, connection: Mapping[str, str]) -> None:
-        """Make the client.
+        """Create the client.
 
         Args:
-            connection: Client properties, librdkafka's names, already proven by `Cluster.start`.
+            connection: Client properties under librdkafka's names, which `Cluster.start` has already tried.
         """
         self._contact = Contact(connection)
         self._admin = self._contact.admin
 
     def cluster(self) -> tuple[str, int]:
-        """Id of the cluster and number of its brokers.
+        """Return the cluster's id and the number of its brokers.
 
         Raises:
-            BrokerLost: No answer.
+            BrokerLost: The cluster did not answer.
         """
         found = self._metadata()
         return str(found.cluster_id), len(found.brokers)
 
     def names(self) -> list[str]:
-        """Names of all topics that we may see.
+        """Return the names of all topics that we may see.
 
         Raises:
-            BrokerLost: No answer.
+            BrokerLost: The cluster did not answer.
         """
         return sorted(self._metadata().topics)
 
     def create(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
-        """Create a topic and wait until all its copies serve.
+        """Create a topic and wait until all its replicas are in sync.
 
         Args:
             name: Its name.
-            partitions: How many.
-            replication: Copies of each.
+            partitions: The number of partitions.
+            replication: The number of replicas of each partition.
             configs: Topic configs.
 
         Raises:
-            TargetRefused: We may not, or a policy of the cluster forbids it.
-            WorkloadRefused: The cluster can't have such a topic.
-            BrokerLost: No answer, or the topic did not get its leaders.
+            TargetRefused: We have no right to create it, or a policy of the cluster forbids it.
+            WorkloadRefused: The cluster can't create such a topic.
+            BrokerLost: The cluster did not answer, or the replicas were not in sync in time.
         """
         self.order(name, partitions, replication, configs)
         self.settle(name, partitions)
 
     def order(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> None:
-        """Have a topic created, as `create` does, and do not wait until it serves."""
+        """Create a topic as `create` does, but don't wait until its replicas are in sync."""
         new = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(configs))
         what = f"topic {name} with {partitions} partitions and replication {replication}"
         futures = self._admin.create_topics(
@@ -109,67 +109,74 @@ class TopicAdmin:
         self._result(futures[name], Order(f"create {what}", (CREATE,), name))
 
     def settle(self, name: str, partitions: int, needs: Sequence[str] = ()) -> None:
-        """Wait until all copies of a topic that was ordered serve; arguments as `shape` has them.
+        """Wait until all replicas of a topic that `order` has created are in sync.
+
+        Args:
+            name: Its name.
+            partitions: The number of partitions.
+            needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
 
         Raises:
-            TargetRefused: We may not see it.
-            BrokerLost: No answer, or the topic did not get its leaders.
+            TargetRefused: We may not see the topic, or we lack one of the rights in `needs`.
+            BrokerLost: The cluster did not answer, or the replicas were not in sync in time.
         """
         deadline = time.monotonic() + _SETTLE_TIMEOUT_S
-        while not ((shape := self.shape(name, needs)) and shape.partitions == partitions and shape.whole):
+        while not ((shape := self.shape(name, needs)) and shape.partitions == partitions and shape.in_sync):
             if time.monotonic() > deadline:
                 raise BrokerLost(
-                    f"Every copy of a new topic must be in sync within {_SETTLE_TIMEOUT_S:.0f} s, but those of "
-                    f"{name} are not. Check that all brokers of the cluster run."
+                    f"All replicas of a new topic must be in sync within {_SETTLE_TIMEOUT_S:.0f} s, but those of "
+                    f"{name} are not. Check that all brokers of the cluster are running."
                 )
             time.sleep(_POLL_S)
-        # A leader is named before its broker has taken the partition up; it answers for it from then on.
+        # The metadata names a leader before that broker serves the partition. Once the broker answers this request,
+        # the topic can be written to.
         with contextlib.suppress(TargetRefused):
             self.end_offsets(name, partitions)
 
     def shape(self, name: str, needs: Sequence[str] = ()) -> TopicShape | None:
-        """Partitions and copies of a topic; None if there is no such topic.
+        """Return the partitions and the replication of a topic, or None if the topic does not exist.
 
         Args:
             name: Its name.
-            needs: Rights on it without which going on is of no use, as `kafka-acls` calls them.
+            needs: The rights on the topic that the caller needs, under their names in `kafka-acls`.
 
         Raises:
-            TargetRefused: We may not see it, or the cluster says that we don't have those rights.
-            BrokerLost: No answer.
+            TargetRefused: We may not see the topic, or the cluster says that we lack one of the rights in `needs`.
+            BrokerLost: The cluster did not answer.
         """
         futures = self._admin.describe_topics(
             TopicCollection([name]), include_authorized_operations=True, request_timeout=REQUEST_TIMEOUT_S
         )
         order = Order(f"describe topic {name}", tuple(needs) or (DESCRIBE,), name)
-        description = self._result(futures[name], order, but=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
+        description = self._result(futures[name], order, tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,))
         if description is None:
             return None
-        # Who may see it at all may describe it: where nothing is listed, the cluster does not tell.
+        # Whoever gets a description has at least the right to describe the topic. So if no rights are listed, the
+        # cluster does not report rights at all.
         allowed = {operation_name(operation.name) for operation in description.authorized_operations or ()}
-        if allowed and (missing := [each for each in needs if each not in allowed]):
+        if allowed and (missing := [right for right in needs if right not in allowed]):
             raise self._contact.missing_rights(missing, name)
         partitions = description.partitions
-        whole = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
-        return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, whole)
+        in_sync = all(p.leader is not None and p.leader.id >= 0 and len(p.isr) == len(p.replicas) for p in partitions)
+        return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, in_sync)
 
     def configs(self, name: str, *, needed: bool = False) -> dict[str, str]:
-        """The configs in force for a topic; empty where we may not read them.
+        """Return the configs that apply to a topic, or an empty mapping if we may not read them.
 
         Args:
             name: Its name.
-            needed: Whether it is an error that we may not.
+            needed: Whether to raise an error if we may not read them.
 
         Raises:
-            TargetRefused: They are needed, and we may not read them.
-            BrokerLost: No answer.
+            TargetRefused: `needed` is set, and we may not read the configs.
+            BrokerLost: The cluster did not answer.
         """
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
         order = Order(f"read the configs of topic {name}", (DESCRIBE_CONFIGS,), name)
 
-        def ask(but: Sequence[int]) -> Any:
+        def ask(tolerated: Sequence[int]) -> Any:
             futures = self._admin.describe_configs([resource], request_timeout=REQUEST_TIMEOUT_S)
-            return self._result(futures[resource], order, but=but)
+            return self._result(futures[resource], order, tolerated=tolerated)
 
         try:
             entries = _patiently(ask)
@@ -180,19 +187,19 @@ class TopicAdmin:
         return {key: entry.value for key, entry in entries.items() if entry.value is not None}
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete topics; those that are gone already are no error.
+        """Delete topics, and ignore those that don't exist any more.
 
         Raises:
-            TargetRefused: We may not.
-            BrokerLost: No answer.
+            TargetRefused: We have no right to delete a topic.
+            BrokerLost: The cluster did not answer.
         """
         self.begin_delete(names)()
 
     def begin_delete(self, names: Sequence[str]) -> Callable[[], None]:
-        """Order topics to be deleted.
+        """Send the request to delete topics, without waiting for the answer.
 
         Returns:
-            Waits for the answer, and raises what `delete` raises.
+            A function that waits for the answer, and raises what `delete` raises.
         """
         futures = (
             self._admin.delete_topics(
@@ -205,29 +212,33 @@ class TopicAdmin:
         def answered() -> None:
             for name, future in futures.items():
                 self._result(
-                    future, Order(f"delete topic {name}", (DELETE,), name), but=(KafkaError.UNKNOWN_TOPIC_OR_PART,)
+                    future,
+                    Order(f"delete topic {name}", (DELETE,), name),
+                    tolerated=(KafkaError.UNKNOWN_TOPIC_OR_PART,),
                 )
 
         return answered
 
     def end_offsets(self, name: str, partitions: int) -> tuple[int, ...]:
-        """The offset that the next record of each partition will get; retention does not change it.
+        """Return the offset that the next record of each partition will get, which retention does not change.
 
         Args:
             name: Its name.
-            partitions: How many it has.
+            partitions: The number of its partitions.
 
         Raises:
-            TargetRefused: We may not read it.
-            BrokerLost: No answer.
+            TargetRefused: We have no right to read the offsets.
+            BrokerLost: The cluster did not answer.
         """
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
         order = Order(f"read the end offsets of topic {name}", (DESCRIBE,), name)
 
-        def ask(but: Sequence[int]) -> dict[int, int] | None:
+        def ask(tolerated: Sequence[int]) -> dict[int, int] | None:
             futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
-            answers = {place.partition: self._result(future, order, but=but) for place, future in futures.items()}
+            answers = {
+                key.partition: self._result(future, order, tolerated=tolerated) for key, future in futures.items()
+            }
             if None in answers.values():
                 return None
             return {partition: int(answer.offset) for partition, answer in answers.items()}
@@ -241,12 +252,12 @@ class TopicAdmin:
         except KafkaException as error:
             raise self._contact.refusal(error, Order("list topics")) from None
 
-    def _result(self, future: "Future[Any]", order: Order, *, but: Sequence[int] = ()) -> Any:
-        """What came of an order; None for an error that is none."""
+    def _result(self, future: "Future[Any]", order: Order, *, tolerated: Sequence[int] = ()) -> Any:
+        """Return the result of a request, or None if it failed with one of the tolerated error codes."""
         try:
             return future.result(timeout=_ANSWER_TIMEOUT_S)
         except KafkaException as error:
-            if error.args[0].code() in but:
+            if error.args[0].code() in tolerated:
                 return None
             raise self._contact.refusal(error, order) from None
         except TimeoutError:
@@ -254,7 +265,12 @@ class TopicAdmin:
 
 
 def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:
-    """Ask again while not all brokers have heard of a topic or of its leaders; the last time, that is an error."""
+    """Repeat a request until all brokers know of a topic and its leaders.
+
+    Args:
+        ask: Sends the request. It gets the error codes for which it returns None, which means "not yet". After the time
+            limit it gets no codes, so that they are errors too.
+    """
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
     while time.monotonic() < deadline:
         if (answer := ask(_LEADER_MOVES)) is not None:

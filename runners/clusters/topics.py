@@ -1,4 +1,4 @@
-"""The topics that a run creates, and nobody else's."""
+"""Creates the topics of a run and deletes them again. No other topic is ever deleted."""
 
 import re
 import secrets
@@ -23,7 +23,10 @@ _SPACE_TIMEOUT_S = 30.0
 _POLL_S = 0.05
 
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
-"""Of a record batch, with its overhead. Source: topic config `max.message.bytes`, Kafka 4.3."""
+"""Largest record batch that a topic takes by default, with the batch's overhead.
+
+Source: topic config `max.message.bytes`, Kafka 4.3.
+"""
 
 _OWNED_NEEDS = (WRITE, DELETE)
 _COPIED_NEEDS = (DESCRIBE, DESCRIBE_CONFIGS)
@@ -36,11 +39,11 @@ class Topic:
 
     Attributes:
         name: Its name.
-        partitions: How many.
-        replication: Copies of each.
+        partitions: The number of partitions.
+        replication: The number of replicas of each partition.
         max_message_bytes: Largest record batch that it takes, in bytes.
-        owned: Whether we created it, and may delete it.
-        configs: The configs in force; empty where we may not read them.
+        owned: Whether we created it, and so may delete it.
+        configs: The configs that apply to it. Empty if we may not read them.
     """
 
     name: str
@@ -52,63 +55,67 @@ class Topic:
 
 
 def new_run_id() -> str:
-    """`20260131T235959-0a1b2c3d`: the time in UTC, and chance."""
+    """Return a new run id such as `20260131T235959-0a1b2c3d`: the time in UTC, and random digits."""
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
 
 
 def run_of(topic_name: str) -> str | None:
-    """The run id in the name of an owned topic; None for every other name.
+    """Return the run id in the name of a topic that we created, or None for every other name.
 
-    This is the only judge of what may be deleted.
+    No other function decides what may be deleted.
     """
     match = _OWNED.fullmatch(topic_name)
     return match["run_id"] if match else None
 
 
 def owned_configs(partitions: int) -> dict[str, str]:
-    """Configs of an owned topic, which bound its disk to some 1.2 GB and a second's writing, however many partitions.
+    """Return the configs of a topic that we create, which limit its disk space.
 
-    They do so on our own brokers, which look every second. Others look every 5 minutes
-    (`log.retention.check.interval.ms`): there the byte budget has to bound it.
+    The limit is some 1.2 GB plus one second of writing, for any number of partitions. It holds on brokers that
+    we start, because they check retention every second. Other brokers check every 5 minutes
+    (`log.retention.check.interval.ms`), so there the byte budget has to limit the disk space.
 
-    Measured on 2 cores, 3 partitions, 2.5 GB at 140 MB/s: at most 1.3 GB on disk; no slower than segments of 1 GiB.
+    Measured on 2 cores with 3 partitions, 2.5 GB at 140 MB/s: at most 1.3 GB on disk, and no slower than with segments
+    of 1 GiB.
 
     Args:
-        partitions: How many it will have.
+        partitions: The number of partitions that the topic will have.
     """
-    # Only whole segments are deleted, so that each partition keeps one beyond its bound. But each roll makes four files
-    # and has the old segment synced: at 300 MB/s, 32 MiB is rolled 9 times a second.
+    # Kafka deletes only whole segments, so that each partition may exceed its limit by one segment: segments should be
+    # small. But each new segment creates four files and syncs the old segment to disk. With segments of 32 MiB, this
+    # happens 9 times a second at 300 MB/s.
     segment = min(max(384 * _MIB // partitions, 32 * _MIB), 128 * _MIB)
     return {
-        "cleanup.policy": "delete",  # a cluster may compact by default: our records have equal keys, or none
+        "cleanup.policy": "delete",  # the cluster's default may be compaction, but our records have equal keys or none
         "segment.bytes": str(segment),
         "retention.bytes": str(max(768 * _MIB // partitions, segment)),
-        "retention.ms": str(_HOUR_MS),  # what a killed run leaves on somebody's cluster shrinks to nothing
+        "retention.ms": str(_HOUR_MS),  # the topic of a killed run becomes empty after an hour
         "file.delete.delay.ms": "0",
     }
 
 
 class OwnedTopics:
-    """Creates topics for one run on one cluster, and deletes them with their space.
+    """Creates topics for one run on one cluster, deletes them, and waits until their disk space is free.
 
-    A record in the state folder, written before the first topic, lets a later run on this host delete what
-    this one could not. Use it as a context manager: what is left at its end is deleted.
+    Before it creates the first topic, it writes a record to the state folder. If this run can't delete its topics, a
+    later run on this host finds the record and deletes them. Use it as a context manager: at the end, it deletes all
+    topics that are left.
     """
 
     def __init__(self, cluster: RunningCluster, run_id: str | None = None) -> None:
-        """Connect; nothing is created.
+        """Connect to the cluster, without creating anything.
 
         Args:
-            cluster: As `Cluster.start` gave it.
-            run_id: As `new_run_id` gives; a new one by default.
+            cluster: A cluster from `Cluster.start`.
+            run_id: An id from `new_run_id`. None: make a new one.
 
         Raises:
-            BrokerLost: The cluster does not answer.
-            ValueError: Not a run id.
+            BrokerLost: The cluster did not answer.
+            ValueError: `run_id` does not have the form of a run id.
         """
         self.run_id = run_id or new_run_id()
         if run_of(f"tuner-{self.run_id}-0") is None:
-            raise ValueError(f"A run id is a UTC time and 8 hex digits, but got {self.run_id!r}.")
+            raise ValueError(f"A run id must be a UTC time and 8 hex digits, but got {self.run_id!r}.")
         self._cluster = cluster
         self._admin = TopicAdmin(cluster.connection)
         cluster_id, _ = self._admin.cluster()
@@ -129,16 +136,16 @@ class OwnedTopics:
         """Create a topic and wait until it can be written to.
 
         Args:
-            partitions: How many.
-            replication: Copies of each.
-            configs: Topic configs that win over `owned_configs` and over what is copied.
-            like: A topic to copy partitions, replication, `min.insync.replicas`, `compression.type` and
-                `max.message.bytes` from; `partitions` and `replication` are not read then.
+            partitions: The number of partitions.
+            replication: The number of replicas of each partition.
+            configs: Topic configs that override `owned_configs` and the configs copied from `like`.
+            like: A topic from which to copy partitions, replication, `min.insync.replicas`, `compression.type` and
+                `max.message.bytes`. `partitions` and `replication` are ignored then.
 
         Raises:
-            TargetRefused: We may not create topics there, write to them or delete them, or not read `like`.
-            WorkloadRefused: The cluster can't have such a topic, or `like` does not exist.
-            BrokerLost: No answer.
+            TargetRefused: We have no right to create topics, write to them or delete them, or to read `like`.
+            WorkloadRefused: The cluster can't create such a topic, or `like` does not exist.
+            BrokerLost: The cluster did not answer.
         """
         copied: dict[str, str] = {}
         if like is not None:
@@ -159,61 +166,61 @@ class OwnedTopics:
             if self._admin.shape(name) is None:
                 self._forget(name)
             raise
-        # From here on it is there: whatever else is refused, it is deleted, or its record stays.
+        # The topic exists from here on. If a later request is refused, `close` deletes the topic, or its record stays.
         self._admin.settle(name, partitions, _OWNED_NEEDS)
         topic = self._described(name, _OWNED_NEEDS, owned=True)
         self._live[-1] = topic
         return topic
 
     def describe(self, name: str) -> Topic:
-        """A topic of the user's to write to; it will never be deleted.
+        """Return a topic of the user's that we may write to; we never delete it.
 
         Raises:
-            WorkloadRefused: There is no such topic.
-            TargetRefused: We may not see it, or not write to it.
-            BrokerLost: No answer.
+            WorkloadRefused: The topic does not exist.
+            TargetRefused: We have no right to see the topic or to write to it.
+            BrokerLost: The cluster did not answer.
         """
         return self._described(name, (WRITE,))
 
     def delete(self, topic: Topic) -> tuple[str, ...]:
-        """Delete an owned topic and wait until its space is free.
+        """Delete a topic of this run, and wait until its disk space is free.
 
         Args:
-            topic: As `create` gave it.
+            topic: A topic from `create`.
 
         Returns:
-            Warnings: empty, or that the space was not free in time.
+            Warnings: a warning if the space was not free in time; otherwise empty.
 
         Raises:
-            ValueError: It is not an owned topic of this run.
-            TargetRefused: We may not.
-            BrokerLost: No answer.
+            ValueError: This run did not create the topic.
+            TargetRefused: We have no right to delete it.
+            BrokerLost: The cluster did not answer.
         """
         self.begin_delete(topic)
         return self.await_deleted()
 
     def begin_delete(self, topic: Topic) -> None:
-        """Order an owned topic to be deleted; `await_deleted` waits for it.
+        """Send the request to delete a topic of this run; `await_deleted` waits for the answer.
 
         Raises:
-            ValueError: It is not an owned topic of this run.
+            ValueError: This run did not create the topic.
         """
         if not topic.owned or run_of(topic.name) != self.run_id:
             raise ValueError(f"Only topics of run {self.run_id} may be deleted, but got {topic.name!r}.")
         self._leaving[topic.name] = self._admin.begin_delete([topic.name])
 
     def await_deleted(self) -> tuple[str, ...]:
-        """Wait until the topics ordered to be deleted are gone and their space is free.
+        """Wait until the topics given to `begin_delete` are gone and their disk space is free.
 
         Returns:
-            Warnings: empty, or whose space was not free in time.
+            A warning for each topic whose space was not free in time.
 
         Raises:
-            TargetRefused: We may not.
-            BrokerLost: No answer.
+            TargetRefused: We have no right to delete a topic.
+            BrokerLost: The cluster did not answer.
         """
         warnings: list[str] = []
-        # A deletion that is not answered is ordered again by `close`, as its topic is still ours.
+        # If the cluster does not answer, the topic stays in `_live`, and `close` sends the request again.
         leaving, self._leaving = self._leaving, {}
         for name, answered in leaving.items():
             answered()
@@ -222,23 +229,25 @@ class OwnedTopics:
         return tuple(warnings)
 
     def end_offsets(self, topic: Topic) -> tuple[int, ...]:
-        """The offset that the next record of each partition will get; of a new topic, how many records it got.
+        """Return the offset that the next record of each partition will get.
+
+        For a new topic this is the number of records that each partition has received.
 
         Raises:
-            TargetRefused: We may not read it.
-            BrokerLost: No answer.
+            TargetRefused: We have no right to read the offsets.
+            BrokerLost: The cluster did not answer.
         """
         return self._admin.end_offsets(topic.name, topic.partitions)
 
     def close(self) -> tuple[str, ...]:
-        """Delete what is left of this run.
+        """Delete all topics of this run that are left.
 
         Returns:
-            Warnings of the deletions.
+            A warning for each topic whose space was not free in time.
 
         Raises:
-            TargetRefused: We may not.
-            BrokerLost: No answer; the record stays for a later run.
+            TargetRefused: We have no right to delete a topic.
+            BrokerLost: The cluster did not answer. The record stays for a later run.
         """
         for topic in list(self._live):
             if topic.name not in self._leaving:
@@ -254,15 +263,15 @@ class OwnedTopics:
         try:
             self.close()
         except RunnerError:
-            if error is None:  # else that error tells more than ours
+            if error is None:  # otherwise the first error tells the user more than this one
                 raise
 
     def _described(self, name: str, needs: Sequence[str], *, owned: bool = False) -> Topic:
         shape = self._admin.shape(name, needs)
         if shape is None:
             raise WorkloadRefused(
-                f"A topic that is named must exist, but {self._cluster.bootstrap} has no topic {name!r}. "
-                "Check the name, or create it."
+                f"A topic that you name must exist, but the cluster {self._cluster.bootstrap} has no topic {name!r}. "
+                "Check the name, or create the topic."
             )
         configs = self._admin.configs(name, needed=DESCRIBE_CONFIGS in needs)
         limit = int(configs.get("max.message.bytes", DEFAULT_MAX_MESSAGE_BYTES))
@@ -274,14 +283,20 @@ class OwnedTopics:
             self._record.remove()
 
     def _await_space(self, name: str) -> tuple[str, ...]:
+        """Wait until a deleted topic is gone from the disk.
+
+        If we don't know the brokers' folders, wait until the cluster no longer lists it.
+        """
         log_dirs = [broker.log_dir for broker in self._cluster.local_brokers if broker.log_dir]
         deadline = time.monotonic() + _SPACE_TIMEOUT_S
         while True:
-            # `name-0`, and `name-0.<id>-delete` while Kafka deletes it.
+            # The folder of a partition is `name-0`, and `name-0.<id>-delete` while Kafka deletes it.
             left = [str(partition) for log_dir in log_dirs for partition in log_dir.glob(f"{name}-*")]
             if not left and (log_dirs or name not in self._admin.names()):
                 return ()
             if time.monotonic() > deadline:
-                where = f"{left[0]} and {len(left) - 1} more lie on disk" if left else "it is listed"
-                return (f"the space of topic {name} was not free {_SPACE_TIMEOUT_S:.0f} s after deletion: {where}",)
+                where = f"{left[0]} and {len(left) - 1} more folders exist" if left else "the cluster still lists it"
+                return (
+                    f"the disk space of topic {name} was not free {_SPACE_TIMEOUT_S:.0f} s after its deletion: {where}",
+                )
             time.sleep(_POLL_S)

@@ -1,9 +1,9 @@
-"""A program that owns a broker, or a topic, until it is killed; run by tests as `python -m`.
+"""A program that owns a broker or a topic until it is killed. Tests run it with `python -m`.
 
     owner.py broker                    starts an embedded cluster
-    owner.py topic BOOTSTRAP           creates an owned topic on an existing cluster
+    owner.py topic BOOTSTRAP           creates a topic of ours on an existing cluster
 
-It writes one line of JSON and then waits for ever.
+It writes one line of JSON to standard output and then waits forever.
 """
 
 import json
@@ -26,7 +26,7 @@ def main(what: str, *arguments: str) -> None:
         cluster = EmbeddedCluster()
         running = cluster.start()
         (record,) = (record for record in records("broker") if record.facts["bootstrap"] == running.bootstrap)
-        tell(
+        write_line(
             bootstrap=running.bootstrap,
             broker=running.local_brokers[0].pid,
             keeper=record.owner.pid,
@@ -36,17 +36,17 @@ def main(what: str, *arguments: str) -> None:
         signal.pause()
     else:
         topics = OwnedTopics(ExistingCluster(arguments[0]).start())
-        tell(topic=topics.create().name, run_id=topics.run_id)
+        write_line(topic=topics.create().name, run_id=topics.run_id)
         signal.pause()
 
 
-def tell(**facts: Any) -> None:
+def write_line(**facts: Any) -> None:
     os.write(1, (json.dumps(facts) + "\n").encode())
 
 
 @contextmanager
 def running_owner(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
-    """Run this program; what it told comes with it. It is killed at the end."""
+    """Run this program in a subprocess, and yield the process and the JSON that it wrote. It is killed at the end."""
     command = [sys.executable, "-m", "tests.clusters_tests.owner", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         try:

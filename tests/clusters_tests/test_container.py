@@ -1,4 +1,4 @@
-"""A broker in a container; with an engine and an image only."""
+"""A broker in a container. Most of these tests need a Docker engine with an image."""
 
 import gc
 import importlib.util
@@ -28,11 +28,11 @@ def engine() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def image(engine: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Kafka's own image where it is; else a stand-in with the same contract, built without a registry."""
+    """Kafka's own image if the engine has it, or else a stand-in with the same interface, built without a registry."""
     if has_image(engine, DEFAULT_IMAGE):
         return DEFAULT_IMAGE
     if not has_image(engine, BASE):
-        pytest.skip(f"neither {DEFAULT_IMAGE} nor {BASE}, to build a stand-in from, is on this engine: pull one")
+        pytest.skip(f"the engine has neither {DEFAULT_IMAGE} nor {BASE} (the base of a stand-in): pull one of them")
     context = tmp_path_factory.mktemp("image")
     shutil.copytree(Path(__file__).parent / "image", context, dirs_exist_ok=True)
     kafka = KafkaJava.prepare()
@@ -55,7 +55,7 @@ def test_a_broker_in_a_container_serves_topics_and_is_removed(engine: Any, image
     finally:
         cluster.stop()
     assert engine.containers.list(all=True, filters={"ancestor": image}) == []
-    cluster.stop()  # any number of times
+    cluster.stop()  # a second call is allowed
 
 
 @pytest.mark.docker
@@ -65,7 +65,7 @@ def test_a_broker_that_ends_shows_its_log(engine: Any, image: str) -> None:
     assert engine.containers.list(all=True, filters={"ancestor": image}) == []
 
 
-def test_no_engine_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_an_engine_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("testcontainers", reason="the extra `containers` is not installed")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     message = ""
@@ -74,18 +74,18 @@ def test_no_engine_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path:
     except EmbeddedBrokerError as error:
         message = str(error)
     assert "A Docker engine and the image apache/kafka" in message
-    with warnings.catch_warnings():  # docker's client leaves a socket open when it finds no engine
+    with warnings.catch_warnings():  # Docker's client leaves a socket open if it finds no engine
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
 
 
-def test_a_missing_package_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(EmbeddedBrokerError, match="extra `containers`"):
         ContainerCluster().start()
 
 
-def test_variables_are_named_as_kafka_s_image_reads_them() -> None:
+def test_variables_have_the_names_that_kafka_s_image_reads() -> None:
     assert variable_name("log.retention.check.interval.ms") == "KAFKA_LOG_RETENTION_CHECK_INTERVAL_MS"
     assert variable_name("abc_def") == "KAFKA_ABC__DEF"
     assert variable_name("abc-def") == "KAFKA_ABC___DEF"

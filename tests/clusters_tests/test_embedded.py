@@ -1,4 +1,4 @@
-"""A broker of our own comes up with no set-up and leaves nothing behind, whoever is killed."""
+"""A cluster that we start needs no set-up and leaves nothing behind, whichever process is killed."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ from tests.clusters_tests.waiting import eventually
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The temporary folder of a test and of what it starts."""
+    """The temporary folder of a test and of the processes that it starts."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return tmp_path
@@ -71,25 +71,25 @@ def test_start_and_stop_leave_no_process_port_folder_or_record(scratch: Path) ->
     assert list(scratch.iterdir()) == []
     assert {record.path for record in records("broker")} == before
     assert [log.stat().st_size > 0 for log in log_folder().glob("broker-*.log")], "its log is kept"
-    cluster.stop()  # any number of times
+    cluster.stop()  # a second call is allowed
 
 
 class TestItsLogInMemory:
-    """Where the log of a broker of our own lies."""
+    """Whether the partitions of a broker that we start go into memory."""
 
     @pytest.fixture(autouse=True)
     def plenty(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv("TMPDIR", raising=False)
         monkeypatch.setattr(memory, "ROOT", tmp_path)
         monkeypatch.setattr(memory, "MEMBERSHIP", tmp_path / "in no control group")
-        self.let_be_free(monkeypatch, files=1 << 40, memory=1 << 40)
+        self.set_free(monkeypatch, files=1 << 40, memory=1 << 40)
 
-    def let_be_free(self, monkeypatch: pytest.MonkeyPatch, *, files: int, memory: int) -> None:
-        """Have so many bytes be free for files in memory, and of memory."""
+    def set_free(self, monkeypatch: pytest.MonkeyPatch, *, files: int, memory: int) -> None:
+        """Pretend that this many bytes are free for files in memory, and of memory altogether."""
         monkeypatch.setattr(psutil, "disk_usage", lambda _: SimpleNamespace(free=files))
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=memory))
 
-    def test_is_chosen_with_room(self, tmp_path: Path) -> None:
+    def test_memory_is_used_if_there_is_room(self, tmp_path: Path) -> None:
         layout = lay_out(2, "127.0.0.1", None)
         files, logs = layout.folders
         assert logs.parent == tmp_path
@@ -99,22 +99,22 @@ class TestItsLogInMemory:
         assert [node.folder.is_relative_to(files) for node in layout.nodes] == [True, True]
 
     @pytest.mark.parametrize(("files", "memory"), [(3 << 30, 1 << 40), (1 << 40, 5 << 30)])
-    def test_is_not_without_room(self, monkeypatch: pytest.MonkeyPatch, files: int, memory: int) -> None:
-        self.let_be_free(monkeypatch, files=files, memory=memory)
+    def test_memory_is_not_used_without_room(self, monkeypatch: pytest.MonkeyPatch, files: int, memory: int) -> None:
+        self.set_free(monkeypatch, files=files, memory=memory)
         assert memory_root(1) is None
 
-    def test_is_not_where_more_brokers_want_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.let_be_free(monkeypatch, files=8 << 30, memory=10 << 30)
+    def test_more_brokers_need_more_room(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.set_free(monkeypatch, files=8 << 30, memory=10 << 30)
         assert memory_root(1) is not None
         assert memory_root(3) is None
 
-    def test_is_not_where_a_folder_is_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_memory_is_not_used_if_tmpdir_is_set(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         assert memory_root(1) is None
         assert len(lay_out(1, "127.0.0.1", None).folders) == 1
 
     @pytest.mark.broker
-    def test_goes_with_the_broker(self, tmp_path: Path) -> None:
+    def test_the_folder_in_memory_is_removed_with_the_broker(self, tmp_path: Path) -> None:
         cluster = EmbeddedCluster()
         (local,) = cluster.start().local_brokers
         assert local.log_dir is not None
@@ -136,7 +136,7 @@ def test_it_listens_on_loopback_only(broker: RunningCluster) -> None:
 
 
 class Killed(NamedTuple):
-    """Who is sent SIGKILL."""
+    """The processes that get SIGKILL."""
 
     owner: bool
     keeper: bool
@@ -157,7 +157,7 @@ def test_the_broker_ends_with_whoever_is_killed(scratch: Path, killed: Killed) -
             owner.kill()
         assert eventually(lambda: broker.process() is None)
     if killed.keeper:
-        # Nobody was left to clean up: the next start does.
+        # No process was left to clean up, so the next start does it.
         assert all(folder.exists() for folder in folders)
         clear_leftovers()
         assert not any(folder.exists() for folder in folders)
@@ -174,7 +174,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_broker(broker: RunningCluster
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_three_brokers_carry_replication_three() -> None:
+def test_three_brokers_support_replication_three() -> None:
     cluster = EmbeddedCluster(3)
     try:
         running = cluster.start()
@@ -192,19 +192,19 @@ def test_three_brokers_carry_replication_three() -> None:
 
 
 @pytest.mark.broker
-def test_a_taken_port_is_one_clear_error_naming_its_holder(scratch: Path) -> None:
+def test_the_error_for_a_taken_port_names_the_process_that_uses_it(scratch: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(BrokerDidNotStart, match=rf"127\.0\.0\.1:{port} can't be had.*process {os.getpid()}"):
+        with pytest.raises(BrokerDidNotStart, match=rf"127\.0\.0\.1:{port} is not available.*process {os.getpid()}"):
             EmbeddedCluster(port=port).start()
     assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_a_wrong_property_names_the_log_and_what_it_says(scratch: Path) -> None:
+def test_the_error_for_a_wrong_property_names_and_quotes_the_log(scratch: Path) -> None:
     cluster = EmbeddedCluster(properties={"num.io.threads": "-1"})
     with pytest.raises(BrokerDidNotStart, match=r"broker-[0-9a-f]{12}\.log") as caught:
         cluster.start()
@@ -213,7 +213,7 @@ def test_a_wrong_property_names_the_log_and_what_it_says(scratch: Path) -> None:
 
 
 @pytest.mark.broker
-def test_a_silent_broker_is_given_up_and_ended(scratch: Path) -> None:
+def test_a_broker_that_does_not_answer_in_time_is_stopped(scratch: Path) -> None:
     before = len(list(records("broker")))
     with pytest.raises(BrokerDidNotStart, match="must answer within 0 s"):
         EmbeddedCluster(start_timeout_s=0.0).start()
@@ -223,7 +223,7 @@ def test_a_silent_broker_is_given_up_and_ended(scratch: Path) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_a_start_that_has_the_jars_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_needs_no_network_if_the_jars_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.setenv("KAFKA_TUNER_MAVEN_REPOSITORY", "http://127.0.0.1:1")
@@ -259,7 +259,7 @@ def quiet_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_leftovers_of_live_keepers_and_of_other_hosts_stay(quiet_state: Path) -> None:
+def test_folders_of_live_keepers_and_of_other_hosts_are_kept(quiet_state: Path) -> None:
     live, foreign = quiet_state / "kafka-tuner-broker-000000000001", quiet_state / "kafka-tuner-broker-000000000002"
     for folder in (live, foreign):
         folder.mkdir()
@@ -270,7 +270,7 @@ def test_leftovers_of_live_keepers_and_of_other_hosts_stay(quiet_state: Path) ->
     assert foreign.exists()
 
 
-def test_a_record_never_has_another_folder_removed(quiet_state: Path) -> None:
+def test_a_record_can_t_cause_the_removal_of_a_foreign_folder(quiet_state: Path) -> None:
     precious = quiet_state / "precious"
     precious.mkdir()
     Record("broker", "1", ProcessIdentity(2**22, 0.0), {"folders": [str(precious)]}).save()
@@ -279,13 +279,13 @@ def test_a_record_never_has_another_folder_removed(quiet_state: Path) -> None:
     assert list(records("broker")) == []
 
 
-def test_a_process_id_used_again_is_another_process() -> None:
+def test_a_reused_process_id_is_recognised_as_another_process() -> None:
     me = ProcessIdentity.of()
     assert me.process() is not None
     assert ProcessIdentity(me.pid, me.started_s - 1000).process() is None
 
 
-def test_a_damaged_record_is_passed_over(quiet_state: Path) -> None:
+def test_a_damaged_record_is_ignored(quiet_state: Path) -> None:
     record = Record("broker", "1", ProcessIdentity.of(), {"folders": ["x"]})
     record.save()
     record.path.write_text(record.path.read_text()[:20])
@@ -302,18 +302,18 @@ def test_only_the_newest_logs_are_kept(quiet_state: Path) -> None:
     assert {log.name for log in log_folder().iterdir()} == {f"broker-{age:012x}.log" for age in range(LOGS_KEPT)}
 
 
-def test_remove_folders_wants_a_name_of_ours(tmp_path: Path) -> None:
+def test_remove_folders_skips_other_folder_names(tmp_path: Path) -> None:
     tmp_path.joinpath("kafka-tuner-broker-0123").mkdir()
     remove_folders([str(tmp_path / "kafka-tuner-broker-0123")])
     assert tmp_path.joinpath("kafka-tuner-broker-0123").exists()
 
 
-def test_properties_of_the_user_win() -> None:
+def test_properties_of_the_user_override_ours() -> None:
     node = Node(1, "127.0.0.1", 9092, 9093, Path("/data"), Path("/data/log"))
     assert broker_properties(node, [node], {"log.dirs": "/mine"})["log.dirs"] == "/mine"
 
 
-def test_a_properties_file_keeps_what_java_would_read_otherwise() -> None:
+def test_a_properties_file_escapes_what_java_would_misread() -> None:
     properties = {"a b": "C:\\x", "jaas": 'user="ü" ;', "lead": " two"}
     text = properties_text(properties)
     assert text.isascii()

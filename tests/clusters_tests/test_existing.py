@@ -1,4 +1,4 @@
-"""A cluster of somebody else's: found, or refused with the true cause."""
+"""A cluster that somebody else runs: it is found, or the error names the true cause."""
 
 import socket
 import threading
@@ -21,7 +21,7 @@ TLS_ALERT = bytes.fromhex("15030300020246")
 
 @contextmanager
 def server(answer: Answer) -> Iterator[str]:
-    """Something that listens and is no Kafka; its address."""
+    """Run a server that is not a Kafka broker, and yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         ended = threading.Event()
 
@@ -52,11 +52,11 @@ def server(answer: Answer) -> Iterator[str]:
 
 
 def hang_up(_: socket.socket, ended: threading.Event) -> None:
-    """As Kafka's TLS listener does when it is sent plaintext."""
+    """Close the connection, as Kafka's TLS listener does if it gets plaintext."""
 
 
 def alert(connection: socket.socket, ended: threading.Event) -> None:
-    """As other TLS servers do."""
+    """Send a TLS alert, as other TLS servers do if they get plaintext."""
     connection.sendall(TLS_ALERT)
 
 
@@ -80,46 +80,51 @@ def test_a_broker_on_this_host_is_found_with_its_process(broker: RunningCluster)
     (local,) = broker.local_brokers
     assert found.kind == "existing"
     assert found.connection == {"bootstrap.servers": broker.bootstrap, "client.id": "me"}
-    assert found.local_brokers == (LocalBroker(local.pid, local.port, local.log_dir),), "it is ours"
+    assert found.local_brokers == (LocalBroker(local.pid, local.port, local.log_dir),), (
+        "its folder is known, because we started it"
+    )
     cluster.stop()
     assert ExistingCluster(broker.bootstrap).start().bootstrap == broker.bootstrap
 
 
-def test_nobody_listens() -> None:
+def test_no_server_at_the_address() -> None:
     (port,) = free_ports("127.0.0.1", 1)
     with pytest.raises(TargetUnreachable, match=rf"127\.0\.0\.1:{port}, but: .*Connection refused.*Check the address"):
         start(f"127.0.0.1:{port}")
 
 
-def test_a_name_that_is_none() -> None:
-    with pytest.raises(TargetUnreachable, match=r"Failed to resolve.*Check the name"):
+def test_a_host_name_that_does_not_exist() -> None:
+    with pytest.raises(TargetUnreachable, match=r"Failed to resolve.*Check the host name"):
         start("broker.invalid:9092")
 
 
-def test_a_listener_that_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_never_answers(capfd: pytest.CaptureFixture[str]) -> None:
     with (
         server(say_nothing) as address,
         pytest.raises(TargetUnreachable, match=f"must answer at {address}"),
     ):
         start(address, timeout_s=1.0)
-    assert capfd.readouterr() == ("", ""), "librdkafka is kept quiet"
+    assert capfd.readouterr() == ("", ""), "librdkafka must not print anything"
 
 
 @pytest.mark.parametrize("answer", [hang_up, alert])
-def test_plaintext_to_a_tls_port(answer: Answer) -> None:
-    with server(answer) as address, pytest.raises(TargetError, match=r"hangs up.*security\.protocol") as caught:
+def test_plaintext_to_a_tls_listener(answer: Answer) -> None:
+    with (
+        server(answer) as address,
+        pytest.raises(TargetError, match=r"closes the connection.*security\.protocol") as caught,
+    ):
         start(address)
     assert isinstance(caught.value, TargetRefused)
 
 
 @pytest.mark.broker
-def test_tls_to_a_plaintext_port(broker: RunningCluster) -> None:
+def test_tls_to_a_plaintext_listener(broker: RunningCluster) -> None:
     with pytest.raises(TargetRefused, match=r"SSL handshake failed.*may be plaintext"):
         start(broker.bootstrap, security_protocol="ssl")
 
 
-def test_a_port_of_something_else() -> None:
-    with server(web_page) as address, pytest.raises(TargetRefused, match="Is that port a Kafka listener"):
+def test_a_port_of_another_kind_of_server() -> None:
+    with server(web_page) as address, pytest.raises(TargetRefused, match="Check that the port is a Kafka listener"):
         start(address)
 
 
@@ -129,7 +134,7 @@ def test_a_property_that_librdkafka_does_not_know() -> None:
 
 
 @pytest.mark.broker
-def test_a_broker_that_advertises_an_address_nobody_reaches(broker: RunningCluster) -> None:
+def test_a_broker_that_advertises_an_unreachable_address(broker: RunningCluster) -> None:
     (port,) = free_ports("127.0.0.1", 1)
     (unused,) = free_ports("127.0.0.1", 1)
     elsewhere = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{unused}"}
@@ -175,20 +180,20 @@ def secured() -> Iterator[RunningCluster]:
 
 
 @pytest.mark.broker
-def test_the_right_password_is_let_in(secured: RunningCluster) -> None:
+def test_the_right_password_is_accepted(secured: RunningCluster) -> None:
     found = ExistingCluster(secured.bootstrap, login("admin", "top")).start()
     with OwnedTopics(found) as topics:
         assert topics.create(2).partitions == 2
 
 
 @pytest.mark.broker
-def test_a_wrong_password_is_the_cause_named(secured: RunningCluster) -> None:
-    with pytest.raises(TargetRefused, match=r"uthentication failed.*Check user, password"):
+def test_a_wrong_password_is_named_as_the_cause(secured: RunningCluster) -> None:
+    with pytest.raises(TargetRefused, match=r"uthentication failed.*Check the user name, the password"):
         ExistingCluster(secured.bootstrap, login("admin", "guess")).start()
 
 
 @pytest.mark.broker
-def test_plaintext_to_a_listener_that_wants_a_login(secured: RunningCluster) -> None:
+def test_no_login_to_a_listener_that_requires_one(secured: RunningCluster) -> None:
     with pytest.raises(TargetRefused, match=r"security\.protocol"):
         ExistingCluster(secured.bootstrap).start()
 

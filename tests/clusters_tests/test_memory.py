@@ -1,4 +1,4 @@
-"""What a control group may still take counts as well as what the machine has left."""
+"""The free memory of a control group counts, not only that of the machine."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ GB = 1 << 30
 
 
 class Groups:
-    """A host's control groups, as files."""
+    """The control groups of a host, as files in a folder."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.membership = folder / "cgroup", folder / "membership"
@@ -43,13 +43,13 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Groups:
     return Groups(tmp_path, monkeypatch)
 
 
-def test_a_containers_limit_counts(groups: Groups) -> None:
+def test_the_limit_of_a_container_counts(groups: Groups) -> None:
     groups.member("0::/")
     groups.version_2("", limit=str(4 * GB), used=3 * GB, cached=GB // 2)
     assert free_memory_bytes() == GB + GB // 2
 
 
-def test_the_tightest_of_the_groups_above_counts(groups: Groups) -> None:
+def test_the_tightest_limit_of_all_parent_groups_counts(groups: Groups) -> None:
     groups.member("0::/user.slice/job.scope")
     groups.version_2("", limit="max", used=90 * GB)
     groups.version_2("user.slice", limit=str(8 * GB), used=6 * GB)
@@ -57,29 +57,29 @@ def test_the_tightest_of_the_groups_above_counts(groups: Groups) -> None:
     assert free_memory_bytes() == 2 * GB
 
 
-def test_no_limit_is_none(groups: Groups) -> None:
+def test_without_a_limit_the_machine_s_memory_counts(groups: Groups) -> None:
     groups.member("0::/user.slice")
     groups.version_2("user.slice", limit="max", used=3 * GB)
     assert free_memory_bytes() == MACHINE
 
 
-def test_version_1_and_a_path_of_the_hosts(groups: Groups) -> None:
+def test_version_1_with_a_path_as_the_host_sees_it(groups: Groups) -> None:
     groups.member("4:cpu,memory:/docker/0123", "3:cpuset:/docker/0123", "0::/docker/0123")
     groups.version_1("", limit=3 * GB, used=GB, cached=GB // 4)
     assert free_memory_bytes() == 2 * GB + GB // 4
 
 
-def test_what_is_over_its_limit_has_nothing_left(groups: Groups) -> None:
+def test_a_group_over_its_limit_has_nothing_left(groups: Groups) -> None:
     groups.member("0::/")
     groups.version_2("", limit=str(GB), used=2 * GB)
     assert free_memory_bytes() == 0
 
 
-def test_where_there_are_no_groups_the_machine_counts(groups: Groups) -> None:
+def test_without_control_groups_the_machine_s_memory_counts(groups: Groups) -> None:
     assert free_memory_bytes() == MACHINE
     groups.member("0::/")
     assert free_memory_bytes() == MACHINE
 
 
-def test_of_this_very_host() -> None:
+def test_the_free_memory_of_this_host() -> None:
     assert 0 < free_memory_bytes() <= psutil.virtual_memory().total

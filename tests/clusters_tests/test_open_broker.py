@@ -1,4 +1,4 @@
-"""A broker that other hosts reach, and its verb in the foreground."""
+"""A broker that other hosts can reach, and `tuner broker run`, which runs it in the foreground."""
 
 import signal
 import subprocess
@@ -22,19 +22,19 @@ pytestmark = pytest.mark.campaign
     ("text", "host", "port"),
     [("0.0.0.0:9092", "0.0.0.0", 9092), ("kafka.example:1", "kafka.example", 1), ("[::1]:65535", "::1", 65535)],
 )
-def test_an_address_is_read_and_written_again(text: str, host: str, port: int) -> None:
+def test_an_address_is_parsed_and_printed(text: str, host: str, port: int) -> None:
     assert Address.parse(text) == Address(host, port)
     assert str(Address.parse(text)) == text
 
 
 @pytest.mark.parametrize("text", ["", "kafka", ":9092", "kafka:0", "kafka:65536", "::1:9092", "kafka:9092\nx=y"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_a_text_that_is_not_an_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="an address is HOST:PORT"):
         Address.parse(text)
 
 
 @pytest.mark.parametrize("advertised", ["0.0.0.0:9092", "[::]:9092"])
-def test_nobody_is_sent_to_an_address_that_is_no_place(advertised: str) -> None:
+def test_a_wildcard_address_can_t_be_advertised(advertised: str) -> None:
     with pytest.raises(ValueError, match="name this host"):
         open_broker(Address.parse("0.0.0.0:9092"), Address.parse(advertised))
     ended = tuner("broker", "run", "--listen", "0.0.0.0:9092", "--advertise", advertised)
@@ -62,7 +62,7 @@ def advertised_to(bootstrap: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.broker
-def test_each_client_is_sent_where_it_can_go(opened: RunningCluster, outside: Address) -> None:
+def test_each_client_gets_an_address_that_it_can_reach(opened: RunningCluster, outside: Address) -> None:
     inside = Address.parse(opened.bootstrap)
     assert advertised_to(str(outside)) == [("localhost", outside.port)]
     assert advertised_to(opened.bootstrap) == [(inside.host, inside.port)]
@@ -70,13 +70,13 @@ def test_each_client_is_sent_where_it_can_go(opened: RunningCluster, outside: Ad
 
 
 @pytest.mark.broker
-def test_a_taken_port_is_one_clear_error(opened: RunningCluster, outside: Address) -> None:
-    with pytest.raises(BrokerDidNotStart, match=f"{outside} can't be had"):
+def test_a_taken_port_gives_one_clear_error(opened: RunningCluster, outside: Address) -> None:
+    with pytest.raises(BrokerDidNotStart, match=f"{outside} is not available"):
         open_broker(outside, outside)
 
 
 @pytest.mark.broker
-def test_the_verb_runs_until_it_is_told_to_stop(own_places: None) -> None:
+def test_the_command_runs_until_it_gets_sigterm(own_places: None) -> None:
     (port,) = free_ports("127.0.0.1", 1)
     running = subprocess.Popen(
         arguments("broker", "run", "--listen", f"127.0.0.1:{port}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -22,7 +22,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_none_runs_at_first() -> None:
+def test_none_is_running_at_first() -> None:
     assert persistent_status() is None
     assert stop_persistent() is None
 
@@ -48,7 +48,7 @@ def test_it_outlives_its_starter_and_can_be_found_and_stopped() -> None:
 
 @pytest.mark.campaign
 @pytest.mark.broker
-def test_after_its_keeper_was_killed_it_is_not_running_and_can_be_started_again() -> None:
+def test_it_stops_if_its_keeper_is_killed_and_can_be_started_again() -> None:
     first = start_persistent()
     try:
         (record,) = records("persistent")
@@ -64,7 +64,7 @@ def test_after_its_keeper_was_killed_it_is_not_running_and_can_be_started_again(
     assert persistent_status() is None
 
 
-def test_a_record_whose_process_id_is_used_again_is_stale() -> None:
+def test_a_record_with_a_reused_process_id_is_removed() -> None:
     me = ProcessIdentity.of()
     Record("persistent", "broker", ProcessIdentity(me.pid, me.started_s - 1000), {"folders": ["x"]}).save()
     assert persistent_status() is None

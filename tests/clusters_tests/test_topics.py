@@ -1,4 +1,4 @@
-"""Owned topics: created ready, deleted with their space, found after a crash; foreign ones never touched."""
+"""Topics of ours are ready after creation and free their disk space after deletion. Other topics are never touched."""
 
 from pathlib import Path
 
@@ -46,13 +46,13 @@ def test_other_names_are_not_ours(name: str) -> None:
 
 
 @given(st.text(max_size=40), st.text(max_size=10))
-def test_nothing_around_a_name_of_ours_is_ours(before: str, after: str) -> None:
+def test_a_name_of_ours_with_text_around_it_is_not_ours(before: str, after: str) -> None:
     name = f"tuner-20260131T235959-0a1b2c3d-7{after}"
     assert run_of(before + name) is None or (before == "" and (after == "" or after.isdecimal()))
 
 
 @given(st.integers(1, 24))
-def test_the_disk_s_bound_does_not_depend_on_the_partitions(partitions: int) -> None:
+def test_the_disk_limit_does_not_depend_on_the_partitions(partitions: int) -> None:
     configs = owned_configs(partitions)
     most = partitions * (int(configs["retention.bytes"]) + int(configs["segment.bytes"]))
     assert most <= 1.5 * 2**30
@@ -74,7 +74,7 @@ def write(broker: RunningCluster, topic: Topic, records_sent: int, record_bytes:
 
 
 @pytest.mark.broker
-def test_a_new_topic_can_be_written_to_and_counted(broker: RunningCluster) -> None:
+def test_a_new_topic_can_be_written_to_and_its_records_counted(broker: RunningCluster) -> None:
     with OwnedTopics(broker) as topics:
         topic = topics.create(3, 1, {"max.message.bytes": "2000000"})
         assert (topic.partitions, topic.replication, topic.owned) == (3, 1, True)
@@ -93,11 +93,11 @@ def test_deleting_waits_until_the_space_is_free(broker: RunningCluster) -> None:
     assert len(partition_folders(broker, topic)) == 2
     assert topics.delete(topic) == ()
     assert partition_folders(broker, topic) == []
-    assert topics.delete(topic) == (), "again is no error"
+    assert topics.delete(topic) == (), "a second deletion is allowed"
 
 
 @pytest.mark.broker
-def test_without_a_known_log_folder_deletion_waits_for_the_metadata(broker: RunningCluster) -> None:
+def test_if_the_log_folder_is_unknown_deletion_waits_for_metadata(broker: RunningCluster) -> None:
     remote = RunningCluster("existing", broker.connection)
     topics = OwnedTopics(remote)
     topic = topics.create()
@@ -106,7 +106,7 @@ def test_without_a_known_log_folder_deletion_waits_for_the_metadata(broker: Runn
 
 
 @pytest.mark.broker
-def test_retention_keeps_the_disk_bounded(broker: RunningCluster, new_topic: TopicMaker) -> None:
+def test_retention_limits_the_disk_space(broker: RunningCluster, new_topic: TopicMaker) -> None:
     mib = 1024 * 1024
     topic = new_topic(1, {"segment.bytes": str(mib), "retention.bytes": str(2 * mib)})
     write(broker, topic, 20 * 1024, 1024)
@@ -115,26 +115,26 @@ def test_retention_keeps_the_disk_bounded(broker: RunningCluster, new_topic: Top
     def log_bytes() -> int:
         try:
             return sum(file.stat().st_size for file in folder.glob("*.log"))
-        except FileNotFoundError:  # deleted between the listing and the look
+        except FileNotFoundError:  # a file was deleted after it was listed
             return 20 * mib
 
-    # The bound, and the segment that is being written.
+    # The limit, and the segment that is being written.
     assert eventually(lambda: log_bytes() <= 3 * mib + 4096)
 
 
 @pytest.mark.broker
-def test_a_topic_like_another_copies_what_producers_feel(broker: RunningCluster) -> None:
+def test_a_topic_like_another_copies_what_affects_producers(broker: RunningCluster) -> None:
     with OwnedTopics(broker) as topics:
         copied = {"min.insync.replicas": "1", "compression.type": "lz4", "max.message.bytes": "3000000"}
         model = topics.create(4, 1, {**copied, "retention.ms": "1234567"})
         twin = topics.create(like=model.name)
         assert (twin.partitions, twin.replication, twin.max_message_bytes) == (4, 1, 3_000_000)
         assert copied.items() <= twin.configs.items()
-        assert twin.configs["retention.ms"] == owned_configs(4)["retention.ms"], "what is kept stays our decision"
+        assert twin.configs["retention.ms"] == owned_configs(4)["retention.ms"], "retention is not copied"
 
 
 @pytest.mark.broker
-def test_what_the_cluster_can_t_have_is_refused_with_the_reason(broker: RunningCluster) -> None:
+def test_an_impossible_topic_is_refused_with_the_reason(broker: RunningCluster) -> None:
     with OwnedTopics(broker) as topics:
         with pytest.raises(WorkloadRefused, match=r"Replication must be at most.*has 1"):
             topics.create(1, 3)
@@ -159,14 +159,14 @@ def test_a_user_s_topic_is_described_and_never_deleted(broker: RunningCluster, n
 
 
 @pytest.mark.broker
-def test_asking_for_a_topic_does_not_make_it(broker: RunningCluster) -> None:
+def test_a_request_for_a_topic_does_not_create_it(broker: RunningCluster) -> None:
     admin = TopicAdmin(broker.connection)
     assert admin.shape("typo") is None
     assert "typo" not in admin.names()
 
 
 @pytest.mark.broker
-def test_leaving_the_context_after_an_error_deletes_too(broker: RunningCluster) -> None:
+def test_the_topics_are_deleted_after_an_error_too(broker: RunningCluster) -> None:
     topics = OwnedTopics(broker)
 
     def run() -> None:
@@ -182,11 +182,9 @@ def test_leaving_the_context_after_an_error_deletes_too(broker: RunningCluster) 
 
 
 @pytest.mark.broker
-def test_what_a_killed_run_left_is_deleted_at_the_next_start_and_nothing_else(
-    broker: RunningCluster, new_topic: TopicMaker
-) -> None:
+def test_topics_of_a_killed_run_and_no_others_are_deleted_later(broker: RunningCluster, new_topic: TopicMaker) -> None:
     admin = TopicAdmin(broker.connection)
-    foreign = f"tuner-{new_run_id()}-0"  # of another host: no record of it here
+    foreign = f"tuner-{new_run_id()}-0"  # as from another host: it has no record here
     for name in ("tuner-orders", foreign):
         admin.create(name, 1, 1, {})
     live = new_topic()
@@ -211,7 +209,7 @@ def test_what_a_killed_run_left_is_deleted_at_the_next_start_and_nothing_else(
 
 
 @pytest.mark.broker
-def test_no_caller_can_have_a_foreign_topic_deleted(broker: RunningCluster) -> None:
+def test_a_foreign_topic_is_never_deleted(broker: RunningCluster) -> None:
     admin = TopicAdmin(broker.connection)
     admin.create("tuner-invoices", 1, 1, {})
     try:

@@ -1,4 +1,4 @@
-"""Waits for what other processes do, with a bound that no healthy machine reaches."""
+"""Waiting for other processes, with a time limit that no healthy machine reaches."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ _POLL_S = 0.02
 
 
 def eventually(holds: Callable[[], object]) -> bool:
-    """Whether a condition comes to hold while we wait."""
+    """Wait until a condition holds, and return whether it did in time."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > deadline:

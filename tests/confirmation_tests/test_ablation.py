@@ -1,4 +1,4 @@
-"""Taking a config apart: each change goes back alone, or with what can't stay without it."""
+"""The ablation of a config: each change is undone alone, or with the changes that depend on it."""
 
 import pytest
 
@@ -21,13 +21,13 @@ def parse(values: dict[str, str]) -> ProducerConfig:
     return ProducerConfig.parse(values)
 
 
-def led_by(knob: str, config: dict[str, str], baseline: dict[str, str]) -> Undoing:
+def undoing_of(knob: str, config: dict[str, str], baseline: dict[str, str]) -> Undoing:
     return next(each for each in undoings(parse(config), parse(baseline)) if each.knobs[0] == knob)
 
 
 @pytest.mark.parametrize("record_bytes", [10, 10_000])
 @pytest.mark.parametrize("values", BASELINES)
-def test_every_change_of_every_config_can_be_looked_at(values: dict[str, str], record_bytes: int) -> None:
+def test_every_change_of_every_config_can_be_undone(values: dict[str, str], record_bytes: int) -> None:
     baseline = parse(values)
     size = RecordSizes.fixed(record_bytes)
     spec = StudySpec("drawn", WorkloadSpec((size,)), baseline=baseline, search=SearchSpec(method=Method.RANDOM))
@@ -51,30 +51,30 @@ def test_every_change_of_every_config_can_be_looked_at(values: dict[str, str], r
             assert kept.items() <= each.variant.values.items()
 
 
-def test_what_a_rule_ties_together_goes_back_together_and_the_rule_is_told() -> None:
+def test_knobs_tied_by_a_rule_are_undone_together_for_that_reason() -> None:
     config = {"acks": "all", "enable.idempotence": "true", "linger.ms": "1"}
-    both = led_by("acks", config, {"acks": "1"})
+    both = undoing_of("acks", config, {"acks": "1"})
     assert both.knobs == ("acks", "enable.idempotence")
     assert both.because == "an idempotent producer needs acks=all"
     assert both.variant == parse({"acks": "1", "linger.ms": "1"})
-    assert led_by("enable.idempotence", config, {"acks": "1"}).variant == parse({"acks": "all", "linger.ms": "1"})
+    assert undoing_of("enable.idempotence", config, {"acks": "1"}).variant == parse({"acks": "all", "linger.ms": "1"})
 
 
-def test_what_was_raised_for_another_knob_goes_back_with_it() -> None:
+def test_a_limit_raised_for_another_knob_is_undone_with_it() -> None:
     config = {"batch.size": "2000000", "message.max.bytes": "2000000", "linger.ms": "1"}
     assert set(variants_of(parse(config), parse({}))) == {"batch.size", "linger.ms"}
-    assert led_by("batch.size", config, {}).variant == parse({"linger.ms": "1"})
+    assert undoing_of("batch.size", config, {}).variant == parse({"linger.ms": "1"})
     alone = {"message.max.bytes": "2000000", "linger.ms": "1"}
-    assert led_by("message.max.bytes", alone, {}).variant == parse({"linger.ms": "1"})
+    assert undoing_of("message.max.bytes", alone, {}).variant == parse({"linger.ms": "1"})
 
 
-def test_the_one_change_of_a_config_is_not_measured_again() -> None:
+def test_the_only_change_of_a_config_is_not_measured_again() -> None:
     (only,) = undoings(parse({"linger.ms": "1", "acks": "all"}), parse({"acks": "-1"}))
-    assert only == Undoing(("linger.ms",), None, "without it the config is the baseline")
+    assert only == Undoing(("linger.ms",), None, "without this change, the config is the baseline")
     assert undoings(parse({"acks": "all"}), parse({})) == ()
 
 
-def test_of_many_changes_the_less_likely_ones_go_back_together() -> None:
+def test_of_many_changes_the_less_important_are_undone_together() -> None:
     likely = {"linger.ms": "1", "batch.size": "50000", "compression.type": "lz4", "acks": "1"}
     many = {
         **likely,
@@ -93,7 +93,7 @@ def test_of_many_changes_the_less_likely_ones_go_back_together() -> None:
         "socket.nagle.disable",
         "sticky.partitioning.linger.ms",
     }
-    assert together.because == "of 10 changes, 7 are undone alone and the others together"
+    assert together.because == "the config has 10 changes: 7 are undone alone, the others together"
     assert together.variant is not None
     assert likely.items() <= together.variant.values.items()
     assert all(len(each.knobs) == 1 for each in found[:-1])

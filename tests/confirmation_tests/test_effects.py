@@ -1,4 +1,4 @@
-"""What a change brings is told from the rounds it was measured in, with the noise of all of them."""
+"""The effect of a change comes from the rounds that measured it, with the noise of all rounds."""
 
 import math
 from collections.abc import Callable
@@ -20,12 +20,15 @@ Numbers = tuple[float, float]
 
 
 def width_ratio(gain: Ratio) -> float:
-    """Width of the confidence interval, relative to the value."""
+    """Return the width of the confidence interval, relative to the value."""
     return (gain.high - gain.low) / gain.value
 
 
 def numbers_of(config: ProducerConfig) -> Numbers:
-    """lz4 gives half as much again, p99 is twice the linger, and `batch.size` does nothing."""
+    """Return throughput and p99.
+
+    With lz4 the throughput is 1.5 times as high, p99 is twice the linger, and `batch.size` has no effect.
+    """
     return 100.0 * (1.5 if config.compression == "lz4" else 1.0), 2 * config.linger_ms
 
 
@@ -38,7 +41,10 @@ def ablation(
     seed: int = 0,
     **changes: Any,
 ) -> list[Trial]:
-    """A config and its variants, once each round; rounds differ by a factor that is the same for all."""
+    """Return the trials of an ablation: a config and its variants, once in each round.
+
+    All trials of a round are disturbed by the same random factor.
+    """
     random = Random(seed)
     ours = ProducerConfig.parse(config or CONFIG)
     made: list[Trial] = []
@@ -62,14 +68,14 @@ def by_knob(found: Effects) -> dict[str, Effect]:
     return {each.knobs[0]: each for each in found.each}
 
 
-def test_each_change_brings_what_it_brings_whatever_the_rounds_were_like() -> None:
+def test_effects_are_found_however_much_the_rounds_differ() -> None:
     found = effects(ablation())
     each = by_knob(found)
     assert set(each) == set(CONFIG)
     assert found.rounds == 2
     lz4, linger = each["compression.type"].gains["mb_per_s"], each["linger.ms"].gains["latency_p99_ms"]
     assert lz4.low <= 1.5 <= lz4.high
-    assert linger.low <= 5 <= linger.high, "less latency is better: above 1"
+    assert linger.low <= 5 <= linger.high, "lower latency is better, so the gain is above 1"
     assert lz4.low > 1.2
     assert lz4.rounds == 2
     assert each["compression.type"].shows
@@ -78,13 +84,13 @@ def test_each_change_brings_what_it_brings_whatever_the_rounds_were_like() -> No
     assert not each["batch.size"].shows
 
 
-def test_a_change_that_costs_shows_too() -> None:
+def test_a_change_that_makes_things_worse_shows_too() -> None:
     slower = effects(ablation(config={**CONFIG, "linger.ms": "20"}), {**CONFIG, "linger.ms": "20"})
     assert by_knob(slower)["linger.ms"].gains["latency_p99_ms"].high < 1.0
     assert by_knob(slower)["linger.ms"].shows
 
 
-def test_all_changes_one_by_one_are_told_as_a_product() -> None:
+def test_the_product_is_that_of_all_single_gains() -> None:
     found = effects(ablation())
     for metric in METRICS:
         single = [each.gains[metric].value for each in found.each]
@@ -92,7 +98,7 @@ def test_all_changes_one_by_one_are_told_as_a_product() -> None:
     assert found.product["mb_per_s"].low <= 1.5 <= found.product["mb_per_s"].high
 
 
-def test_knobs_that_go_back_twice_have_no_product() -> None:
+def test_there_is_no_product_if_a_knob_is_undone_twice() -> None:
     config, baseline = {**CONFIG, "acks": "all", "enable.idempotence": "true"}, {"acks": "1"}
     found = effects(ablation(config=config, baseline=baseline), config, baseline)
     assert by_knob(found)["acks"].knobs == ("acks", "enable.idempotence")
@@ -101,7 +107,7 @@ def test_knobs_that_go_back_twice_have_no_product() -> None:
     assert found.product == {}
 
 
-def test_noise_is_taken_from_the_confirmation_too_as_far_as_its_rounds_were_fixed_beforehand() -> None:
+def test_noise_is_also_estimated_from_the_fixed_first_rounds() -> None:
     config = {"linger.ms": "1", "compression.type": "lz4"}
     taken = ablation(config=config, noise=0.05)
     ours, theirs = [(150.0, 2.0), (165.0, 2.2)] * 4, [(100.0, 10.0)] * 8
@@ -110,28 +116,30 @@ def test_noise_is_taken_from_the_confirmation_too_as_far_as_its_rounds_were_fixe
     alone = effects_of(trials, *parsed, METRICS)
     with_six, with_all = (effects_of(trials, *parsed, METRICS, plan_of(trials, rounds=rounds)) for rounds in (6, 8))
     values = [each.each[0].gains["mb_per_s"].value for each in (alone, with_six, with_all)]
-    assert values == pytest.approx([values[0]] * 3), "the ratio itself is of the ablation's rounds alone"
+    assert values == pytest.approx([values[0]] * 3), "the ratio itself comes from the ablation's rounds only"
     widths = [width_ratio(each.each[0].gains["mb_per_s"]) for each in (alone, with_six, with_all)]
     assert len(set(widths)) == 3
-    assert widths[1] < widths[0], "two degrees of freedom and five more"
+    assert widths[1] < widths[0], "five more degrees of freedom than the two of the ablation"
 
 
-def test_what_was_not_measured_has_no_gain_but_is_there() -> None:
+def test_a_change_that_was_not_measured_is_listed_without_gains() -> None:
     found = effects([])
     assert [each.measured for each in found.each] == [False] * 3
     assert (found.rounds, found.product) == (0, {})
 
 
-def test_a_variant_that_failed_in_one_round_is_told_of_from_the_other() -> None:
+def test_a_variant_that_failed_in_one_round_uses_the_other_round() -> None:
     trials = ablation()
     gone = trials[-1]
     left = [*trials[:-1], failed(gone.number, kind=Kind.ABLATION, round=1, config=gone.values)]
     rounds = {each.knobs[0]: each.gains["mb_per_s"].rounds for each in effects(left).each}
     assert sorted(rounds.values()) == [1, 2, 2]
-    assert effects([each for each in trials if each.round == 0]).each[0].gains == {}, "one round has no noise to tell"
+    assert effects([each for each in trials if each.round == 0]).each[0].gains == {}, (
+        "a single round does not show any noise"
+    )
 
 
-def test_a_variant_that_can_not_hold_the_rate_is_said_to_miss_it_and_its_latency_counts_for_nothing() -> None:
+def test_the_latency_of_a_variant_that_misses_the_rate_is_not_used() -> None:
     without_lz4 = variants_of(ProducerConfig.parse(CONFIG), ProducerConfig.parse({}))["compression.type"].fingerprint
     trials = [
         each
@@ -149,4 +157,4 @@ def test_a_variant_that_can_not_hold_the_rate_is_said_to_miss_it_and_its_latency
     assert set(lz4.gains) == {"mb_per_s"}
     linger = found["linger.ms"].gains["latency_p99_ms"]
     assert linger.low <= 5 <= linger.high
-    assert width_ratio(linger) < 1, "the latency of what can't hold the rate is no noise either"
+    assert width_ratio(linger) < 1, "a latency does not count as noise if the rate was not held"

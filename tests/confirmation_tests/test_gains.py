@@ -1,4 +1,4 @@
-"""A gain is claimed only from rounds in which both sides were measured, and only with its whole interval."""
+"""A gain is claimed only if its whole interval is above 1, and only from rounds in which both sides were measured."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None
     assert str(found.gains["latency_p99_ms"]) == str(ratio_of([10, 10], [5, 4], level=claim_level(3)))
     assert found.gains["mb_per_s"].value == pytest.approx(1.5)
     assert found.gains["latency_p99_ms"].value == pytest.approx((2 * 2.5) ** 0.5)
-    # All numbers are of the same rounds, also those that no gain is told of.
+    # All values come from the same rounds, also those of metrics without a gain.
     kept = {"delivered_ratio": 1.0, "held_rate_ratio": 1.0}
     assert found.values == pytest.approx({"mb_per_s": (150 * 300) ** 0.5, "latency_p99_ms": (5 * 4) ** 0.5, **kept})
     assert found.baseline == pytest.approx({"mb_per_s": (100 * 200) ** 0.5, "latency_p99_ms": 10, **kept})
@@ -37,24 +37,24 @@ def test_gains_are_ratios_of_the_shared_rounds_and_above_one_is_better() -> None
 
 def test_the_balance_is_the_geometric_mean_of_all_gains() -> None:
     found = only(confirming(0, [(200, 20), (200, 20)], [(100, 10), (100, 10)], FAST))
-    assert found.balance.value == pytest.approx(1.0), "twice as good and twice as bad is no gain"
+    assert found.balance.value == pytest.approx(1.0), "twice as good in one and half as good in the other is no gain"
     found = only(confirming(0, [(400, 10), (400, 10)], [(100, 10), (100, 10)], FAST))
     assert (found.balance.low, found.balance.value, found.balance.high) == pytest.approx((2, 2, 2))
     assert found.balance.rounds == 2
 
 
-def test_a_gain_is_better_only_with_its_whole_interval() -> None:
+def test_a_gain_is_better_only_if_its_whole_interval_is_above_1() -> None:
     rounds = [(100, 10)] * 3
     found = only(confirming(0, [(110, 10), (120, 11), (90, 9)], rounds, FAST))
     assert found.gains["mb_per_s"].value > 1.0 > found.gains["mb_per_s"].low
     assert not found.better("mb_per_s")
     assert only(confirming(0, [(110, 9), (112, 9), (109, 9)], rounds, FAST)).better("mb_per_s")
     assert not only(confirming(0, [(90, 9)] * 3, rounds, FAST)).better("mb_per_s")
-    assert not only(confirming(0, [(100, 9)] * 3, rounds, FAST)).better("mb_per_s"), "as good is not better"
-    assert not found.better("records_per_s"), "what was not compared is not better"
+    assert not only(confirming(0, [(100, 9)] * 3, rounds, FAST)).better("mb_per_s"), "equally good is not better"
+    assert not found.better("records_per_s"), "a metric that was not compared is not better"
 
 
-def test_only_rounds_with_both_count() -> None:
+def test_only_rounds_with_config_and_baseline_count() -> None:
     trials = confirming(0, [(150, 5), (150, 5), (900, 1), (150, 5)], [(100, 10)] * 4, FAST)
     lost = failed(trials[4].number, kind=Kind.CONFIRM, config={}, round=2)
     found = only([*trials[:4], lost, *trials[5:]])
@@ -63,14 +63,14 @@ def test_only_rounds_with_both_count() -> None:
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
-def test_fewer_than_two_shared_rounds_say_nothing(rounds: int) -> None:
+def test_fewer_than_two_shared_rounds_give_no_result(rounds: int) -> None:
     trials = confirming(0, [(150, 5)] * rounds, [(100, 10)] * rounds, FAST)
     alone = trial(8, 150, 5, kind=Kind.CONFIRM, config=FAST, round=5)
     theirs = trial(9, 100, 10, kind=Kind.CONFIRM, config={}, round=6)
     assert confirmed([*trials, alone, theirs]) == ()
 
 
-def test_what_the_search_measured_does_not_count() -> None:
+def test_measurements_of_the_search_do_not_count() -> None:
     search = [baseline(0), trial(1, 150, 5, config=FAST), baseline(2), trial(3, 150, 5, config=FAST)]
     assert confirmed(search) == ()
     found = only([*search, *confirming(4, [(120, 9)] * 2, [(100, 10)] * 2, FAST)])
@@ -86,15 +86,17 @@ def test_each_winner_is_compared_with_the_same_baseline() -> None:
     assert fast.baseline == quick.baseline
 
 
-def test_without_rounds_of_the_baseline_there_is_nothing_to_compare_with() -> None:
+def test_without_rounds_of_the_baseline_there_is_no_result() -> None:
     trials = confirming(0, [(150, 20)] * 3, [(100, 10)] * 3, FAST)
     assert confirmed(trials) != ()
-    assert confirmed(trials, plan_of(trials, rounds=9, first_round=7)) == (), "rounds of an earlier confirmation"
+    assert confirmed(trials, plan_of(trials, rounds=9, first_round=7)) == (), (
+        "rounds of an earlier confirmation do not count"
+    )
     assert confirmed([each for each in trials if each.fingerprint != BASE]) == ()
     assert confirmations_of(trials, [], {}, OBJECTIVES) == ()
 
 
-def test_a_number_that_a_round_lacks_has_no_gain() -> None:
+def test_a_metric_that_a_round_lacks_has_no_gain() -> None:
     trials = [
         trial(
             n,
@@ -109,4 +111,4 @@ def test_a_number_that_a_round_lacks_has_no_gain() -> None:
     found = only(trials)
     assert list(found.gains) == ["mb_per_s"]
     assert "latency_p99_ms" not in found.values
-    assert found.balance.value == 1.0, "nothing is known of all objectives together"
+    assert found.balance.value == 1.0, "a balance needs all objectives"

@@ -1,4 +1,4 @@
-"""What a confirmation measures next follows from its record alone."""
+"""The next measurement of a confirmation follows from the results store alone."""
 
 import math
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def carried_out(
     fail: Callable[[int], bool] = lambda _: False,
     configs: dict[str, ProducerConfig] = CONFIGS,
 ) -> list[Trial]:
-    """Every step of a confirmation, measured by `measure`."""
+    """Return the trials of a whole confirmation, with the values that `measure` returns."""
     done, random = list(trials or []), Random(0)
     while step := next_step(asked, configs, done, BASELINE, OBJECTIVES, seed=1):
         kept: dict[str, Any] = {"kind": step.kind, "round": step.round, "config": dict(step.config.values)}
@@ -60,7 +60,7 @@ def carried_out(
 
 
 def steady(config: ProducerConfig, random: Random) -> tuple[float, float]:
-    """Throughput grows and latency suffers with linger.ms; 1 % of noise."""
+    """Return throughput and latency that grow with linger.ms, with 1 % of noise."""
     linger = config.linger_ms
     return 100 * (1 + (linger - 5) / 100) * random.lognormvariate(0, 0.01), 2 * linger * random.lognormvariate(0, 0.01)
 
@@ -77,17 +77,17 @@ def rounds(trials: list[Trial], kind: Kind) -> dict[str, int]:
     return found
 
 
-def test_where_a_goal_has_several_nominees_second_looks_choose() -> None:
+def test_repeats_choose_among_several_nominees_of_a_goal() -> None:
     asked = plan()
     trials = carried_out(asked, steady)
     looked = {fingerprint(FAST): 2, fingerprint(FASTER): 2, fingerprint({}): 2}
-    assert rounds(trials, Kind.SECOND_LOOK) == looked, "one needs no choice; the baseline is their measure"
+    assert rounds(trials, Kind.SECOND_LOOK) == looked, "a single nominee needs no repeats, but the baseline does"
     winners = winners_of(asked, trials, BASELINE, OBJECTIVES)
     assert winners == {Goal.THROUGHPUT: fingerprint(FASTER), Goal.LATENCY: fingerprint(QUICK)}
-    assert winners_of(asked, trials[:3], BASELINE, OBJECTIVES) == {}, "not while looks are missing"
+    assert winners_of(asked, trials[:3], BASELINE, OBJECTIVES) == {}, "there is no winner before all repeats are there"
 
 
-def test_a_nominee_that_loses_records_at_a_second_look_is_out() -> None:
+def test_a_nominee_that_loses_records_in_a_repeat_can_t_win() -> None:
     asked = plan()
 
     def losing(config: ProducerConfig, random: Random) -> tuple[float, float]:
@@ -101,7 +101,7 @@ def test_a_nominee_that_loses_records_at_a_second_look_is_out() -> None:
     assert winners_of(asked, trials, BASELINE, OBJECTIVES)[Goal.THROUGHPUT] == fingerprint(FAST)
 
 
-def test_baseline_and_winners_are_measured_once_a_round_in_changing_order() -> None:
+def test_each_round_has_baseline_and_winners_in_a_new_order() -> None:
     trials = carried_out(plan(max_rounds=4), steady)
     confirming = [each for each in trials if each.kind is Kind.CONFIRM]
     by_round = [[each.fingerprint for each in confirming if each.round == number] for number in range(4)]
@@ -110,20 +110,20 @@ def test_baseline_and_winners_are_measured_once_a_round_in_changing_order() -> N
     assert len({tuple(each) for each in by_round}) > 1
 
 
-def test_rounds_go_on_until_the_interval_is_narrow_or_there_are_enough() -> None:
+def test_rounds_end_with_a_narrow_interval_or_at_the_maximum() -> None:
     def noisy(config: ProducerConfig, random: Random) -> tuple[float, float]:
         throughput, latency = steady(config, random)
         return throughput * random.lognormvariate(0, 0.2), latency
 
     calm = rounds(carried_out(plan(), steady), Kind.CONFIRM)
-    assert set(calm.values()) == {4}, "1 % of noise is narrow enough from the first"
+    assert set(calm.values()) == {4}, "with 1 % of noise, the first rounds are enough"
     wild = rounds(carried_out(plan(), noisy), Kind.CONFIRM)
     assert wild[fingerprint({})] == 9
-    assert wild[fingerprint(QUICK)] == 4, "whose latency was narrow enough gets no more rounds"
+    assert wild[fingerprint(QUICK)] == 4, "a config with a narrow interval gets no more rounds"
     assert wild[fingerprint(FASTER)] == 9
 
 
-def test_what_the_first_rounds_do_not_speak_for_gets_no_more() -> None:
+def test_a_config_without_a_gain_in_the_first_rounds_gets_no_more() -> None:
     def worse(config: ProducerConfig, random: Random) -> tuple[float, float]:
         factor = 1.0 if not config.values else 0.8
         return factor * 100 * random.lognormvariate(0, 0.1), 10 / factor * random.lognormvariate(0, 0.1)
@@ -133,10 +133,10 @@ def test_what_the_first_rounds_do_not_speak_for_gets_no_more() -> None:
     assert rounds(trials, Kind.ABLATION) == {}
 
 
-def test_only_what_has_proven_better_is_taken_apart() -> None:
+def test_only_a_proven_winner_gets_an_ablation() -> None:
     asked = plan(ablation_rounds=2)
     assert rounds(carried_out(asked, no_better), Kind.ABLATION) == {}
-    # linger.ms is their one change: undone, they are the baseline, which the rounds have measured.
+    # linger.ms is the only change of these configs. Without it they are the baseline, which the rounds have measured.
     assert rounds(carried_out(asked, steady), Kind.ABLATION) == {}
     two = {"linger.ms": "30", "batch.size": "65536"}
     wide = {**CONFIGS, fingerprint(two): ProducerConfig.parse(two)}
@@ -145,7 +145,7 @@ def test_only_what_has_proven_better_is_taken_apart() -> None:
     assert taken == dict.fromkeys([fingerprint(two), fingerprint(FASTER), fingerprint({"batch.size": "65536"})], 2)
 
 
-def test_each_change_is_undone_alone_with_what_depends_on_it() -> None:
+def test_each_change_is_undone_with_the_knobs_that_depend_on_it() -> None:
     config = ProducerConfig.parse(
         {"linger.ms": "1", "compression.type": "zstd", "compression.level": "3", "batch.size": "65536"}
     )
@@ -156,13 +156,13 @@ def test_each_change_is_undone_alone_with_what_depends_on_it() -> None:
     assert variants_of(config, config) == {}
 
 
-def test_a_step_that_failed_is_not_tried_again() -> None:
+def test_a_failed_measurement_is_not_repeated() -> None:
     trials = carried_out(plan(), steady, fail=lambda number: number % 5 == 4)
     there = [(each.kind, each.round, each.fingerprint) for each in trials]
     assert len(there) == len(set(there))
 
 
-def test_it_goes_on_wherever_it_stopped() -> None:
+def test_it_can_be_continued_after_any_measurement() -> None:
     asked = plan(ablation_rounds=2)
     whole = carried_out(asked, steady)
     steps = [(each.kind, each.round, each.fingerprint) for each in whole]
@@ -186,18 +186,18 @@ def test_rounds_of_an_earlier_confirmation_do_not_count() -> None:
     assert found[fingerprint(QUICK)].worse("mb_per_s")
 
 
-def test_without_nominees_there_is_nothing_to_do() -> None:
+def test_without_nominees_nothing_is_measured() -> None:
     assert next_step(plan(nominees={}), CONFIGS, [], BASELINE, OBJECTIVES, seed=0) is None
 
 
-def test_the_choice_reads_back_as_it_was_kept() -> None:
+def test_a_stored_plan_is_read_back_unchanged() -> None:
     asked = plan(ablation_rounds=3, first_round=7)
     assert ConfirmationPlan.from_json(asked.as_json()) == asked
     assert ConfirmationPlan.from_json({**asked.as_json(), "of a newer release": 1}) == asked
 
 
 @pytest.mark.parametrize("rounds_asked", [0, 3])
-def test_what_it_costs_is_known_beforehand(rounds_asked: int) -> None:
+def test_the_number_of_measurements_is_known_beforehand(rounds_asked: int) -> None:
     two = (Goal.THROUGHPUT, Goal.LATENCY)
     spec = ConfirmSpec(rounds=rounds_asked, max_rounds=5, nominees=3, looks=2, goals=two, ablation_rounds=0)
     if not rounds_asked:

@@ -1,4 +1,4 @@
-"""Compose as a program, and compose.yaml as it can be started here."""
+"""Runs Docker Compose, with compose.yaml changed so that it starts on this engine."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ _KAFKA_STAND_IN: Final = ["broker", "run", "--listen", "0.0.0.0:9092", "--advert
 
 
 def compose() -> list[str]:
-    """Compose's plug-in of Docker, or the older program; skips where there is neither."""
+    """Return the command of Docker's Compose plug-in or of the older program; skip the test if there is neither."""
     for words in (["docker", "compose"], ["docker-compose"]):
         if shutil.which(words[0]) and not subprocess.run([*words, "version"], capture_output=True).returncode:
             return words
@@ -28,12 +28,12 @@ def compose() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One start of a compose file.
+    """A Compose project, which is one start of a compose file.
 
     Attributes:
-        name: Keeps it apart from others.
-        file: The file.
-        environment: Its `.env`.
+        name: The project's name, which keeps its containers apart from those of other projects.
+        file: The compose file.
+        environment: The file with its variables, in place of `.env`.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Project:
     environment: Path
 
     def run(self, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
-        """Run a verb of Compose to its end."""
+        """Run a Compose command to its end."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "DOCKER_HOST")}
         before = [*compose(), "--project-directory", str(ROOT), "--project-name", self.name]
         before += ["--env-file", str(self.environment), "--file", str(self.file)]
@@ -57,14 +57,17 @@ class Project:
         )
 
     def checked(self, *words: str, timeout_s: float = 300.0) -> str:
-        """Run a verb that must end well; its standard output."""
+        """Run a Compose command that must succeed, and return its standard output."""
         ran = self.run(*words, timeout_s=timeout_s)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
 
 
 def startable(engine: Any, folder: Path) -> Path:
-    """compose.yaml with stand-ins for the images that are not on this engine, and at ports that are free."""
+    """Write a copy of compose.yaml that starts here, and return its path.
+
+    It has stand-ins for the images that this engine lacks, and it publishes free ports.
+    """
     found: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     services = found["services"]
     services["tuner"].pop("build")

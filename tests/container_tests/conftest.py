@@ -1,4 +1,4 @@
-"""The engine, our own image on it, and containers that are gone after each test."""
+"""The Docker engine, our own image, and a starter of containers that are removed after each test."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -19,15 +19,15 @@ def engine() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def own_image(engine: Any) -> Any:
-    """The image under test; Docker's object for it."""
+    """Our image, as an object of Docker's client."""
     if not has_image(engine, OWN_IMAGE):
-        pytest.skip(f"the image {OWN_IMAGE} is not on this engine: scripts/image build makes it")
+        pytest.skip(f"the engine does not have the image {OWN_IMAGE}: build it with scripts/image build")
     return engine.images.get(OWN_IMAGE)
 
 
 @pytest.fixture
 def start(engine: Any, own_image: Any) -> Iterator[Starter]:
-    """Starts containers of our image in the background; takes what `docker run` takes, by the names of its client."""
+    """Return a function that starts a container of our image; its options are those of Docker's client."""
     started: list[Any] = []
 
     def run(*words: str, **options: Any) -> Any:
@@ -40,6 +40,6 @@ def start(engine: Any, own_image: Any) -> Iterator[Starter]:
     import docker.errors  # type: ignore[import-untyped]
 
     for container in started:
-        # A test may have removed its own.
+        # The test itself may have removed the container.
         with contextlib.suppress(docker.errors.NotFound):
             container.remove(force=True, v=True)

@@ -1,4 +1,4 @@
-"""A Docker engine and images on it, for tests; skips with one line where there is none."""
+"""The Docker engine and its images, for tests. Without an engine, the tests are skipped."""
 
 import os
 import subprocess
@@ -10,15 +10,15 @@ from typing import Any, Final
 import pytest
 
 OWN_IMAGE: Final = os.environ.get("KAFKA_TUNER_IMAGE", "kafka-tuner")
-"""What `scripts/image build` makes."""
+"""The image that `scripts/image build` makes."""
 
 
 @contextmanager
 def docker_engine() -> Iterator[Any]:
-    """Docker's client of the engine that answers, with testcontainers set up for it."""
+    """Yield Docker's client of the engine, after setting up testcontainers for it."""
     docker = pytest.importorskip("docker", reason="the extra `containers` is not installed")
-    # Asked in a process of its own: docker's client leaves a socket open when it finds no engine, and whichever test
-    # the collector runs in would fail for it.
+    # A subprocess looks for the engine, because Docker's client leaves a socket open if it finds none. The garbage
+    # collector would report that socket in some later test, and make that test fail.
     if subprocess.run([sys.executable, "-c", "import docker; docker.from_env()"], capture_output=True).returncode:
         pytest.skip("no Docker engine answers")
     client = docker.from_env()
@@ -34,7 +34,7 @@ def docker_engine() -> Iterator[Any]:
 
 
 def has_image(client: Any, name: str) -> bool:
-    """Whether the engine has an image."""
+    """Return whether the engine has an image."""
     import docker.errors  # type: ignore[import-untyped]
 
     try:

@@ -1,12 +1,12 @@
-"""A study that shows the whole way in half a minute; its figures mean nothing."""
+"""A study that goes through all stages in half a minute. Its results mean nothing."""
 
 
 def short_study(name: str, target: str) -> str:
-    """Its file.
+    """Return the text of the study file.
 
     Args:
-        name: Of the study.
-        target: What stands there for the target, as YAML.
+        name: Name of the study.
+        target: The value of `target` as YAML.
     """
     return f"""
 study: {{name: {name}}}

@@ -1,4 +1,4 @@
-"""Our own image as broker: whoever is outside its container is sent where it can be reached."""
+"""Our own image as a broker: clients outside its container get an address that they can reach."""
 
 import subprocess
 import time
@@ -43,13 +43,13 @@ def bootstrap(own_image: Any) -> Iterator[str]:
         container.stop()
 
 
-def test_its_health_is_told(bootstrap: str, engine: Any) -> None:
+def test_the_health_check_succeeds(bootstrap: str, engine: Any) -> None:
     (container,) = engine.containers.list(filters={"ancestor": OWN_IMAGE})
     looked = container.exec_run(["python3", "-I", "-S", "/opt/kafka-tuner/container_health.py"])
     assert (looked.exit_code, looked.output.decode().strip()) == (0, f"listens at 0.0.0.0:{_PORT}")
 
 
-def test_a_study_of_the_quick_start_s_kind_passes(
+def test_the_quick_start_s_study_succeeds_on_it(
     bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = Path("examples/quickstart.yaml").read_text(encoding="utf-8")

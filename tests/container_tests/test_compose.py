@@ -1,4 +1,4 @@
-"""compose.yaml, read as Compose reads it."""
+"""compose.yaml is correct, read as Compose reads it."""
 
 import re
 import subprocess
@@ -24,14 +24,14 @@ def services() -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_all_of_the_team_s_parts_are_there_at_pinned_versions(services: dict[str, dict[str, Any]]) -> None:
+def test_all_services_are_there_with_pinned_images(services: dict[str, dict[str, Any]]) -> None:
     assert set(services) == {"kafka", "postgres", "mlflow", "tuner"}
     assert services["kafka"]["image"] == DEFAULT_IMAGE
     for name, service in services.items():
         assert service["image"] == _OWN if name in ("mlflow", "tuner") else _PINNED.fullmatch(service["image"])
 
 
-def test_each_tells_its_health_and_waits_for_that_of_what_it_needs(services: dict[str, dict[str, Any]]) -> None:
+def test_services_have_health_checks_and_wait_for_each_other(services: dict[str, dict[str, Any]]) -> None:
     assert all(service["healthcheck"]["test"] for service in services.values())
     needs = {name: service.get("depends_on", {}) for name, service in services.items()}
     assert set(needs["tuner"]) == {"kafka", "postgres", "mlflow"}
@@ -49,16 +49,16 @@ def test_no_secret_has_a_value_or_a_default(services: dict[str, dict[str, Any]])
     assert len(secret) == 3
     for name, value in secret:
         assert re.fullmatch(r"\$\{\w+:\?[^}]*\.env[^}]*\}", value), name
-    # Nor does one stand in an address.
+    # No address contains a password either.
     assert not re.search(r"://[^/\s]*:[^/\s]*@", FILE.read_text(encoding="utf-8"))
 
 
-def test_nothing_is_published_beyond_this_host(services: dict[str, dict[str, Any]]) -> None:
+def test_ports_are_only_published_on_this_host(services: dict[str, dict[str, Any]]) -> None:
     published = [port for service in services.values() for port in service.get("ports", [])]
     assert published == ["127.0.0.1:5000:5000", "127.0.0.1:8080:8080"]
 
 
-def test_mlflow_heeds_the_names_that_it_is_called_by(services: dict[str, dict[str, Any]]) -> None:
+def test_mlflow_allows_the_host_names_that_are_used_for_it(services: dict[str, dict[str, Any]]) -> None:
     (hosts,) = [word for word in services["mlflow"]["command"] if word.startswith("--allowed-hosts=")]
     allowed = hosts.partition("=")[2].split(",")
     config = load_config(ROOT / "deploy" / "service.yaml", {})
@@ -67,7 +67,7 @@ def test_mlflow_heeds_the_names_that_it_is_called_by(services: dict[str, dict[st
         assert address.removeprefix("http://") in allowed
 
 
-def test_the_service_s_file_is_read_and_names_what_is_there(services: dict[str, dict[str, Any]]) -> None:
+def test_the_service_s_file_fits_the_other_services(services: dict[str, dict[str, Any]]) -> None:
     config = load_config(ROOT / "deploy" / "service.yaml", {})
     assert config.host == "0.0.0.0"
     assert f"127.0.0.1:{config.port}:{config.port}" in services["tuner"]["ports"]
@@ -75,7 +75,7 @@ def test_the_service_s_file_is_read_and_names_what_is_there(services: dict[str, 
     assert services["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"] == "PLAINTEXT://kafka:9092"
 
 
-def test_all_that_is_mounted_is_there(services: dict[str, dict[str, Any]]) -> None:
+def test_all_mounted_files_and_volumes_exist(services: dict[str, dict[str, Any]]) -> None:
     volumes = set(yaml.safe_load(FILE.read_text(encoding="utf-8"))["volumes"])
     for service in services.values():
         for mount in service.get("volumes", []):
@@ -84,12 +84,12 @@ def test_all_that_is_mounted_is_there(services: dict[str, dict[str, Any]]) -> No
 
 
 def configured(tmp_path: Path, environment: str) -> subprocess.CompletedProcess[str]:
-    # Not the .env of whoever runs the tests.
+    # Do not use the .env file of the user who runs the tests.
     (tmp_path / "env").write_text(environment, encoding="utf-8")
     return Project("kafka-tuner", FILE, tmp_path / "env").run("config")
 
 
-def test_compose_itself_reads_it(tmp_path: Path) -> None:
+def test_compose_itself_accepts_the_file(tmp_path: Path) -> None:
     ran = configured(tmp_path, "POSTGRES_PASSWORD=a-word\n")
     assert ran.returncode == 0, ran.stderr
     found = yaml.safe_load(ran.stdout)["services"]

@@ -1,4 +1,4 @@
-"""All of compose.yaml started: a study goes through the service, and is found in PostgreSQL and in MLflow."""
+"""With everything in compose.yaml started, a study runs in the service and appears in PostgreSQL and in MLflow."""
 
 import json
 import secrets
@@ -37,7 +37,7 @@ def project(own_image: Any, engine: Any, password: str, tmp_path_factory: pytest
         found.run("down", "--volumes", "--timeout", "30")
 
 
-def test_a_team_s_study(project: Project, password: str) -> None:
+def test_a_study_goes_through_all_services(project: Project, password: str) -> None:
     token = project.checked(
         "run", "--rm", "--no-deps", "-T", "tuner", "serve", "token", "add", "me", "--role", "submit"
     )
@@ -64,7 +64,7 @@ def test_a_team_s_study(project: Project, password: str) -> None:
 
 
 def address(project: Project, service: str, port: int) -> str:
-    """Where a service's port is published."""
+    """Return the address at which a service's port is published."""
     return project.checked("port", service, str(port)).strip()
 
 
@@ -77,7 +77,7 @@ def is_ready(client: Client) -> bool:
 
 
 def runs(mlflow: str) -> Any:
-    """What MLflow has, asked under the name that compose.yaml lets browsers use."""
+    """Return the runs in MLflow, requested under the host name that browsers use."""
 
     def ask(verb: str, body: object) -> Any:
         headers = {"Content-Type": "application/json", "Host": "localhost:5000"}

@@ -1,4 +1,4 @@
-"""The image's health check, asked about command lines and real listeners."""
+"""The health check of the image, with different command lines and real servers."""
 
 import http.server
 import socket
@@ -16,7 +16,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture
@@ -31,24 +31,24 @@ def port() -> Iterator[str]:
 
 @pytest.fixture
 def nobody() -> Iterator[str]:
-    """A port at which nobody listens, and nobody else will."""
+    """A port that nobody listens on, and that no other process can take."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield str(taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("form", [["--port", "{}"], ["--port={}"]])
-def test_the_service_is_asked(port: str, form: list[str]) -> None:
+def test_the_service_is_checked_over_http(port: str, form: list[str]) -> None:
     words = ["tini", "--", "tuner", "serve", *(word.format(port) for word in form)]
     assert look(words) == f"http://127.0.0.1:{port}/healthz answers 200"
 
 
-def test_a_service_that_does_not_answer_is_ill(nobody: str) -> None:
+def test_a_service_that_does_not_answer_is_unhealthy(nobody: str) -> None:
     with pytest.raises(OSError, match="refused"):
         look(["tini", "--", "tuner", "serve", "--port", nobody])
 
 
-def test_an_address_that_is_given_is_asked_whatever_runs(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_given_url_is_checked_whatever_the_command(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_HEALTH_URL", f"http://127.0.0.1:{port}/health")
     assert look(["tini", "--", "mlflow", "server"]).endswith("/health answers 200")
     monkeypatch.setenv("KAFKA_TUNER_HEALTH_URL", f"http://127.0.0.1:{port}/broken")
@@ -56,12 +56,12 @@ def test_an_address_that_is_given_is_asked_whatever_runs(port: str, monkeypatch:
         look(["tini", "--", "mlflow", "server"])
 
 
-def test_no_proxy_is_asked(port: str, nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_settings_are_ignored(port: str, nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{nobody}")
     assert look(["tuner", "serve", "--port", port]).endswith("answers 200")
 
 
-def test_nothing_but_http_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_http_urls_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_HEALTH_URL", "file:///etc/passwd")
     with pytest.raises(OSError, match="must begin with http"):
         look(["tuner", "serve"])
@@ -74,5 +74,5 @@ def test_a_broker_must_listen(port: str, nobody: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["run", "study.yaml"], ["serve", "token", "add", "me"], ["bench"], []])
-def test_what_ends_by_itself_is_well_while_it_runs(words: list[str]) -> None:
+def test_other_commands_are_healthy_while_they_run(words: list[str]) -> None:
     assert look(["tini", "--", "tuner", *words]) == "runs"

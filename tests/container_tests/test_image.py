@@ -1,4 +1,4 @@
-"""What is in our image, and how it runs: as nobody, without network, on a file system that can't be written."""
+"""The content of our image, and that it runs unprivileged, without a network, and on a read-only file system."""
 
 import json
 import re
@@ -22,13 +22,16 @@ _SAFELY: Final = {
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges:true"],
 }
-"""As a careful operator runs it. Java unpacks its codecs into /tmp and maps them as code, hence `exec`."""
+"""The options of a careful operator.
+
+`exec` is needed because Java unpacks native libraries into /tmp and executes them.
+"""
 _INTERRUPTED: Final = 130
 _BASELINE: Final = re.compile(rb"baseline +1/")
 
 
 def ended(container: Any, timeout_s: float = 300.0) -> tuple[int, str]:
-    """Exit status and output, when it has ended."""
+    """Wait until the container has ended, and return its exit status and its output."""
     status = int(container.wait(timeout=timeout_s)["StatusCode"])
     return status, container.logs().decode()
 
@@ -39,7 +42,7 @@ def shell(start: Starter, script: str) -> str:
     return out
 
 
-def test_it_says_what_it_is(own_image: Any) -> None:
+def test_its_labels_and_settings(own_image: Any) -> None:
     config = own_image.attrs["Config"]
     labels = config["Labels"]
     assert labels["org.opencontainers.image.title"] == "kafka-tuner"
@@ -51,13 +54,13 @@ def test_it_says_what_it_is(own_image: Any) -> None:
     assert own_image.attrs["Size"] < _LARGEST_BYTES
 
 
-def test_no_address_of_a_mirror_and_no_secret_is_in_its_history(own_image: Any) -> None:
+def test_its_history_contains_no_mirror_address_and_no_secret(own_image: Any) -> None:
     history = json.dumps(own_image.history()) + json.dumps(own_image.attrs["Config"]["Env"])
     for word in ("PIP_INDEX_URL", "MAVEN_REPOSITORY", "PASSWORD", "TOKEN="):
         assert word not in history
 
 
-def test_what_only_builds_and_tests_need_is_left_out(start: Starter) -> None:
+def test_packages_for_builds_and_tests_are_left_out(start: Starter) -> None:
     out = shell(
         start,
         "cd /opt/kafka-tuner && id -u && ls bin lib/python3*/site-packages",
@@ -68,8 +71,8 @@ def test_what_only_builds_and_tests_need_is_left_out(start: Starter) -> None:
     assert not {"pip", "pytest", "mypy", "hypothesis", "testcontainers", "pyarrow", "tests"} & set(found)
 
 
-def test_its_packages_fit_together(start: Starter) -> None:
-    """What was slimmed away must not be missed: every verb, and the libraries behind them."""
+def test_all_needed_packages_can_be_imported(start: Starter) -> None:
+    """The image is slimmed down, but every command and the libraries behind it must still work."""
     out = shell(
         start,
         "tuner --help && tuner serve --help && python3 -c '"
@@ -81,7 +84,7 @@ def test_its_packages_fit_together(start: Starter) -> None:
 
 @pytest.fixture
 def study(tmp_path: Path) -> dict[str, dict[str, str]]:
-    """A mount that holds a study file."""
+    """The mount of a study file."""
     file = tmp_path / "short.yaml"
     file.write_text(short_study("short", "{brokers: 1}"), encoding="utf-8")
     file.chmod(0o644)
@@ -95,7 +98,7 @@ def test_a_study_needs_no_network_and_no_rights(start: Starter, study: dict[str,
     assert "study short, 1000 B records, goal " in out
 
 
-def test_a_study_that_is_stopped_ends_cleanly_and_goes_on_from_its_volume(
+def test_a_stopped_study_is_continued_from_its_volume(
     engine: Any, start: Starter, study: dict[str, dict[str, str]]
 ) -> None:
     volume = engine.volumes.create()
@@ -106,14 +109,14 @@ def test_a_study_that_is_stopped_ends_cleanly_and_goes_on_from_its_volume(
         while not _BASELINE.search(first.logs()):
             assert time.monotonic() < deadline, first.logs()
             time.sleep(0.2)
-        first.stop(timeout=60)  # SIGTERM; SIGKILL a minute later, which would show as 137
+        first.stop(timeout=60)  # SIGTERM, and SIGKILL after a minute, which would give exit status 137
         status, out = ended(first)
         assert status == _INTERRUPTED, out
         assert "nothing is left behind" in out
         status, went_on = ended(start("run", _STUDY, network_mode="none", volumes=mounts))
         assert status == 0, went_on
         assert "study short, 1000 B records, goal " in went_on
-        # What was measured and kept is not measured again.
+        # Trials that were finished before the stop are not measured again.
         assert not _BASELINE.search(went_on.encode())
     finally:
         for container in engine.containers.list(all=True, filters={"volume": volume.name}):

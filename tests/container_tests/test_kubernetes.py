@@ -1,4 +1,4 @@
-"""The Kubernetes manifests, against Kubernetes' own schemas and against each other."""
+"""The Kubernetes manifests match Kubernetes' own schemas, and each other."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tuner.service.config import load_config
 FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 _VERSIONS: Final = ("1.31", "1.37")
 _SECRETS: Final = {"kafka-tuner-postgres": {"PGPASSWORD"}, "kafka-tuner-tokens": {"tokens.json"}}
-"""What docs/container.md has the operator make."""
+"""The secrets that docs/container.md tells the operator to create, and their keys."""
 
 
 def manifests(kind: str | None = None) -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def name_of(manifest: dict[str, Any]) -> str:
 
 
 def pods() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Labels and specification of each kind of pod."""
+    """Yield the labels and the specification of each kind of pod."""
     for each in manifests("Deployment"):
         template = each["spec"]["template"]
         assert each["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
@@ -39,7 +39,7 @@ def test_kubernetes_knows_every_key(manifest: dict[str, Any], version: str) -> N
     kubernetes_validate.validate(manifest, version, strict=True)
 
 
-def test_a_misspelt_key_would_be_noticed() -> None:
+def test_a_misspelt_key_would_be_found() -> None:
     (manifest,) = manifests("NetworkPolicy")
     with pytest.raises(kubernetes_validate.ValidationError, match="podSelectr"):
         kubernetes_validate.validate(
@@ -47,14 +47,14 @@ def test_a_misspelt_key_would_be_noticed() -> None:
         )
 
 
-def test_pods_run_as_nobody_and_write_to_their_volumes_only() -> None:
+def test_pods_run_unprivileged_and_write_only_to_their_volumes() -> None:
     found = list(pods())
     assert len(found) == 2
     for _, spec in found:
         assert spec["securityContext"]["runAsNonRoot"] is True
         assert spec["securityContext"]["runAsUser"] == 10001
         assert spec["automountServiceAccountToken"] is False
-        # Else Kubernetes' own KAFKA_TUNER_PORT and the like would be there among our variables.
+        # Otherwise Kubernetes would set variables such as KAFKA_TUNER_PORT, which look like ours.
         assert spec["enableServiceLinks"] is False
         (container,) = spec["containers"]
         for each in (container, *spec.get("initContainers", [])):
@@ -64,7 +64,7 @@ def test_pods_run_as_nobody_and_write_to_their_volumes_only() -> None:
         assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container)
 
 
-def test_what_pods_name_is_there() -> None:
+def test_everything_that_pods_refer_to_exists() -> None:
     claims = {each["metadata"]["name"] for each in manifests("PersistentVolumeClaim")}
     maps = {each["metadata"]["name"]: set(each["data"]) for each in manifests("ConfigMap")}
     accounts = {each["metadata"]["name"] for each in manifests("ServiceAccount")}
@@ -94,7 +94,7 @@ def test_what_pods_name_is_there() -> None:
                 assert "PASSWORD" not in variable["name"]
 
 
-def test_services_and_the_policy_lead_to_the_pods() -> None:
+def test_services_and_the_policy_select_the_pods() -> None:
     labels = [found for found, _ in pods()]
     for service in manifests("Service"):
         assert service["spec"]["selector"] in labels
@@ -102,7 +102,7 @@ def test_services_and_the_policy_lead_to_the_pods() -> None:
     assert policy["spec"]["podSelector"]["matchLabels"] in labels
 
 
-def test_the_service_s_file_is_read(tmp_path: Path) -> None:
+def test_the_service_s_file_is_valid(tmp_path: Path) -> None:
     (config_map,) = manifests("ConfigMap")
     file = tmp_path / "service.yaml"
     file.write_text(config_map["data"]["service.yaml"], encoding="utf-8")

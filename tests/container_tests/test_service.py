@@ -1,4 +1,4 @@
-"""Our own image as service: it takes a study by HTTP, runs it, and hands the config out."""
+"""Our own image as the service: it accepts a study over HTTP, runs it, and returns the recommended config."""
 
 import time
 from collections.abc import Iterator
@@ -65,21 +65,21 @@ def test_without_tokens_it_does_not_start(engine: Any, own_image: Any) -> None:
         container.remove(force=True, v=True)
 
 
-def test_without_a_token_nobody_is_let_in(service: tuple[Client, DockerContainer]) -> None:
+def test_a_request_without_a_token_is_refused(service: tuple[Client, DockerContainer]) -> None:
     client, _ = service
     with pytest.raises(ServiceRefused) as refused:
         list(Client(client.url).studies())
     assert refused.value.status == 401
 
 
-def test_its_health_check_asks_it(service: tuple[Client, DockerContainer]) -> None:
+def test_the_health_check_succeeds(service: tuple[Client, DockerContainer]) -> None:
     _, container = service
     looked = container.exec(["python3", "-I", "-S", "/opt/kafka-tuner/container_health.py"])
     assert looked.exit_code == 0
     assert b"/healthz answers 200" in looked.output
 
 
-def test_a_study_ends_with_a_config_to_fetch(service: tuple[Client, DockerContainer], token: str) -> None:
+def test_a_study_ends_with_a_recommendation(service: tuple[Client, DockerContainer], token: str) -> None:
     client, container = service
     client.submit(_STUDY)
     deadline = time.monotonic() + _STUDY_S

@@ -1,4 +1,4 @@
-"""`kafka-acls` command lines as this broker's ACLs: those of docs/security.md, and those that error messages advise."""
+"""`kafka-acls` commands, from docs/security.md and from error messages, as ACLs of the test broker."""
 
 import argparse
 import re
@@ -42,7 +42,7 @@ OURS, YOURS, LIKE, USEFUL = (
 
 
 def documented(section: str) -> list[str]:
-    """The commands of a section of the page."""
+    """Return the commands of a section of docs/security.md."""
     text = DOCS.read_text(encoding="utf-8")
     (body,) = re.findall(rf"^### {re.escape(section)}\n(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
     found = commands(body.replace("\\\n", " "))
@@ -51,12 +51,15 @@ def documented(section: str) -> list[str]:
 
 
 def commands(text: str) -> list[str]:
-    """The `kafka-acls` commands in a text; each ends at a line's end or with what can't be part of one."""
+    """Return the `kafka-acls` commands in a text.
+
+    A command ends at the end of a line, or at characters that can't be part of it.
+    """
     return [found.rstrip(". ") for found in re.findall(r"kafka-acls(?: +[^\s;]+)+?(?=[.;]?(?:\n|$)|[.;] )", text)]
 
 
 def bindings(command: str, user: str | None = None) -> list[AclBinding]:
-    """What a command grants; to another user, if one is given."""
+    """Return the ACLs that a command grants, optionally for another user."""
     parser = argparse.ArgumentParser(exit_on_error=False)
     for option in ("--bootstrap-server", "--command-config", "--allow-principal", "--topic"):
         parser.add_argument(option, required=True)
@@ -79,15 +82,18 @@ def bindings(command: str, user: str | None = None) -> list[AclBinding]:
 
 
 def without(granted: Sequence[AclBinding], operation: str) -> list[AclBinding]:
-    """All but those for an operation, as `kafka-acls` calls it; at least one is for it."""
-    rest = [each for each in granted if each.operation != _OPERATIONS[operation]]
+    """Return the ACLs without those for an operation, of which there must be at least one.
+
+    The operation has its name in `kafka-acls`.
+    """
+    rest = [binding for binding in granted if binding.operation != _OPERATIONS[operation]]
     assert len(rest) < len(granted)
     return rest
 
 
 def grant_only(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
-    """Have these ACLs and no others."""
-    admin = Contact(cluster.connection).admin  # it must live until the answer
+    """Replace all ACLs of the cluster by these."""
+    admin = Contact(cluster.connection).admin  # keep the client alive until the answer is there
     for gone in admin.delete_acls([_EVERYTHING], request_timeout=_ANSWER_S).values():
         gone.result(timeout=_ANSWER_S)
     assert eventually(lambda: not _in_force(admin))
@@ -95,12 +101,12 @@ def grant_only(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
 
 
 def grant(cluster: RunningCluster, granted: Sequence[AclBinding]) -> None:
-    """Have these ACLs too."""
+    """Add these ACLs to the cluster."""
     admin = Contact(cluster.connection).admin
     if granted:
         for made in admin.create_acls(list(granted), request_timeout=_ANSWER_S).values():
             made.result(timeout=_ANSWER_S)
-        # The controller has answered; the broker hears of it a moment later.
+        # The controller has answered, but the broker gets the change a moment later.
         assert eventually(lambda: set(granted) <= _in_force(admin))
 
 

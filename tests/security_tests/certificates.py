@@ -1,4 +1,4 @@
-"""A certificate authority for tests, and what it signs."""
+"""A certificate authority for tests, and the certificates that it signs."""
 
 import datetime
 import ipaddress
@@ -17,11 +17,11 @@ _DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Signs certificates.
+    """A certificate authority.
 
     Attributes:
         key: Its private key.
-        certificate: Its own, self-signed.
+        certificate: Its own certificate, which is self-signed.
     """
 
     key: ec.EllipticCurvePrivateKey
@@ -29,7 +29,7 @@ class Authority:
 
     @classmethod
     def make(cls, name: str = "tests") -> Self:
-        """A new one."""
+        """Create an authority."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = _name(name)
         builder = _builder(subject, subject, key.public_key(), _now() - _DAY, _now() + _DAY).add_extension(
@@ -39,13 +39,13 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        """Its certificate."""
+        """The certificate in PEM format."""
         return _pem(self.certificate)
 
     def identity(
         self, common_name: str, hosts: tuple[str, ...] = ("127.0.0.1", "localhost"), *, expired: bool = False
     ) -> Identity:
-        """A certificate for a host or a client, and its key."""
+        """Create a certificate with its key, for a host or a client."""
         key = ec.generate_private_key(ec.SECP256R1())
         begin, end = (_now() - 2 * _DAY, _now() - _DAY) if expired else (_now() - _DAY, _now() + _DAY)
         builder = _builder(_name(common_name), self.certificate.subject, key.public_key(), begin, end)

@@ -1,4 +1,4 @@
-"""A broker with a listener for each way in and for each way to be kept out, and what clients need for them."""
+"""A broker with listeners that accept or reject clients in different ways, and the client properties for each."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +19,11 @@ TOPIC: Final = "scratch"
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """A running broker.
+    """A running broker with secured listeners.
 
     Attributes:
-        cluster: To ask for addresses.
-        admin: The way in of who may do everything.
+        cluster: The cluster, which knows the addresses of its listeners.
+        admin: The connection of a super user, who may do everything.
         keys: Folder with `ca.pem`, `other-ca.pem`, and `NAME.pem` and `NAME.key` for `client`, `expired`, `stranger`.
     """
 
@@ -32,12 +32,12 @@ class Secured:
     keys: Path
 
     def address(self, listener: str) -> str:
-        """`host:port` of a listener."""
+        """Return `host:port` of a listener."""
         return self.cluster.address(listener)
 
     @property
     def scram(self) -> dict[str, str]:
-        """To listener SCRAM."""
+        """Client properties for the listener SCRAM."""
         return {
             "security.protocol": "SASL_SSL",
             "ssl.ca.location": str(self.keys / "ca.pem"),
@@ -48,7 +48,7 @@ class Secured:
 
     @property
     def java_scram(self) -> dict[str, str]:
-        """To listener SCRAM, in the words of the Java clients."""
+        """Client properties for the listener SCRAM, under the names of the Java client."""
         module = "org.apache.kafka.common.security.scram.ScramLoginModule"
         return {
             "security.protocol": "SASL_SSL",
@@ -60,7 +60,7 @@ class Secured:
 
     @property
     def plain(self) -> dict[str, str]:
-        """To listener PLAIN."""
+        """Client properties for the listener PLAIN."""
         return {
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "PLAIN",
@@ -69,11 +69,11 @@ class Secured:
         }
 
     def tls(self, ca: str = "ca.pem") -> dict[str, str]:
-        """To any listener that wants TLS alone."""
+        """Return client properties for a listener that requires only TLS."""
         return {"security.protocol": "SSL", "ssl.ca.location": str(self.keys / ca)}
 
     def mutual(self, name: str = "client") -> dict[str, str]:
-        """To listener MUTUAL."""
+        """Return client properties for the listener MUTUAL."""
         return {
             **self.tls(),
             "ssl.certificate.location": str(self.keys / f"{name}.pem"),
@@ -81,27 +81,27 @@ class Secured:
         }
 
     def ways_in(self) -> dict[str, dict[str, str]]:
-        """Client properties by listener."""
+        """Return the client properties by listener."""
         return {"SCRAM": self.scram, "PLAIN": self.plain, "MUTUAL": self.mutual()}
 
 
 def principal(listener: str) -> str:
-    """As whom the broker knows who comes through a listener."""
+    """Return the principal as which the broker knows a client of this listener."""
     return f"User:{SUBJECT}" if listener == "MUTUAL" else f"User:{USER}"
 
 
 def write_client(path: Path, properties: dict[str, str]) -> str:
-    """Write a file for `--command-config`; gives its path."""
+    """Write a file for `--command-config`, and return its path."""
     path.write_text(format_properties(properties), encoding="utf-8")
     return str(path)
 
 
 @contextmanager
 def secured_broker(keys: Path) -> Iterator[Secured]:
-    """Make certificates, start the broker, stop it in the end.
+    """Create certificates, start the broker, yield it, and stop it at the end.
 
     Args:
-        keys: Folder for what clients need.
+        keys: Folder for the certificates and keys of clients.
     """
     ours, others = Authority.make(), Authority.make("others")
     write_keys(

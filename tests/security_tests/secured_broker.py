@@ -1,6 +1,6 @@
-"""A broker of our own with listeners that want TLS, logins or certificates; nobody may do what is not granted there.
+"""A broker with listeners that require TLS, logins or certificates, and on which every right must be granted.
 
-It stands for the clusters that users have; the tests measure against it.
+It stands in for the clusters of users; the tests measure on it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ class Identity:
     """A certificate with its key, as PEM text.
 
     Attributes:
-        key: The private key, PKCS#8, not encrypted.
-        chain: The certificate, then those that signed it, the root left out.
+        key: The private key in PKCS#8, not encrypted.
+        chain: The certificate, followed by those that signed it, without the root.
     """
 
     key: str
@@ -49,13 +49,13 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class SecuredListener:
-    """A door of the broker.
+    """A listener of the broker.
 
     Attributes:
-        name: Letters only; the broker's name for it.
+        name: The broker's name for it; letters only.
         protocol: `SSL`, `SASL_SSL` or `SASL_PLAINTEXT`.
-        identity: What the broker shows, for the protocols with TLS.
-        client_ca: CA that signed the certificates that clients must show, as PEM text; empty if they need none.
+        identity: The broker's certificate, for the protocols with TLS.
+        client_ca: The CA of the certificates that clients must present, as PEM text. Empty if they need no certificate.
         mechanisms: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, for the protocols with SASL.
     """
 
@@ -67,33 +67,33 @@ class SecuredListener:
 
 
 class SecuredCluster:
-    """One embedded broker with secured listeners, beside the plain one that `start` gives, which may do everything.
+    """One embedded broker with secured listeners, and a plain listener for the super user.
 
-    Nobody else may do anything until ACLs are made through that one. It is open to every process of this host, as
-    everything of an embedded broker: this is for tests, not a way to keep data safe.
+    Clients of the secured listeners have no rights before ACLs are created through the plain listener. Every process of
+    this host can use the plain listener: this class is for tests, and does not protect data.
     """
 
     def __init__(self, listeners: Sequence[SecuredListener], users: Mapping[str, str]) -> None:
-        """Describe it; nothing is started.
+        """Describe the cluster, without starting anything.
 
         Args:
-            listeners: At least one.
-            users: Names and passwords, the same for every mechanism; printable ASCII without `"` and `\\`.
+            listeners: At least one listener.
+            users: Passwords by user name, the same for every mechanism. Printable ASCII without `"` and `\\`.
         """
         self._listeners, self._users = tuple(listeners), dict(users)
         self._ports: dict[str, int] = {}
         self._embedded: EmbeddedCluster | None = None
 
     def start(self, progress: Say = silent) -> RunningCluster:
-        """See `EmbeddedCluster.start`; the connection given is that of its plain listener, a super user's."""
+        """Start the broker, and return the super user's connection to its plain listener."""
         for left in reversed(range(_TRIES)):
             plain, controller, *others = free_ports(_HOST, 2 + len(self._listeners))
-            self._ports = {door.name: port for door, port in zip(self._listeners, others, strict=True)}
+            self._ports = {listener.name: port for listener, port in zip(self._listeners, others, strict=True)}
             properties = self._properties(plain, controller)
             self._embedded = EmbeddedCluster(host=_HOST, port=plain, properties=properties)
             try:
                 running = self._embedded.start(progress)
-            except BrokerDidNotStart:  # another process may have taken a port that was free when we looked
+            except BrokerDidNotStart:  # another process may have taken a port since we found it free
                 if not left:
                     raise
             else:
@@ -102,57 +102,57 @@ class SecuredCluster:
         raise AssertionError("the last try returns or raises")
 
     def stop(self) -> None:
-        """See `EmbeddedCluster.stop`."""
+        """Stop the broker and remove its data."""
         if self._embedded is not None:
             self._embedded.stop()
 
     def address(self, listener: str) -> str:
-        """`host:port` of a listener of the running broker."""
+        """Return `host:port` of a listener of the running broker."""
         return f"{_HOST}:{self._ports[listener]}"
 
     def _properties(self, plain: int, controller: int) -> dict[str, str]:
-        doors = ",".join(f"{door.name}://{_HOST}:{self._ports[door.name]}" for door in self._listeners)
-        protocols = ",".join(f"{door.name}:{door.protocol}" for door in self._listeners)
+        secured = ",".join(f"{listener.name}://{_HOST}:{self._ports[listener.name]}" for listener in self._listeners)
+        protocols = ",".join(f"{listener.name}:{listener.protocol}" for listener in self._listeners)
         properties = {
             "controller.quorum.voters": f"1@{_HOST}:{controller}",
-            "listeners": f"PLAINTEXT://{_HOST}:{plain},CONTROLLER://{_HOST}:{controller},{doors}",
-            "advertised.listeners": f"PLAINTEXT://{_HOST}:{plain},{doors}",
+            "listeners": f"PLAINTEXT://{_HOST}:{plain},CONTROLLER://{_HOST}:{controller},{secured}",
+            "advertised.listeners": f"PLAINTEXT://{_HOST}:{plain},{secured}",
             "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{protocols}",
             "inter.broker.listener.name": "PLAINTEXT",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS",  # who comes through the plain listener, or is the controller
+            "super.users": "User:ANONYMOUS",  # clients of the plain listener, and the controller
             "allow.everyone.if.no.acl.found": "false",
         }
-        for door in self._listeners:
-            properties |= self._door(door)
+        for listener in self._listeners:
+            properties |= self._listener_properties(listener)
         return properties
 
-    def _door(self, door: SecuredListener) -> dict[str, str]:
+    def _listener_properties(self, listener: SecuredListener) -> dict[str, str]:
         wanted: dict[str, str] = {}
-        if door.identity is not None:
+        if listener.identity is not None:
             wanted |= {
                 "ssl.keystore.type": "PEM",
-                "ssl.keystore.key": door.identity.key,
-                "ssl.keystore.certificate.chain": door.identity.chain,
+                "ssl.keystore.key": listener.identity.key,
+                "ssl.keystore.certificate.chain": listener.identity.chain,
             }
-        if door.client_ca:
+        if listener.client_ca:
             wanted |= {
                 "ssl.client.auth": "required",
                 "ssl.truststore.type": "PEM",
-                "ssl.truststore.certificates": door.client_ca,
+                "ssl.truststore.certificates": listener.client_ca,
             }
-        if door.mechanisms:
-            wanted["sasl.enabled.mechanisms"] = ",".join(door.mechanisms)
-        for mechanism in door.mechanisms:
+        if listener.mechanisms:
+            wanted["sasl.enabled.mechanisms"] = ",".join(listener.mechanisms)
+        for mechanism in listener.mechanisms:
             known = "".join(f' user_{name}="{password}"' for name, password in self._users.items())
             login = _MODULES[mechanism] + (known if mechanism == "PLAIN" else "")
             wanted[f"{mechanism.lower()}.sasl.jaas.config"] = f"{login};"
-        return {f"listener.name.{door.name.lower()}.{name}": value for name, value in wanted.items()}
+        return {f"listener.name.{listener.name.lower()}.{name}": value for name, value in wanted.items()}
 
     def _add_scram_users(self, running: RunningCluster) -> None:
         admin = Contact(running.connection).admin
-        used = {mechanism for door in self._listeners for mechanism in door.mechanisms}
-        for mechanism in used & _SCRAM.keys():  # the broker alters a user once in a request
+        used = {mechanism for listener in self._listeners for mechanism in listener.mechanisms}
+        for mechanism in used & _SCRAM.keys():  # the broker accepts only one change of a user in a request
             info = ScramCredentialInfo(getattr(ScramMechanism, _SCRAM[mechanism]), _SCRAM_ITERATIONS)
             wanted: list[UserScramCredentialAlteration] = [
                 UserScramCredentialUpsertion(name, info, password.encode()) for name, password in self._users.items()

@@ -1,4 +1,4 @@
-"""Short studies on the secured broker, as a user runs them."""
+"""Short studies on the secured broker, run as a user runs them."""
 
 from pathlib import Path
 
@@ -17,21 +17,21 @@ safety: {min_free_disk: 100MB}
 
 
 def study_file(path: Path, target: str, *, executor: str = "local", mlflow: bool = False) -> str:
-    """Write a study file; gives its path."""
+    """Write a study file, and return its path."""
     rest = f"tracking: {{enabled: {str(mlflow).lower()}}}\nexecutor: {{kind: {executor}}}\n"
     path.write_text(f"study: {{name: {path.stem}}}\ntarget: {target}\n{_REST}{rest}", encoding="utf-8")
     return str(path)
 
 
 def target_by_file(secured: Secured, listener: str, client_file: Path, topic: str | None = None) -> str:
-    """A target whose connection stands in a file, written here."""
+    """Write a connection file, and return a target that names it."""
     write_client(client_file, secured.ways_in()[listener])
     named = f", topic: {topic}" if topic else ""
     return f'{{bootstrap: "{secured.address(listener)}", command_config: {client_file}{named}}}'
 
 
 def target_by_environment(secured: Secured, variable: str) -> str:
-    """A target whose password comes from the environment."""
+    """Return a target whose password comes from the environment."""
     properties = {**secured.scram, "sasl.password": f"${{{variable}}}"}
     written = ", ".join(f'{name}: "{value}"' for name, value in properties.items())
     return f'{{bootstrap: "{secured.address("SCRAM")}", properties: {{{written}}}}}'

@@ -1,4 +1,4 @@
-"""Each way into a secured broker, with the rights that docs/security.md lists, and each way to be kept out."""
+"""Clients of a secured broker: the rights in docs/security.md are enough, and a rejected client learns the reason."""
 
 import re
 from pathlib import Path
@@ -45,18 +45,18 @@ def test_the_documented_rights_are_enough(secured: Secured, listener: str) -> No
     with topics_of(secured, listener) as topics:
         topic = topics.create()
         assert topics.end_offsets(topic) == (0,)
-        assert topic.configs == {}, "DescribeConfigs is not among the least rights"
+        assert topic.configs == {}, "DescribeConfigs is not one of the required rights"
         assert topics.delete(topic) == ()
         assert not topics.describe(TOPIC).owned
 
 
-def test_the_useful_right_lets_the_limits_of_topics_be_known(secured: Secured) -> None:
+def test_with_the_useful_right_the_limits_of_topics_are_known(secured: Secured) -> None:
     grant_only(secured.admin, rights(OURS, USEFUL))
     with topics_of(secured) as topics:
         assert topics.create(1, 1, {"max.message.bytes": "2000000"}).max_message_bytes == 2_000_000
 
 
-def test_a_java_client_s_file_measures_with_the_documented_rights(secured: Secured, client_file: Path) -> None:
+def test_a_java_client_s_file_works_with_the_documented_rights(secured: Secured, client_file: Path) -> None:
     grant_only(secured.admin, rights(OURS))
     file = write_client(client_file, secured.java_scram)
     ended = tuner(
@@ -71,7 +71,7 @@ def test_a_java_client_s_file_measures_with_the_documented_rights(secured: Secur
 
 
 @pytest.mark.parametrize("right", ["Create", "Write", "Delete"])
-def test_each_right_on_topics_of_ours_is_needed_and_named(secured: Secured, right: str) -> None:
+def test_each_right_on_our_topics_is_needed_and_named(secured: Secured, right: str) -> None:
     grant_only(secured.admin, without(rights(OURS), right))
     topics = topics_of(secured)
     with pytest.raises(TargetRefused, match=rf"{right} on topics that start with tuner-") as caught, topics:
@@ -81,7 +81,7 @@ def test_each_right_on_topics_of_ours_is_needed_and_named(secured: Secured, righ
     with topics_of(secured) as again:
         again.delete(again.create())
     left = find_leftovers(secured.admin)
-    # What could not be deleted is on record, for the next run to delete.
+    # A topic that could not be deleted has a record, so that the next run deletes it.
     assert [each.run_id for each in left] == ([topics.run_id] if right == "Delete" else [])
     assert [each.run_id for each in records(RECORD_KIND) if each.run_id == topics.run_id] == [
         each.run_id for each in left
@@ -90,7 +90,7 @@ def test_each_right_on_topics_of_ours_is_needed_and_named(secured: Secured, righ
     assert not find_leftovers(secured.admin)
 
 
-def test_create_alone_is_told_all_that_is_missing(secured: Secured) -> None:
+def test_with_create_alone_all_missing_rights_are_named(secured: Secured) -> None:
     grant_only(secured.admin, without(without(rights(OURS), "Write"), "Delete"))
     topics = topics_of(secured)
     with pytest.raises(TargetRefused, match="Write and Delete on topics that start with tuner-") as caught, topics:
@@ -106,13 +106,13 @@ def test_writing_to_a_named_topic_needs_one_right(secured: Secured) -> None:
     with pytest.raises(TargetRefused, match=rf"Write on topic {TOPIC}\)") as caught:
         topics.describe(TOPIC)
     (advised,) = commands(str(caught.value))
-    assert bindings(advised) == rights(YOURS), "no less is advised than is documented, and no more"
+    assert bindings(advised) == rights(YOURS), "the advised rights are exactly the documented ones"
     grant(secured.admin, bindings(advised))
     assert topics.describe(TOPIC).partitions == 1
 
 
 @pytest.mark.parametrize("right", ["Describe", "DescribeConfigs"])
-def test_settings_are_copied_with_the_documented_rights_and_no_less(secured: Secured, right: str) -> None:
+def test_copying_settings_needs_exactly_the_documented_rights(secured: Secured, right: str) -> None:
     copied = [re.sub("--topic orders", f"--topic {TOPIC}", command) for command in documented(LIKE)]
     wanted = [each for command in copied for each in bindings(command)]
     grant_only(secured.admin, [*rights(OURS), *without(wanted, right)])
@@ -125,7 +125,7 @@ def test_settings_are_copied_with_the_documented_rights_and_no_less(secured: Sec
     remove_leftovers(secured.admin, find_leftovers(secured.admin))
 
 
-def test_doctor_names_the_rights_and_their_absence(secured: Secured, client_file: Path) -> None:
+def test_doctor_reports_rights_and_names_missing_ones(secured: Secured, client_file: Path) -> None:
     file = write_client(client_file, secured.mutual())
     words = ["doctor", "--bootstrap", secured.address("MUTUAL"), "--command-config", file, "--no-ceiling", "--json"]
     grant_only(secured.admin, rights(YOURS, user=principal("MUTUAL")))
@@ -141,31 +141,35 @@ def test_doctor_names_the_rights_and_their_absence(secured: Secured, client_file
 
 
 KEPT_OUT = {
-    "wrong password": ("SCRAM", {"sasl.password": "guess"}, r"uthentication failed.*Check user, password"),
-    "wrong password, PLAIN": ("PLAIN", {"sasl.password": "guess"}, r"Invalid username or password.*Check user"),
-    "unknown user": ("SCRAM", {"sasl.username": "nobody"}, r"uthentication failed.*Check user, password"),
+    "wrong password": ("SCRAM", {"sasl.password": "guess"}, r"uthentication failed.*Check the user name, the password"),
+    "wrong password, PLAIN": (
+        "PLAIN",
+        {"sasl.password": "guess"},
+        r"Invalid username or password.*Check the user name",
+    ),
+    "unknown user": ("SCRAM", {"sasl.username": "nobody"}, r"uthentication failed.*Check the user name, the password"),
     "wrong mechanism": ("SCRAM", {"sasl.mechanism": "PLAIN"}, r"supported mechanisms: SCRAM.*sasl\.mechanism"),
-    "unknown CA": ("SCRAM", {"ssl.ca.location": "other-ca.pem"}, r"certificate does not pass.*ssl\.ca\.location"),
-    "no CA": ("SCRAM", {"ssl.ca.location": ""}, r"certificate does not pass.*ssl\.ca\.location"),
+    "unknown CA": ("SCRAM", {"ssl.ca.location": "other-ca.pem"}, r"certificate is rejected.*ssl\.ca\.location"),
+    "no CA": ("SCRAM", {"ssl.ca.location": ""}, r"certificate is rejected.*ssl\.ca\.location"),
     "CA file missing": ("SCRAM", {"ssl.ca.location": "nope.pem"}, r"ssl\.ca\.location must name a file.*nope\.pem"),
-    "expired": ("EXPIRED", {}, r"certificate has expired\. It has expired: have the broker's certificate renewed"),
-    "other address": ("ELSEWHERE", {}, r"address mismatch.*names other addresses"),
+    "expired": ("EXPIRED", {}, r"certificate has expired\. Have the broker's certificate renewed"),
+    "other address": ("ELSEWHERE", {}, r"address mismatch.*an address in the certificate"),
     "no certificate": (
         "MUTUAL",
         {"ssl.certificate.location": "", "ssl.key.location": ""},
-        r"lets clients in by their c",
+        r"requires a client certificate",
     ),
-    "client expired": ("MUTUAL", {"": "expired"}, r"lets clients in by their certificate.*in date"),
-    "client of another CA": ("MUTUAL", {"": "stranger"}, r"lets clients in by their certificate.*CA that the broker"),
-    "plaintext to TLS": ("SCRAM", {"security.protocol": "plaintext"}, r"may want TLS or SASL.*security\.protocol"),
-    "plaintext to SASL": ("PLAIN", {"security.protocol": "plaintext"}, r"may want TLS or SASL.*security\.protocol"),
+    "client expired": ("MUTUAL", {"": "expired"}, r"requires a client certificate.*not have expired"),
+    "client of another CA": ("MUTUAL", {"": "stranger"}, r"requires a client certificate.*trust the CA"),
+    "plaintext to TLS": ("SCRAM", {"security.protocol": "plaintext"}, r"may require TLS or SASL.*security\.protocol"),
+    "plaintext to SASL": ("PLAIN", {"security.protocol": "plaintext"}, r"may require TLS or SASL.*security\.protocol"),
     "TLS to plaintext": ("PLAIN", {"security.protocol": "sasl_ssl"}, r"may be plaintext.*security\.protocol"),
-    "TLS without a login": ("SCRAM", {"security.protocol": "ssl"}, r"may want TLS or SASL.*security\.protocol"),
+    "TLS without a login": ("SCRAM", {"security.protocol": "ssl"}, r"may require TLS or SASL.*security\.protocol"),
 }
 
 
 def kept_out(secured: Secured, case: str) -> tuple[str, dict[str, str], str]:
-    """Address, client properties, and what is said."""
+    """Return the address, the client properties and the expected error of a case."""
     listener, changes, said = KEPT_OUT[case]
     properties = dict(secured.ways_in().get(listener, secured.tls()))
     if name := changes.get(""):
@@ -178,7 +182,7 @@ def kept_out(secured: Secured, case: str) -> tuple[str, dict[str, str], str]:
 
 
 @pytest.mark.parametrize("case", KEPT_OUT)
-def test_who_is_kept_out_is_told_why(secured: Secured, case: str) -> None:
+def test_a_rejected_client_gets_the_reason(secured: Secured, case: str) -> None:
     address, properties, said = kept_out(secured, case)
     with pytest.raises(TargetRefused, match=said) as caught:
         ExistingCluster(address, ConnectionConfig.parse(properties).values).start()

@@ -1,4 +1,4 @@
-"""Whole studies on a secured broker with the rights that are documented, and no trace of the password anywhere."""
+"""Whole studies on a secured broker: the documented rights are enough, and the password appears nowhere."""
 
 import itertools
 import re
@@ -19,7 +19,7 @@ from tests.security_tests.watched import Watcher, holding
 
 pytestmark = [pytest.mark.broker, pytest.mark.campaign]
 
-SECRET = "Gr4nted-t0-tests"  # the part of the password that no quoting changes
+SECRET = "Gr4nted-t0-tests"  # the part of the password that stays the same under any quoting
 VARIABLE = "TUNER_TEST_KAFKA_PASSWORD"
 
 
@@ -31,7 +31,7 @@ def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def measured(ended: Ended, secured: Secured) -> None:
-    """The study came to its end, whatever it found; nothing is left behind."""
+    """Check that the study came to its end, whatever its result, and that it left no topics behind."""
     assert ended.code in (0, 5), ended.err
     assert "Traceback" not in ended.err
     assert not find_leftovers(secured.admin)
@@ -64,7 +64,7 @@ def test_a_study_needs_no_more_than_the_documented_rights(
 
 @pytest.mark.parametrize("right", ["Create", "Write", "Delete"])
 @pytest.mark.parametrize("verb", ["bench", pytest.param("run", marks=pytest.mark.long)])
-def test_a_missing_right_ends_the_command_with_its_name(
+def test_a_command_without_a_right_fails_and_names_the_right(
     secured: Secured, client_file: Path, right: str, verb: str
 ) -> None:
     grant_only(secured.admin, without(rights(OURS), right))
@@ -86,7 +86,7 @@ def test_a_missing_right_ends_the_command_with_its_name(
 
 
 @pytest.mark.parametrize("case", KEPT_OUT)
-def test_who_is_kept_out_gets_one_line_and_exit_code_3(secured: Secured, client_file: Path, case: str) -> None:
+def test_a_rejected_client_gets_one_line_and_exit_code_3(secured: Secured, client_file: Path, case: str) -> None:
     address, properties, _ = kept_out(secured, case)
     words = ["--bootstrap", address, "--command-config", write_client(client_file, properties)]
     bench = tuner("bench", "--quiet", *words)
@@ -96,7 +96,7 @@ def test_who_is_kept_out_gets_one_line_and_exit_code_3(secured: Secured, client_
     assert SECRET not in bench.out + bench.err
 
 
-def test_doctor_and_run_end_in_the_same_way(secured: Secured, client_file: Path) -> None:
+def test_doctor_and_run_fail_in_the_same_way(secured: Secured, client_file: Path) -> None:
     address, properties, said = kept_out(secured, "wrong password")
     write_client(client_file, properties)
     target = f'{{bootstrap: "{address}", command_config: {client_file}}}'
@@ -110,7 +110,7 @@ def test_doctor_and_run_end_in_the_same_way(secured: Secured, client_file: Path)
         assert "Traceback" not in ended.err
 
 
-def test_the_documented_commands_are_taken_by_kafka_s_own_tool(secured: Secured, tmp_path: Path) -> None:
+def test_kafka_s_own_tool_accepts_the_documented_commands(secured: Secured, tmp_path: Path) -> None:
     grant_only(secured.admin, [])
     for section in (OURS, YOURS):
         (command,) = documented(section)
@@ -126,7 +126,7 @@ def test_the_documented_commands_are_taken_by_kafka_s_own_tool(secured: Secured,
 
 
 @pytest.mark.parametrize("form", [pytest.param("file", marks=pytest.mark.long), "environment"])
-def test_the_password_of_a_study_is_found_nowhere(
+def test_the_password_of_a_study_appears_nowhere(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studies: Path, form: str
 ) -> None:
     grant_only(secured.admin, rights(OURS))
@@ -145,11 +145,13 @@ def test_the_password_of_a_study_is_found_nowhere(
     assert watcher.found == set()
     assert any("raylet" in line for line in watcher.command_lines)
     assert len(watcher.environments) > 3
-    assert len(watcher.ray_files) > 10, "Ray's logs were looked at"
+    assert len(watcher.ray_files) > 10, "Ray's logs were searched"
     assert SECRET not in ended.out + ended.err
     seen: set[str] = set()
     found = [path for root in (tmp_path, state_root()) for path in holding(root, SECRET, seen)]
-    assert found == ([client_file] if form == "file" else []), "and that the search finds it where it is"
+    assert found == ([client_file] if form == "file" else []), (
+        "the search finds the password only in the user's own file"
+    )
     assert {"results.db", "mlflow.db", "study.yaml", "report.html"} <= {Path(path).name for path in seen}
     after = tuner("run", str(tmp_path / "secured.yaml")), tuner("report", "secured")
     assert all(SECRET not in each.out + each.err for each in after)

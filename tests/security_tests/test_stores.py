@@ -1,4 +1,4 @@
-"""The commands that a refusal of a Java store names do what they promise, and what comes of them connects."""
+"""An error about a Java key store names a command, and the file that the command makes works."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ STORE_PASSWORD = "changeit"
 
 
 def shell(command: str, folder: Path) -> None:
-    """Run a command as a user does, who is asked for the stores' password."""
+    """Run a command as a user does, and type in the password of the stores."""
     keytool = find_java().path.parent / "keytool"
     asked = re.sub("^keytool", str(keytool), command).replace("pkcs12 ", "pkcs12 -passin stdin ")
     answers = f"{STORE_PASSWORD}\n" * 3
@@ -28,7 +28,7 @@ def shell(command: str, folder: Path) -> None:
 
 
 def advised(properties: dict[str, str]) -> str:
-    """The command that the refusal names."""
+    """Return the command that the error advises."""
     with pytest.raises(ConfigError) as caught:
         ConnectionConfig.parse(properties)
     (command,) = re.findall(r"`(.*?)`", str(caught.value))
@@ -50,7 +50,7 @@ def test_a_trust_store_becomes_a_pem_file(secured: Secured, tmp_path: Path, kind
     assert connects(secured, "SCRAM", {**properties, "ssl.ca.location": str(tmp_path / "ca.pem")})
 
 
-def test_a_key_store_becomes_pkcs12_which_is_read(secured: Secured, tmp_path: Path) -> None:
+def test_a_key_store_becomes_a_pkcs12_file(secured: Secured, tmp_path: Path) -> None:
     key = load_pem_private_key((secured.keys / "client.key").read_bytes(), None)
     certificate = x509.load_pem_x509_certificate((secured.keys / "client.pem").read_bytes())
     encryption = BestAvailableEncryption(STORE_PASSWORD.encode())
@@ -68,7 +68,7 @@ def test_a_key_store_becomes_pkcs12_which_is_read(secured: Secured, tmp_path: Pa
     assert connects(secured, "MUTUAL", {**secured.tls(), **store, **pkcs})
 
 
-def test_stores_of_type_pem_are_read_from_one_file_and_from_texts(secured: Secured, tmp_path: Path) -> None:
+def test_pem_stores_are_read_from_files_and_from_property_values(secured: Secured, tmp_path: Path) -> None:
     key, chain = ((secured.keys / f"client.{kind}").read_text() for kind in ("key", "pem"))
     ca = (secured.keys / "ca.pem").read_text()
     both = tmp_path / "both.pem"
@@ -93,7 +93,7 @@ def test_stores_of_type_pem_are_read_from_one_file_and_from_texts(secured: Secur
     assert connects(secured, "MUTUAL", texts)
 
 
-def test_relative_paths_begin_in_the_working_folder(
+def test_relative_paths_start_at_the_working_folder(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(secured.keys)

@@ -1,4 +1,4 @@
-"""Runs a command and looks for a secret in all that it starts and writes, while it runs."""
+"""Runs a command, and searches everything that it starts and writes for a secret while it runs."""
 
 import base64
 import mmap
@@ -25,14 +25,14 @@ _RAY_FOLDER: Final = re.compile(r"/[^\s=,\0\"']*?kt-ray-[^/\s,\0\"']+")
 
 @dataclass(slots=True)
 class Watcher:
-    """What was looked at, and where the secret was.
+    """What has been searched, and where the secret was found.
 
     Attributes:
-        secret: Text that is in no other word.
-        command_lines: Of all processes that the command started, and its own.
-        environments: How many children's were read.
+        secret: A text that occurs in no other word.
+        command_lines: Command lines of the command and of all processes that it started.
+        environments: Ids of the child processes whose environment was read.
         ray_files: Files of Ray's session that were read.
-        found: Where the secret was seen.
+        found: The places where the secret was found.
     """
 
     secret: str
@@ -43,7 +43,7 @@ class Watcher:
     _copies: set[int] = field(default_factory=set)
 
     def run(self, *words: str) -> Ended:
-        """Run `tuner` to its end."""
+        """Run a `tuner` command to its end."""
         with subprocess.Popen(
             arguments(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
@@ -67,7 +67,7 @@ class Watcher:
                 return
             line = _line(root)
             for process in processes:
-                # Between fork and exec a child still is a copy of its parent, with what the shell gave to that.
+                # Between fork and exec, a child is still a copy of its parent, with the parent's environment.
                 self._look(process, own=process == root or self._just_forked(process, line))
             if time.monotonic() - files_at > _FILES_EVERY_S:
                 for folder in {place for line in self.command_lines for place in _RAY_FOLDER.findall(line)}:
@@ -76,7 +76,10 @@ class Watcher:
                 files_at = time.monotonic()
 
     def _just_forked(self, process: psutil.Process, parents_line: str) -> bool:
-        """Whether it is not what it is to be yet; one that stays a copy of its parent for long is."""
+        """Return whether a process has been forked, but does not run its own program yet.
+
+        A process that stays a copy of its parent for long is not counted.
+        """
         if _line(process) != parents_line or process.pid in self._copies:
             return False
         time.sleep(_FORK_S)
@@ -91,13 +94,13 @@ class Watcher:
             if self.secret in line:
                 self.found.add(f"command line: {line[:200]}")
             if own:
-                return  # what the shell gave to it is the user's doing
+                return  # this environment comes from the user's shell
             self.environments.add(process.pid)
-            # Read as it is: psutil leaves out what is not NAME=VALUE.
+            # Read the file itself: psutil leaves out entries that are not NAME=VALUE.
             if self.secret.encode() in Path(f"/proc/{process.pid}/environ").read_bytes():
                 self.found.add(f"environment of: {line[:200]}")
         except (psutil.Error, OSError):
-            pass  # it has ended
+            pass  # the process has ended
 
 
 def _line(process: psutil.Process) -> str:
@@ -108,7 +111,10 @@ def _line(process: psutil.Process) -> str:
 
 
 def holding(folder: Path, secret: str, seen: set[str]) -> Iterator[Path]:
-    """The files below a folder that hold a secret, as it is or in base64; all that were read are added to `seen`."""
+    """Yield the files below a folder that contain a secret, as plain text or in base64.
+
+    The paths of all files that were read are added to `seen`.
+    """
     encoded = {base64.b64encode(b"\0" * shift + secret.encode())[4:-4] for shift in range(3)}
     for place, _, names in os.walk(folder):
         for path in (Path(place, name) for name in names):
@@ -120,4 +126,4 @@ def holding(folder: Path, secret: str, seen: set[str]) -> Iterator[Path]:
                     if any(text.find(form) >= 0 for form in (secret.encode(), *encoded)):
                         yield path
             except (OSError, ValueError):
-                continue  # gone, or empty by now
+                continue  # the file has been deleted or emptied

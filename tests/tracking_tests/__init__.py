@@ -1,1 +1,1 @@
-"""Tests of the mirror in MLflow."""
+"""Tests of `tuner.tracking`, the mirror of studies in MLflow."""

@@ -1,4 +1,4 @@
-"""MLflow stores of the tests: made once, as that takes seconds, and copied."""
+"""MLflow stores for the tests. An empty store is created once, because that takes seconds, and then copied."""
 
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let pass what MLflow and its database do that will be an error in later releases of what they stand on."""
+    """Ignore the deprecation warnings that MLflow and its database library cause."""
     for item in items:
         if _HERE in item.path.parents:
             for category in ("sqlalchemy.exc.SADeprecationWarning", "DeprecationWarning", "FutureWarning"):
@@ -28,8 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_place_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test writes to the MLflow of whoever runs it."""
+def no_tracking_uri(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unset MLFLOW_TRACKING_URI, so that no test writes to the MLflow of the user who runs the tests."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
 
 
@@ -46,7 +46,7 @@ connect(TrackingLocation.of(TrackingSpec(), Path(sys.argv[1])))
 
 @pytest.fixture(scope="session")
 def created(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A SQLite file with MLflow's tables, made in a process of its own, and what that printed."""
+    """A SQLite file with MLflow's tables, created by a subprocess, and the output of that subprocess."""
     folder = tmp_path_factory.mktemp("empty-store")
     words = [sys.executable, "-c", _CREATE, str(folder)]
     ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
@@ -60,14 +60,14 @@ def empty_store(created: tuple[Path, str]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def told_at_creation(created: tuple[Path, str]) -> str:
-    """What was printed when the file was made."""
+def creation_output(created: tuple[Path, str]) -> str:
+    """The output of the process that created the SQLite file."""
     return created[1]
 
 
 @pytest.fixture
 def root(tmp_path: Path, empty_store: Path) -> Path:
-    """A folder of studies beside an empty MLflow; what people call folders is part of it."""
+    """A folder for studies with an empty MLflow store in it. Its name has characters that users put into names."""
     folder = tmp_path / "my studies, 100%"
     folder.mkdir()
     shutil.copy(empty_store, folder)
@@ -76,13 +76,13 @@ def root(tmp_path: Path, empty_store: Path) -> Path:
 
 @pytest.fixture
 def client(root: Path) -> "MlflowClient":
-    """Looks at what the mirror left in the MLflow beside the studies."""
+    """A client of the MLflow store in the folder of the studies."""
     return connect(TrackingLocation.of(TrackingSpec(), root))
 
 
 @pytest.fixture
 def new_store(tmp_path: Path, empty_store: Path) -> Callable[[str], str]:
-    """Makes further empty MLflow stores; returns their URIs."""
+    """Return a function that creates another empty MLflow store and returns its URI."""
 
     def make(name: str) -> str:
         folder = tmp_path / name

@@ -1,4 +1,4 @@
-"""Looks at what stands in MLflow."""
+"""Reads runs and artifacts from MLflow, for tests."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def runs(client: "MlflowClient", condition: str = "") -> "dict[str, Run]":
-    """All runs that keep a condition, by name; two of one name are an error."""
+    """Return all runs that match a condition, by name. Fail if two runs have the same name."""
     experiments = [each.experiment_id for each in client.search_experiments()]
     found = list(client.search_runs(experiments, condition, max_results=1_000))
     by_name = {run.info.run_name: run for run in found}
@@ -17,12 +17,12 @@ def runs(client: "MlflowClient", condition: str = "") -> "dict[str, Run]":
 
 
 def numbers(client: "MlflowClient", condition: str) -> list[int]:
-    """Numbers of the trials that keep a condition."""
+    """Return the numbers of the trials that match a condition."""
     return sorted(int(run.data.tags["tuner.trial"]) for run in runs(client, condition).values())
 
 
 def files(client: "MlflowClient", run: "Run", path: str | None = None) -> set[str]:
-    """Paths of the artifacts of a run."""
+    """Return the paths of a run's artifacts."""
     found: set[str] = set()
     for each in client.list_artifacts(run.info.run_id, path):
         found |= files(client, run, each.path) if each.is_dir else {each.path}

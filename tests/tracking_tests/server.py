@@ -1,4 +1,4 @@
-"""A real MLflow server: the one that `tuner ui` starts."""
+"""A real MLflow server, as `tuner ui` starts it."""
 
 import os
 import subprocess
@@ -16,9 +16,9 @@ _UI = "import typer; from tuner.cli.mlflow_verbs import ui; typer.run(ui)"
 
 @contextmanager
 def server(root: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Serve the MLflow beside the studies below `root`, until the end or until somebody kills it."""
+    """Run a server of the MLflow store in `root`, until the block ends or the process is killed."""
     environment = {**os.environ, "KAFKA_TUNER_STUDIES": str(root)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # it starts three times as fast with compiled modules
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # with compiled modules, it starts three times as fast
     with Path(root, "server.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-c", _UI, "--port", str(port)],
@@ -36,7 +36,7 @@ def server(root: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """End it and its workers at once."""
+    """Kill the server and its worker processes."""
     if process.poll() is None:
         os.killpg(process.pid, 9)
     process.wait()

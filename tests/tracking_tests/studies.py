@@ -1,4 +1,4 @@
-"""Studies on record that nobody ran."""
+"""Studies with invented trials."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ def trial(
     kind: Kind = Kind.SEARCH,
     **changes: Any,
 ) -> Trial:
-    """A trial that kept every constraint; searched ones have a linger that is their number."""
+    """Return a trial that keeps every constraint. The linger.ms of a search trial is its number."""
     config = ProducerConfig.parse({"linger.ms": number} if kind is Kind.SEARCH else {})
     good: dict[str, Any] = {
         "record_bytes": size,
@@ -53,17 +53,17 @@ def trial(
 
 
 def baseline(number: int = 0, size: str = "1000") -> Trial:
-    """The baseline."""
+    """Return a trial of the baseline."""
     return trial(number, size=size, kind=Kind.BASELINE)
 
 
 def failed(number: int) -> Trial:
-    """A trial of which nothing was learnt."""
+    """Return a trial without a measurement."""
     return trial(number, state=State.FAILED, metrics={}, objectives=(), violations={}, error="a worker was lost")
 
 
 def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
-    """Rounds in which a config is measured in turn with the baseline, a little apart each time."""
+    """Yield rounds that measure a config in turn with the baseline, with slightly different values in each round."""
     for each in range(rounds):
         ours, theirs = first + 2 * each, first + 2 * each + 1
         wobble = 1 + each / 100
@@ -74,7 +74,7 @@ def confirming(found: Trial, first: int, rounds: int = 5) -> Iterator[Trial]:
 
 
 def plan(trials: Iterable[Trial]) -> dict[str, Any]:
-    """What was chosen to be measured again, if these are all of its trials."""
+    """Return the plan of a confirmation that has exactly these trials."""
     again = [each for each in trials if each.kind is Kind.CONFIRM]
     winner = next((each.fingerprint for each in again if each.values), None)
     winners = dict.fromkeys(Goal, (winner,)) if winner else {}
@@ -83,12 +83,12 @@ def plan(trials: Iterable[Trial]) -> dict[str, Any]:
 
 
 def study(folder: Path, *trials: Trial, **facts: Any) -> SqliteStore:
-    """A study on record with these trials; the caller closes the store.
+    """Create a study with these trials. The caller closes the returned store.
 
     Args:
-        folder: Its own; its name is the study's.
-        trials: In the order they ended.
-        facts: Instead of the usual ones.
+        folder: The study's folder, whose name is the name of the study.
+        trials: The trials in the order in which they ended.
+        facts: Facts that replace the usual ones.
     """
     store = SqliteStore(folder)
     (folder / STUDY_FILE).write_text("study: night\nworkload:\n  record_sizes: [1000]\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`tuner sync` and `tuner ui`."""
+"""`tuner sync`, `tuner ui`, and `tuner recommend` from MLflow."""
 
 import json
 import os
@@ -35,14 +35,14 @@ Served = list[tuple[list[str], dict[str, str]]]
 
 @pytest.fixture(autouse=True)
 def studies(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One study, where the commands look for studies."""
+    """One study in the folder in which the commands look for studies."""
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
     study(root / "night", baseline(), trial(1)).close()
 
 
 @pytest.fixture(autouse=True)
 def short_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures take their time, and are somebody else's."""
+    """A short text in place of the report, whose plots take long."""
     monkeypatch.setattr(
         "tuner.cli.mlflow_verbs.write_all_artifacts", lambda _, out: (out / "the-report.html").write_text("short")
     )
@@ -50,7 +50,7 @@ def short_report(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Served:
-    """What would have been run instead of us."""
+    """The commands that would have replaced this process."""
     found: Served = []
 
     def execve(_: str, words: list[str], environment: dict[str, str]) -> None:
@@ -64,7 +64,7 @@ def tuner(*words: str) -> Result:
     return CliRunner().invoke(app, list(words))
 
 
-def test_sync_says_what_it_wrote(client: "MlflowClient") -> None:
+def test_sync_reports_what_it_wrote(client: "MlflowClient") -> None:
     ended = tuner("sync", "night", "--json")
     assert ended.exit_code == 0
     told = json.loads(ended.stdout)
@@ -80,7 +80,7 @@ def test_the_report_has_a_folder_per_record_size_that_was_measured(root: Path, t
     assert (tmp_path / "out" / "1000" / "front.png").is_file()
 
 
-def test_sync_says_so_when_the_server_is_away() -> None:
+def test_sync_reports_a_server_that_does_not_answer() -> None:
     (port,) = free_ports("127.0.0.1", 1)
     ended = tuner("sync", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
     assert ended.exit_code == 1
@@ -88,13 +88,13 @@ def test_sync_says_so_when_the_server_is_away() -> None:
     assert "it does not answer" in ended.stderr
 
 
-def test_sync_goes_where_the_study_went(new_store: Callable[[str], str], root: Path) -> None:
+def test_sync_uses_the_uri_of_the_study(new_store: Callable[[str], str], root: Path) -> None:
     uri = new_store("elsewhere")
     study(root / "other", baseline(), tracking={"uri": uri, "experiment": "mine", "enabled": True}).close()
     assert json.loads(tuner("sync", "other", "--json").stdout)["uri"] == uri
 
 
-def test_ui_serves_the_store_beside_the_studies(served: Served, root: Path) -> None:
+def test_ui_serves_the_store_in_the_folder_of_the_studies(served: Served, root: Path) -> None:
     (port,) = free_ports("127.0.0.1", 1)
     assert tuner("ui", "--port", str(port)).exit_code == 0
     ((words, environment),) = served
@@ -105,7 +105,7 @@ def test_ui_serves_the_store_beside_the_studies(served: Served, root: Path) -> N
     assert environment["MLFLOW_DISABLE_TELEMETRY"] == "true"
 
 
-def test_ui_takes_another_port_when_one_is_taken(served: Served) -> None:
+def test_ui_uses_another_port_if_one_is_taken(served: Served) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = tuner("ui", "--port", str(port))
@@ -113,13 +113,13 @@ def test_ui_takes_another_port_when_one_is_taken(served: Served) -> None:
     assert served[0][0][served[0][0].index("--port") + 1] != str(port)
 
 
-def test_ui_names_a_server_that_is_there_already(served: Served) -> None:
+def test_ui_prints_the_address_of_a_server_that_exists(served: Served) -> None:
     ended = tuner("ui", "--tracking-uri", "https://me:secretword@mlflow.example:5000")
     assert ended.stdout == "https://me:***@mlflow.example:5000\n"
     assert not served
 
 
-def test_ui_says_so_when_there_is_nothing_to_show(served: Served, root: Path) -> None:
+def test_ui_without_a_store_says_how_to_create_it(served: Served, root: Path) -> None:
     (root / "mlflow.db").unlink()
     ended = tuner("ui")
     assert isinstance(ended.exception, StudyNotFound)
@@ -127,12 +127,12 @@ def test_ui_says_so_when_there_is_nothing_to_show(served: Served, root: Path) ->
     assert not served
 
 
-def test_a_recommendation_that_is_not_there_is_answered_with_those_that_are(root: Path) -> None:
+def test_the_error_for_a_missing_result_names_what_mlflow_holds(root: Path) -> None:
     sync(root / "night", tracking_of({}))
     cases: list[tuple[str | None, str, str, type[Exception], str]] = [
-        (None, "day", "1000", StudyNotFound, "there are: night"),
-        (None, "night", "10", StudyNotFound, "there are: 1000"),
-        ("sqlite:////nowhere/mlflow.db", "night", "1000", TrackingError, "must be there"),
+        (None, "day", "1000", StudyNotFound, "it holds: night"),
+        (None, "night", "10", StudyNotFound, "it has measured: 1000"),
+        ("sqlite:////nowhere/mlflow.db", "night", "1000", TrackingError, "must exist"),
         ("http://127.0.0.1:9", "night", "1000", TrackingError, "it does not answer"),
     ]
     for uri, name, record_bytes, error, message in cases:
@@ -151,7 +151,7 @@ def test_a_recommendation_that_is_not_there_is_answered_with_those_that_are(root
         ((20.0, 10.0), ["mb_per_s"], "throughput"),
     ],
 )
-def test_mlflow_and_the_record_answer_alike_where_no_goal_is_asked_for(
+def test_mlflow_and_the_store_agree_if_no_goal_is_named(
     root: Path, best: tuple[float, float], objectives: list[str], goal: str
 ) -> None:
     found = trial(1, *best)
@@ -168,7 +168,7 @@ def test_mlflow_and_the_record_answer_alike_where_no_goal_is_asked_for(
     assert there == here
 
 
-def test_conditions_choose_among_the_goals_that_mlflow_keeps(root: Path) -> None:
+def test_conditions_choose_among_the_goals_in_mlflow(root: Path) -> None:
     study(root / "day", baseline(), trial(1, 20.0, 10.0), trial(2, 10.0, 2.0)).close()
     tuner("sync", "day")
     words = ("recommend", "day", "--record-bytes", "1000", "--tracking-uri", f"sqlite:///{root / 'mlflow.db'}")

@@ -1,4 +1,4 @@
-"""What MLflow shows of a study."""
+"""The content of a study's runs in MLflow."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HERE = TrackingSpec()
 
 
-def test_a_study_is_one_run_per_record_size_with_one_below_it_per_trial(root: Path, client: "MlflowClient") -> None:
+def test_each_record_size_is_a_run_and_each_trial_a_run_below_it(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1), baseline(size="100"), record_sizes=["1000", "100"]).close()
     outcome = sync(root / "night", HERE)
     assert (outcome.runs_written, outcome.trials_behind, outcome.error) == (5, 0, None)
@@ -31,7 +31,7 @@ def test_a_study_is_one_run_per_record_size_with_one_below_it_per_trial(root: Pa
             assert run.info.run_name.startswith("trial-000")
 
 
-def test_a_trial_has_its_own_times_numbers_and_tags(root: Path, client: "MlflowClient") -> None:
+def test_a_trial_has_its_own_times_metrics_and_tags(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1, 20.0, 10.0)).close()
     sync(root / "night", HERE)
     run = runs(client)["trial-0001"]
@@ -60,7 +60,7 @@ def test_a_trial_has_its_own_times_numbers_and_tags(root: Path, client: "MlflowC
         assert run.data.tags[name] == text
 
 
-def test_baseline_and_trials_stand_in_the_same_columns(root: Path, client: "MlflowClient") -> None:
+def test_baseline_and_trials_have_the_same_params(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1)).close()
     sync(root / "night", HERE)
     found = runs(client)
@@ -69,7 +69,7 @@ def test_baseline_and_trials_stand_in_the_same_columns(root: Path, client: "Mlfl
     assert found["trial-0001"].data.params["linger.ms"] == "1"
 
 
-def test_only_a_trial_without_measurement_has_failed(root: Path, client: "MlflowClient") -> None:
+def test_only_trials_without_a_measurement_have_status_failed(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), failed(1), trial(2, violations={"latency_p99_ms <= 10": 0.5})).close()
     sync(root / "night", HERE)
     found = runs(client)
@@ -78,7 +78,7 @@ def test_only_a_trial_without_measurement_has_failed(root: Path, client: "Mlflow
     assert numbers(client, "tags.`tuner.feasible` = 'false' and tags.`tuner.kind` = 'search'") == [1, 2]
 
 
-def test_the_front_can_be_searched_for_also_after_it_has_moved(root: Path, client: "MlflowClient") -> None:
+def test_the_tags_of_the_front_are_right_after_it_has_changed(root: Path, client: "MlflowClient") -> None:
     store = study(root / "night", baseline(), trial(1, 12.0, 15.0), trial(2, 9.0, 5.0))
     sync(root / "night", HERE)
     assert numbers(client, "tags.`tuner.pareto` = 'true'") == [1, 2]
@@ -89,7 +89,7 @@ def test_the_front_can_be_searched_for_also_after_it_has_moved(root: Path, clien
     assert numbers(client, "tags.`tuner.pareto` = 'false'") == [0, 1]
 
 
-def test_the_parent_shows_what_was_reached_and_when(root: Path, client: "MlflowClient") -> None:
+def test_the_parent_shows_the_results_and_the_times(root: Path, client: "MlflowClient") -> None:
     best = trial(2, 20.0, 10.0)
     facts = {"finished_at": BEGAN.isoformat()}
     study(root / "night", baseline(), trial(1, 15.0, 20.0), best, *confirming(best, 3), **facts).close()
@@ -118,7 +118,7 @@ def test_gains_follow_the_baseline(root: Path, client: "MlflowClient") -> None:
     assert found["night/1000B"].data.metrics["hypervolume"] == 20.0 / 7.5 * 2.0
 
 
-def test_the_files_beside_the_parent_are_enough_to_use_the_result(
+def test_the_files_of_the_parent_are_enough_to_use_the_result(
     root: Path, client: "MlflowClient", tmp_path: Path
 ) -> None:
     best = trial(1, 20.0, 10.0)
@@ -134,7 +134,7 @@ def test_the_files_beside_the_parent_are_enough_to_use_the_result(
 _ENDS = ("json", "properties")
 
 
-def test_histograms_are_kept_of_the_front_and_the_baseline(root: Path, client: "MlflowClient", tmp_path: Path) -> None:
+def test_front_and_baseline_have_their_histograms(root: Path, client: "MlflowClient", tmp_path: Path) -> None:
     kept = {"paced": {"latency": {"hdr": "abc"}, "series": [1, 2]}}
     store = study(root / "night")
     for each in (baseline(), trial(1, 20.0, 10.0), trial(2, 9.0, 30.0)):
@@ -158,7 +158,7 @@ def _report(folder: Path, out: Path) -> None:
     (out / "10" / "nothing.txt").write_text("no trial of this size was run")
 
 
-def test_a_report_stands_beside_every_parent_and_each_size_has_its_own_part(root: Path, client: "MlflowClient") -> None:
+def test_each_parent_has_the_report_and_the_part_of_its_size(root: Path, client: "MlflowClient") -> None:
     study(root / "night", baseline(), trial(1), trial(0, size="100"), record_sizes=["1000", "100", "10"]).close()
     assert sync(root / "night", HERE, extra_artifacts=_report).error is None
     parents = runs(client, "tags.`tuner.kind` = 'study'")
@@ -170,7 +170,7 @@ def test_a_report_stands_beside_every_parent_and_each_size_has_its_own_part(root
     assert "front.png" not in small
 
 
-def test_a_report_that_fails_is_told_when_all_else_is_shown(root: Path, client: "MlflowClient") -> None:
+def test_a_failed_report_is_an_error_after_all_trials_are_shown(root: Path, client: "MlflowClient") -> None:
     def fails(_: Path, __: Path) -> None:
         raise ZeroDivisionError("no picture")
 

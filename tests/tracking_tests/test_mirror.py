@@ -1,4 +1,4 @@
-"""The mirror in the background: it never holds anybody up, and catches up with whatever happened."""
+"""The mirror in the background: it never delays the study, and it catches up after any failure."""
 
 import json
 import logging
@@ -33,11 +33,11 @@ pytestmark = pytest.mark.campaign
 
 
 def ignore(_: str) -> None:
-    """Nobody reads the warnings."""
+    """Ignore a warning."""
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that another thread does."""
+    """Wait until a condition holds that another thread fulfils."""
     end = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < end
@@ -76,18 +76,18 @@ def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pyte
     mirror = Mirror(root / "night", HERE, ignore)
     mirror.start()
     assert stuck.wait(PATIENCE_S)
-    for number in (1, 2, 3):  # nobody lets the mirror go before this is done
+    for number in (1, 2, 3):  # the mirror is stuck until all of this is done
         store.append(trial(number))
         mirror.poke()
     assert mirror.behind(4) == 4
     outcome = mirror.finish(0.05)
     free.set()
     store.close()
-    assert outcome == SyncOutcome(0, 4, outcome.uri, "it was not up to date within 0.05 s")
+    assert outcome == SyncOutcome(0, 4, outcome.uri, "it was not brought up to date within 0.05 s")
     until(lambda: not any(thread.name == "mlflow-mirror" for thread in threading.enumerate()))
 
 
-def test_a_study_that_wants_no_mirror_has_none(root: Path) -> None:
+def test_a_study_without_tracking_has_no_mirror(root: Path) -> None:
     study(root / "night", baseline()).close()
     mirror = Mirror(root / "night", TrackingSpec(enabled=False), ignore)
     mirror.start()
@@ -97,7 +97,7 @@ def test_a_study_that_wants_no_mirror_has_none(root: Path) -> None:
     assert not any(thread.name == "mlflow-mirror" for thread in threading.enumerate())
 
 
-def test_a_record_that_cannot_be_read_is_told_of(root: Path) -> None:
+def test_an_unreadable_study_gives_one_warning(root: Path) -> None:
     warnings: list[str] = []
     mirror = Mirror(root / "nothing", HERE, warnings.append)
     mirror.start()
@@ -105,7 +105,7 @@ def test_a_record_that_cannot_be_read_is_told_of(root: Path) -> None:
     assert len(warnings) == 1
 
 
-def test_a_server_that_comes_and_goes_is_caught_up_with(
+def test_the_mirror_catches_up_with_a_server_that_comes_and_goes(
     root: Path, client: "MlflowClient", caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, "tuner.tracking")
@@ -141,8 +141,8 @@ def test_a_server_that_comes_and_goes_is_caught_up_with(
 
     assert len(runs(client)) == 14
     assert warnings == [
-        f"MLflow at http://someone:***@127.0.0.1:{port} can't be written (it does not answer): nothing is lost, the "
-        "study goes on, and `tuner sync night` brings it up to date"
+        f"MLflow at http://someone:***@127.0.0.1:{port} can't be written (it does not answer): no results are lost, "
+        "and the study goes on; if MLflow stays behind, `tuner sync night` brings it up to date"
     ]
     assert "hunter2secret" not in caplog.text
     written = [path for path in root.rglob("*") if path.is_file()]
@@ -150,7 +150,7 @@ def test_a_server_that_comes_and_goes_is_caught_up_with(
     assert not [path for path in written if b"hunter2secret" in path.read_bytes()]
 
 
-def test_what_is_recommended_can_be_read_from_mlflow_alone(
+def test_a_recommendation_can_be_read_from_mlflow_alone(
     root: Path, new_store: Callable[[str], str], tmp_path: Path
 ) -> None:
     best = trial(1, 20.0, 10.0)
@@ -178,8 +178,8 @@ def test_importing_the_mirror_does_not_import_mlflow() -> None:
     assert ran.stdout.strip() == "[]"
 
 
-def test_nothing_is_printed(root: Path, told_at_creation: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed(root: Path, creation_output: str, capfd: pytest.CaptureFixture[str]) -> None:
     study(root / "night", baseline()).close()
     assert sync(root / "night", HERE).error is None
     assert tuple(capfd.readouterr()) == ("", "")
-    assert told_at_creation == ""
+    assert creation_output == ""

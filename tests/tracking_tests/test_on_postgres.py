@@ -1,4 +1,4 @@
-"""MLflow's own store in PostgreSQL, spoken to without a server of MLflow's in between."""
+"""MLflow's store in PostgreSQL, used without an MLflow server."""
 
 import json
 import logging
@@ -19,14 +19,14 @@ from tuner.tracking.connection import connect
 pytestmark = [
     pytest.mark.campaign,
     pytest.mark.campaign,
-    # Of SQLAlchemy's pools, when MLflow's engine for a database of ours is dropped.
+    # These warnings come from SQLAlchemy's pools, when the engine that MLflow has made is garbage-collected.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg"])
-def test_a_study_is_mirrored_once_and_its_recommendation_read_from_there(
+def test_a_study_is_written_once_and_its_recommendation_read_back(
     tmp_path: Path,
     database: str,
     postgres: PostgresServer,
@@ -47,7 +47,7 @@ def test_a_study_is_mirrored_once_and_its_recommendation_read_from_there(
     postgres.kill()
     postgres.start()
     again = sync(tmp_path / "night", TrackingSpec())
-    if again.error is not None:  # its pool held a connection to the server that was killed
+    if again.error is not None:  # the connection pool may still hold a connection to the killed server
         again = sync(tmp_path / "night", TrackingSpec())
     assert (again.runs_written, again.trials_behind, again.error) == (0, 0, None)
     assert len(runs(connect(TrackingLocation.of(TrackingSpec(), tmp_path)))) == 13
@@ -57,7 +57,7 @@ def test_a_study_is_mirrored_once_and_its_recommendation_read_from_there(
     assert_no_password(tmp_path, caplog.text + str(capfd.readouterr()), first, again)
 
 
-def test_a_study_recorded_in_postgresql_is_mirrored_to_postgresql(
+def test_a_study_stored_in_postgresql_is_mirrored_to_postgresql(
     tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
@@ -70,7 +70,7 @@ def test_a_study_recorded_in_postgresql_is_mirrored_to_postgresql(
         held = store.hold("mlflow-mirror")
         assert held is not None
         busy = sync(tmp_path / "night", TrackingSpec(), storage=storage_of(database))
-        assert "one process at a time may write the mirror of night" in str(busy.error)
+        assert "only one process at a time may write night to MLflow" in str(busy.error)
         held.close()
     local.close()
     outcome = sync(tmp_path / "night", TrackingSpec(), storage=storage_of(database))
@@ -78,7 +78,7 @@ def test_a_study_recorded_in_postgresql_is_mirrored_to_postgresql(
     assert PASSWORD not in outcome.uri
 
 
-def test_a_server_that_is_away_is_named_without_its_password(
+def test_an_unreachable_server_is_named_without_its_password(
     tmp_path: Path, database: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", database.replace(f":{postgres.port}/", ":1/"))

@@ -1,4 +1,4 @@
-"""However often and however rudely the mirror is written, each run is there once."""
+"""Each run exists once in MLflow, however often a study is written and wherever the writing is interrupted."""
 
 import shutil
 from collections.abc import Callable
@@ -30,13 +30,13 @@ def night(root: Path) -> Path:
     return root / "night"
 
 
-def test_a_second_time_nothing_is_written(night: Path, client: "MlflowClient") -> None:
+def test_a_second_sync_writes_nothing(night: Path, client: "MlflowClient") -> None:
     assert sync(night, HERE).runs_written == 4
     assert sync(night, HERE).runs_written == 0
     assert len(runs(client)) == 4
 
 
-def test_a_new_trial_costs_itself_its_parent_and_those_that_left_the_front(night: Path, client: "MlflowClient") -> None:
+def test_a_new_trial_updates_only_its_parent_and_the_changed_front(night: Path, client: "MlflowClient") -> None:
     store = SqliteStore(night, create=False)
     work = CatchingUp(store, night, HERE, None)
     assert work.attempt(settle=False) is None
@@ -60,7 +60,7 @@ def test_a_new_trial_costs_itself_its_parent_and_those_that_left_the_front(night
         ("log_text", 3),
     ],
 )
-def test_killed_at_any_step_it_is_completed_later(
+def test_a_sync_killed_at_any_step_is_completed_later(
     night: Path, client: "MlflowClient", monkeypatch: pytest.MonkeyPatch, step: str, call: int
 ) -> None:
     whole = getattr(type(client), step)
@@ -84,7 +84,7 @@ def test_killed_at_any_step_it_is_completed_later(
     assert sync(night, HERE).runs_written == 0
 
 
-def test_a_run_that_was_doubled_is_one_again(night: Path, client: "MlflowClient") -> None:
+def test_a_duplicate_of_a_run_is_deleted(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
     twin = runs(client)["trial-0001"]
     tags = {name: text for name, text in twin.data.tags.items() if name.startswith("tuner.")}
@@ -93,7 +93,7 @@ def test_a_run_that_was_doubled_is_one_again(night: Path, client: "MlflowClient"
     assert runs(client)["trial-0001"].info.run_id == twin.info.run_id
 
 
-def test_what_was_deleted_in_mlflow_is_made_again(night: Path, client: "MlflowClient") -> None:
+def test_runs_deleted_in_mlflow_are_created_again(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
     for name in ("trial-0001", "night/1000B"):
         client.delete_run(runs(client)[name].info.run_id)
@@ -103,7 +103,7 @@ def test_what_was_deleted_in_mlflow_is_made_again(night: Path, client: "MlflowCl
     assert found["trial-0002"].data.tags["mlflow.parentRunId"] == found["night/1000B"].info.run_id
 
 
-def test_a_run_deleted_while_the_mirror_is_open_is_made_again(night: Path, client: "MlflowClient") -> None:
+def test_a_run_deleted_during_a_session_is_created_again(night: Path, client: "MlflowClient") -> None:
     store = SqliteStore(night, create=False)
     work = CatchingUp(store, night, HERE, None)
     assert work.attempt(settle=False) is None
@@ -116,7 +116,7 @@ def test_a_run_deleted_while_the_mirror_is_open_is_made_again(night: Path, clien
     store.close()
 
 
-def test_a_deleted_experiment_is_told_of(night: Path, client: "MlflowClient") -> None:
+def test_the_error_for_a_deleted_experiment_says_how_to_restore_it(night: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
     experiment = client.get_experiment_by_name("kafka-tuner/embedded")
     assert experiment is not None
@@ -126,7 +126,7 @@ def test_a_deleted_experiment_is_told_of(night: Path, client: "MlflowClient") ->
     assert f"mlflow experiments restore --experiment-id {experiment.experiment_id}" in error
 
 
-def test_another_uri_or_experiment_gets_everything_anew(
+def test_another_uri_or_experiment_gets_all_runs(
     night: Path, client: "MlflowClient", new_store: Callable[[str], str]
 ) -> None:
     sync(night, HERE)
@@ -137,26 +137,26 @@ def test_another_uri_or_experiment_gets_everything_anew(
     assert client.get_experiment_by_name("mine") is not None
 
 
-def test_a_copy_of_the_record_knows_its_runs(night: Path, root: Path, client: "MlflowClient") -> None:
+def test_a_copy_of_the_study_finds_the_same_runs(night: Path, root: Path, client: "MlflowClient") -> None:
     sync(night, HERE)
     shutil.copytree(night, root / "copy", ignore=shutil.ignore_patterns("mlflow*"))
     sync(root / "copy", HERE)
     assert len(runs(client)) == 4
 
 
-def test_two_processes_do_not_write_at_once(night: Path) -> None:
+def test_two_sessions_do_not_write_at_once(night: Path) -> None:
     store = SqliteStore(night, create=False)
     session = MirrorSession(store, night, HERE, set())
     outcome = sync(night, HERE)
     assert outcome.error is not None
-    assert "it catches up by itself" in outcome.error
+    assert "that process brings MLflow up to date" in outcome.error
     assert outcome.trials_behind == 3
     session.close()
     store.close()
     assert sync(night, HERE).error is None
 
 
-def test_mlflows_limits_of_one_call_are_kept(root: Path, client: "MlflowClient") -> None:
+def test_mlflow_s_limits_for_one_request_are_kept(root: Path, client: "MlflowClient") -> None:
     experiment = client.create_experiment("large", artifact_location=(root / "artifacts").as_uri())
     many = {f"name-{number}": "x" for number in range(150)}
     shown = Shown(

@@ -1,1 +1,1 @@
-"""How winners are measured again, and what is proven by it."""
+"""Confirmation: measures the winners of a search again, and decides which gains are proven."""

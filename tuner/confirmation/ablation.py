@@ -1,7 +1,7 @@
-"""Taking a config apart: the config with one change at a time back at the baseline's value.
+"""The ablation of a config: variants of it in which one change at a time is undone.
 
-Not every change can go back alone. What means nothing without another goes back with it, and so does what a rule
-between knobs ties to it.
+To undo a change means to set the knob back to the baseline's value. Not every change can be undone alone: a knob that
+has no meaning without another one is undone together with it, and so are knobs that a rule ties together.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,13 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.rules import RULES
 
 MOST_VARIANTS: Final = 8
-"""Measured of one config in each round, at most: a study searches seven or eight knobs unless it is told of others."""
+"""The most variants of one config that a round measures. By default, a study searches seven or eight knobs."""
 
 _FOLLOWS: Final = {"compression.level": "compression.type", "message.max.bytes": "batch.size"}
-"""A level belongs to its codec; the limit of a message was raised for larger batches."""
+"""Knobs that are undone together with another knob, by name.
+
+A compression level belongs to its codec. The limit of a message is only raised to allow larger batches.
+"""
 _ALONE_FIRST: Final = (
     "linger.ms",
     "batch.size",
@@ -28,7 +31,7 @@ _ALONE_FIRST: Final = (
     "queue.buffering.max.messages",
     "enable.idempotence",
 )
-"""Whose changes are measured alone where there are too many: what throughput and latency hang on most.
+"""The knobs that influence throughput and latency most. If there are too many changes, these are undone alone.
 
 Source: the sources of `search_spaces.knobs`, which name linger, batches, codec, acks and the size of the queue.
 """
@@ -36,12 +39,12 @@ Source: the sources of `search_spaces.knobs`, which name linger, batches, codec,
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """One or several changes of a config, and the config without them.
+    """One change of a config, or several that are undone together, and the config without them.
 
     Attributes:
-        knobs: What goes back, led by the knob that it is about.
-        variant: The config with these at the baseline's values; None where that is not to be measured.
-        because: Why several go back together, or why there is no variant; empty where that needs no reason.
+        knobs: The knobs that are undone. The first one is the knob in question; the others have to be undone with it.
+        variant: The config with these knobs at the baseline's values. None if it is not to be measured.
+        because: Why several knobs are undone together, or why there is no variant. Empty if neither needs a reason.
     """
 
     knobs: tuple[str, ...]
@@ -50,15 +53,16 @@ class Undoing:
 
 
 def variants_of(config: ProducerConfig, baseline: ProducerConfig) -> dict[str, ProducerConfig]:
-    """What an ablation measures beside the config: variants by the knob whose change is undone.
+    """Return the variants that an ablation measures beside the config, by the knob whose change is undone.
 
-    There are `MOST_VARIANTS` at most: of more changes, the less likely ones are undone together.
+    There are at most `MOST_VARIANTS`. If a config has more changes, those that are likely to matter least are undone
+    together.
     """
     return {each.knobs[0]: each.variant for each in undoings(config, baseline) if each.variant is not None}
 
 
 def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing, ...]:
-    """How each change of a config can be undone; every changed knob is in one of them at least."""
+    """Return how the changes of a config can be undone. Every changed knob is in at least one of the results."""
     changed = changed_knobs(config, baseline)
     leaders = [name for name in changed if _FOLLOWS.get(name) not in changed]
     found: dict[frozenset[str], Undoing] = {}
@@ -70,13 +74,13 @@ def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing,
         return tuple(found.values())
     alone = sorted(measured, key=lambda each: ([*_ALONE_FIRST, each.knobs[0]].index(each.knobs[0]), each.knobs))
     rest = dict.fromkeys(knob for each in alone[MOST_VARIANTS - 1 :] for knob in each.knobs)
-    many = f"of {len(measured)} changes, {MOST_VARIANTS - 1} are undone alone and the others together"
+    many = f"the config has {len(measured)} changes: {MOST_VARIANTS - 1} are undone alone, the others together"
     kept = [each for each in found.values() if each not in alone[MOST_VARIANTS - 1 :]]
     return (*kept, _undoing(config, baseline, tuple(rest), many))
 
 
 def changed_knobs(config: ProducerConfig, baseline: ProducerConfig) -> tuple[str, ...]:
-    """Properties that either gives and whose value in force differs, by name."""
+    """Return the properties whose effective value differs from the baseline's, in alphabetical order."""
     given = {*config.values, *baseline.values}
     return tuple(sorted(name for name in given if config.effective(name) != baseline.effective(name)))
 
@@ -100,5 +104,5 @@ def _undoing(config: ProducerConfig, baseline: ProducerConfig, knobs: tuple[str,
         else:
             break
     if variant.fingerprint == baseline.fingerprint or not changed_knobs(variant, baseline):
-        return Undoing(knobs, None, "without it the config is the baseline")
+        return Undoing(knobs, None, "without this change, the config is the baseline")
     return Undoing(knobs, variant, because)

@@ -1,8 +1,8 @@
-"""What the rounds of a confirmation say: whether a winner is really better, and what each of its changes brings.
+"""The results of a confirmation: whether a winner is really better, and what each of its changes contributes.
 
-The rounds of baseline and winners in turn give ratios; the rounds of an ablation, in which a config was measured beside
-itself without one change, give the effect of that change. The intervals of effects are 95 % each. They are not
-corrected for there being several: of twenty, one is wrong by chance.
+The rounds measure the baseline and the winners in turn, and give ratios. The rounds of an ablation measure a config
+beside variants of itself that lack one change, and give the effect of that change. The intervals of effects are 95 %
+intervals. They are not corrected for the number of effects: about one effect in twenty is wrong by chance.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import Undoing, undoings
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import Rounds, looks_are_there, means_of, rounds_of, tells, winners_of
+from tuner.confirmation.rounds import Rounds, has_all_repeats, is_comparable, means_of, rounds_of, winners_of
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
@@ -22,17 +22,19 @@ from tuner.model.trial import Kind, State, Trial
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """One config against the baseline, measured in the same rounds.
+    """The comparison of one config with the baseline, measured in the same rounds.
 
     Attributes:
-        fingerprint: Of the config.
-        goals: For which it was claimed to be better; its other gains are told, but were not what was tested.
-        gains: By metric, how many times better than the baseline: above 1 is better, whatever the direction.
-        values: By metric, the mean over rounds; see `means_of`.
-        baseline: By metric, the baseline's mean over the same rounds.
-        balance: Geometric mean of the gains of the study's objectives.
-        claims: How many claims share one error rate; the level of the intervals follows from it.
-        broken: Constraints that the means of these rounds break, by their texts.
+        fingerprint: The config's fingerprint.
+        goals: The goals for which the config had to prove that it is better. Its other gains are reported, but they
+            were not tested.
+        gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
+            where low values are good.
+        values: The config's mean over the rounds, by metric; see `means_of`.
+        baseline: The baseline's mean over the same rounds, by metric.
+        balance: Geometric mean of the gains in the study's objectives.
+        claims: How many claims share one error rate. The confidence level of the intervals follows from it.
+        broken: The constraints that the means of these rounds break, as text.
     """
 
     fingerprint: str
@@ -45,12 +47,12 @@ class Confirmation:
     broken: tuple[str, ...] = ()
 
     def better(self, metric: str) -> bool:
-        """Whether the gain's whole interval lies above 1."""
+        """Return whether the whole interval of the gain is above 1."""
         gain = self.gains.get(metric)
         return gain is not None and gain.low > 1.0
 
     def worse(self, metric: str) -> bool:
-        """Whether the gain's whole interval lies below 1."""
+        """Return whether the whole interval of the gain is below 1."""
         gain = self.gains.get(metric)
         return gain is not None and gain.high < 1.0
 
@@ -61,20 +63,21 @@ def confirmations_of(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> tuple[Confirmation, ...]:
-    """What the confirming trials among `trials` say; a config needs two rounds to have an interval.
+    """Compare each config that was confirmed with the baseline.
 
-    Only rounds in which both the config and the baseline were measured count. For each goal it is the newest
-    confirmation that speaks, once it has the rounds that it is to have in any case: one that was begun and interrupted
-    takes nothing away from an earlier one, nor does one for another goal.
+    A config needs two rounds to have an interval. Only rounds in which both the config and the baseline were measured
+    count. For each goal, the newest confirmation decides, provided that it has its fixed first rounds. A confirmation
+    that was interrupted before that, or that was for another goal, does not replace an earlier one.
 
     Args:
-        trials: Of the record size.
-        plans: What was confirmed, the oldest first.
-        baseline_metrics: The baseline's numbers from the search.
-        objectives: Of the study.
+        trials: The trials of the record size.
+        plans: The plans of its confirmations, the oldest first.
+        baseline_metrics: The baseline's metrics from the search.
+        objectives: The objectives of the study.
 
     Returns:
-        The newest first; a config that was confirmed several times may be there as often, with the goals of each time.
+        The comparisons, the newest first. A config that was confirmed several times may appear several times, each time
+        with the goals of that confirmation.
     """
     found: list[Confirmation] = []
     decided: set[Goal] = set()
@@ -83,7 +86,7 @@ def confirmations_of(
         oldest = plan is plans[0]
         decided |= _without_winner(plan, winners, trials)
         measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
-        told: set[Goal] = set()
+        goals_here: set[Goal] = set()
         for fingerprint in measured:
             rounds = rounds_of(plan, trials, fingerprint)
             enough = 2 if oldest else max(2, plan.rounds)
@@ -92,8 +95,8 @@ def confirmations_of(
             goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint) - decided
             if goals or all(each.fingerprint != fingerprint for each in found):
                 found.append(_confirmation(fingerprint, goals, rounds, len(winners), objectives, plan))
-                told |= goals
-        decided |= told
+                goals_here |= goals
+        decided |= goals_here
     return tuple(found)
 
 
@@ -103,7 +106,10 @@ def goals_without_winner(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> frozenset[Goal]:
-    """Goals whose nominees all broke what the study asks for when they were looked at again; the newest looks count."""
+    """Return the goals whose nominees all broke a constraint of the study in their repeats.
+
+    For each goal, the newest confirmation with complete repeats decides.
+    """
     refused: set[Goal] = set()
     decided: set[Goal] = set()
     for plan in reversed(plans):
@@ -115,7 +121,7 @@ def goals_without_winner(
 
 
 def _without_winner(plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial]) -> frozenset[Goal]:
-    if not plan.looks or not looks_are_there(plan, trials):
+    if not plan.looks or not has_all_repeats(plan, trials):
         return frozenset()
     return frozenset(goal for goal, nominees in plan.nominees.items() if nominees and goal not in winners)
 
@@ -129,12 +135,12 @@ def _confirmation(
     plan: ConfirmationPlan,
 ) -> Confirmation:
     level, together = claim_level(claims), goal_metrics(Goal.BALANCED, objectives)
-    told = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*COMPARED, *together))}
+    gains = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*COMPARED, *together))}
     ones = [1.0] * len(rounds.ours)
     return Confirmation(
         fingerprint=fingerprint,
         goals=goals,
-        gains={metric: gain for metric, gain in told.items() if gain is not None},
+        gains={metric: gain for metric, gain in gains.items() if gain is not None},
         values=means_of(rounds.ours),
         baseline=means_of(rounds.theirs),
         balance=rounds.gain(together, level) or ratio_of(ones, ones, level=level),
@@ -145,13 +151,13 @@ def _confirmation(
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one change brings, or several that went back together.
+    """The effect of one change of a config, or of several that were undone together.
 
     Attributes:
-        undoing: What was undone.
-        gains: By metric, how many times better the config is than without the change: above 1 is better, whatever the
-            direction; empty where that was not measured.
-        misses: Constraints that the config without the change missed in one of the rounds.
+        undoing: The change or changes that were undone.
+        gains: How many times better the config is than without the change, by metric. Above 1 is better, also for
+            metrics where low values are good. Empty if the effect was not measured.
+        misses: The constraints that the config without the change broke in one of the rounds.
     """
 
     undoing: Undoing
@@ -160,12 +166,12 @@ class Effect:
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        """What was undone, led by the knob that it is about."""
+        """The knobs that were undone. The first one is the knob in question."""
         return self.undoing.knobs
 
     @property
     def measured(self) -> bool:
-        """Whether there is anything to say of it."""
+        """Whether the rounds say anything about this change."""
         return bool(self.gains or self.misses)
 
     @property
@@ -176,12 +182,12 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """A config taken apart.
+    """The effects of all changes of a config.
 
     Attributes:
-        each: One per change; every changed knob is in one of them at least.
-        product: By metric, all single gains multiplied; empty unless each change was measured, and once.
-        rounds: In how many the config was measured beside its variants.
+        each: One effect for each change. Every changed knob is in at least one of them.
+        product: All single gains multiplied, by metric. Empty unless each change was measured, and only once.
+        rounds: The number of rounds in which the config was measured beside its variants.
     """
 
     each: tuple[Effect, ...]
@@ -190,7 +196,7 @@ class Effects:
 
 
 def is_clear(gain: Ratio) -> bool:
-    """Whether the whole interval lies on one side of 1."""
+    """Return whether the whole interval is on one side of 1."""
     return gain.low > 1.0 or gain.high < 1.0
 
 
@@ -201,18 +207,18 @@ def effects_of(
     metrics: Iterable[str],
     plan: ConfirmationPlan | None = None,
 ) -> Effects:
-    """Take a config apart, as far as that was measured.
+    """Return the effects of a config's changes, as far as they were measured.
 
-    The noise of a single measurement is taken from all its ablation's rounds at once (`objectives.ratios`), and from
-    those rounds with the baseline whose number was fixed beforehand: how many more there were depended on their
-    scatter, so that they would make it look too small.
+    The noise of a single measurement is estimated from all rounds of the ablation together (`objectives.ratios`), and
+    from the fixed first rounds with the baseline. Later rounds with the baseline are not used: how many there are
+    depends on the scatter of the first ones, so that they would make the noise look too small.
 
     Args:
-        trials: Of the record size.
-        config: To be taken apart.
-        baseline: What its changes are changes to.
-        metrics: For which gains are told.
-        plan: Of the confirmation; without it, the ablation's own rounds are all that noise is taken from.
+        trials: The trials of the record size.
+        config: The config whose changes are examined.
+        baseline: The config that they are changes to.
+        metrics: The metrics to compute gains for.
+        plan: The plan of the confirmation. Without it, the noise is estimated from the rounds of the ablation only.
     """
     planned = undoings(config, baseline)
     done = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.state is State.COMPLETE]
@@ -239,7 +245,7 @@ def effects_of(
 
 
 def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, fingerprint: str) -> list[Trial]:
-    """The rounds with the baseline whose number was fixed beforehand."""
+    """Return the trials of the fixed first rounds, of the config and of the baseline."""
     if plan is None:
         return []
     rounds = rounds_of(plan, trials, fingerprint)
@@ -247,17 +253,20 @@ def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, finger
 
 
 def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
-    """Values that are to be large, by config and round; the latency of what can't hold the rate says nothing."""
+    """Return the values of a metric by config and round, as numbers of which the larger is better.
+
+    Latencies of trials that could not hold the fixed rate are left out, because they can't be compared.
+    """
     found: dict[str, dict[Hashable, float]] = {}
     for trial in trials:
-        if tells(trial, metric):
+        if is_comparable(trial, metric):
             by_round = found.setdefault(trial.fingerprint, {})
             by_round[trial.kind, trial.round] = Objective(metric).gain(trial.metrics[metric], 1.0)
     return found
 
 
 def _once_each(planned: Sequence[Undoing]) -> bool:
-    """Whether there are several, and no knob goes back twice."""
+    """Return whether there are several changes, and no knob is undone twice."""
     knobs = [knob for each in planned for knob in each.knobs]
     return len(planned) > 1 and len(knobs) == len(set(knobs))
 

@@ -1,8 +1,9 @@
-"""What is confirmed, and which confirmation is under way: the search's own, or one that `tuner confirm` asked for.
+"""The plans of confirmations: what is measured again, and which confirmation a plan belongs to.
 
-A record size may be confirmed several times: when its search ends, again after the search was gone on with, and as
-often as a user asks. Each has an identifier, kept with its `ConfirmationPlan`, so that what was interrupted is gone
-on with, and what was finished stands until a later one has its rounds.
+A record size may be confirmed several times: when its search ends, when the search was continued and ends again, and
+whenever a user runs `tuner confirm`. Each confirmation has an identifier, which its `ConfirmationPlan` holds. By it, an
+interrupted confirmation is found again and continued. The result of a finished one holds until a later one has its
+rounds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,29 +16,29 @@ from tuner.model.trial import Trial
 from tuner.storage.protocols import ResultsStore
 
 CONFIRMING: Final = "confirming"
-"""Name of the fact that holds the `ConfirmationPlan`s of each record size, in their order."""
+"""Name of the fact that holds the `ConfirmationPlan`s of each record size, the oldest first."""
 _SESSIONS: Final = "confirm_sessions"
 _ID_ON_RECORD: Final = "session"
-"""The name under which records keep `ConfirmationPlan.confirmation_id`."""
+"""The key of `ConfirmationPlan.confirmation_id` in stored plans."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationPlan:
-    """What is confirmed, and how: kept with the record when a confirmation begins.
+    """The plan of a confirmation, which is stored when the confirmation begins.
 
     Attributes:
-        baseline: Its fingerprint.
-        nominees: Fingerprints of the best configs for each goal, the best first.
-        first_round: The first of its rounds; those before are of earlier confirmations.
-        looks: Second looks at each nominee.
-        rounds: Rounds that there are in any case.
-        max_rounds: The most rounds.
-        width_ratio: An interval as narrow as this, relative to its value, needs no further rounds.
-        ablation_rounds: Rounds of the ablation.
-        both_ways: Whether a config that is worse is of interest too, so that it gets as many rounds.
-        constraints: Of the study, to be kept by the means of what is measured again.
-        confirmation_id: Identifies it; see this module's beginning.
-        end_round: The first round that is of a later confirmation; None for the last one.
+        baseline: The baseline's fingerprint.
+        nominees: Fingerprints of the best configs of the search for each goal, the best first.
+        first_round: The number of its first round. Lower numbers belong to earlier confirmations.
+        looks: How often each nominee is measured again to choose the winner.
+        rounds: The number of rounds that are measured in any case.
+        max_rounds: The maximum number of rounds.
+        width_ratio: No further rounds are needed if the interval is at most this wide, relative to its value.
+        ablation_rounds: The number of rounds of the ablation.
+        both_ways: Whether a config gets further rounds even if it seems to be worse than the baseline.
+        constraints: The study's constraints, which the means of the repeated measurements must keep.
+        confirmation_id: The identifier of the confirmation; see the module docstring.
+        end_round: The first round of the next confirmation. None for the last confirmation.
     """
 
     baseline: str
@@ -63,7 +64,7 @@ class ConfirmationPlan:
         constraints: Sequence[Constraint] = (),
         confirmation_id: str = "",
     ) -> Self:
-        """The plan of a confirmation that begins now."""
+        """Return the plan of a confirmation that begins now."""
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
             baseline=baseline,
@@ -80,14 +81,14 @@ class ConfirmationPlan:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Of JSON types only; `from_json` reads it."""
+        """Return the plan in JSON types, which `from_json` reads."""
         plain = asdict(self)
         plain[_ID_ON_RECORD] = plain.pop("confirmation_id")
         return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The plan that `as_json` wrote."""
+        """Return the plan that `as_json` has written."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
@@ -95,46 +96,49 @@ class ConfirmationPlan:
 
 
 def plans_in(facts: Mapping[str, Any], size: str) -> tuple[ConfirmationPlan, ...]:
-    """A record size's confirmations, the oldest first, each with the rounds that are its own."""
+    """Return the plans of a record size, the oldest first, each with its own range of rounds."""
     kept = facts.get(CONFIRMING, {}).get(size, [])
-    # One alone, as records of before had it.
+    # Earlier releases stored a single plan instead of a list.
     plans = [ConfirmationPlan.from_json(each) for each in ([kept] if isinstance(kept, Mapping) else kept)]
     ends: list[int | None] = [*(plan.first_round for plan in plans), None]
     return tuple(replace(plan, end_round=end) for plan, end in zip(plans, ends[1:], strict=True))
 
 
 def plan_of(store: ResultsStore, size: str, confirmation_id: str) -> ConfirmationPlan | None:
-    """The plan of a confirmation for a record size; None before it has begun there."""
+    """Return the plan of a confirmation for a record size, or None if the confirmation has not begun there."""
     plans = plans_in(store.facts(), size)
     return plans[-1] if plans and plans[-1].confirmation_id == confirmation_id else None
 
 
 def add_plan(store: ResultsStore, size: str, plan: ConfirmationPlan) -> None:
-    """Keep the plan of a confirmation that begins."""
+    """Store the plan of a confirmation that begins."""
     facts = store.facts()
     kept = [each.as_json() for each in plans_in(facts, size)]
     store.set_fact(CONFIRMING, {**facts.get(CONFIRMING, {}), size: [*kept, plan.as_json()]})
 
 
 def has_begun(store: ResultsStore, size: str, confirmation_id: str) -> bool:
-    """Whether a confirmation has begun for a record size, whatever came after it."""
+    """Return whether a confirmation has begun for a record size, even if later ones have followed."""
     return any(plan.confirmation_id == confirmation_id for plan in plans_in(store.facts(), size))
 
 
 def searchs_own(store: ResultsStore) -> str:
-    """Identifies the confirmation that belongs to the search that is, or was last, under way."""
+    """Return the identifier of the confirmation that belongs to the current search, or else to the last one."""
     searches = store.facts().get(_SESSIONS, {}).get("searches", 0)
     return f"search {searches}" if searches else ""
 
 
 def search_again(store: ResultsStore) -> None:
-    """Let the search be gone on with; what it finds is confirmed anew."""
+    """Record that the search is continued, so that its results get a confirmation with a new identifier."""
     kept = store.facts().get(_SESSIONS, {})
     store.set_fact(_SESSIONS, {**kept, "searches": kept.get("searches", 0) + 1})
 
 
 def asked_for(store: ResultsStore, options: Mapping[str, Any]) -> str:
-    """Identifies what `tuner confirm` runs: a new confirmation, or an interrupted one that had the same options."""
+    """Return the identifier of the confirmation that `tuner confirm` is to run.
+
+    It is a new one, unless the last one was interrupted and had the same options.
+    """
     kept = store.facts().get(_SESSIONS, {})
     goes_on = kept.get("open") and kept.get("options") == options
     number = kept.get("confirms", 0) + (0 if goes_on else 1)
@@ -143,7 +147,7 @@ def asked_for(store: ResultsStore, options: Mapping[str, Any]) -> str:
 
 
 def ended(store: ResultsStore) -> None:
-    """`tuner confirm` has come to its end."""
+    """Record that `tuner confirm` has finished."""
     kept = store.facts().get(_SESSIONS, {})
     if kept.get("open"):
         store.set_fact(_SESSIONS, {**kept, "open": False})

@@ -1,11 +1,14 @@
-"""The course of a confirmation: what is measured next follows from the record alone, so that it can be gone on with.
+"""The order of a confirmation: which measurement comes next.
 
-1. **Second looks**: of the search's best configs, the luckiest stands first. For each goal the best few are measured
-   again, the baseline among them, and the best of them by these second looks alone is the goal's winner.
-2. **Rounds**: baseline and winners in turn, in an order drawn anew for each round. Each goal makes one claim: that its
-   winner is better than the baseline. A first number of rounds, fixed beforehand, shows how far they scatter, and that
-   decides how many more a winner gets (`objectives.ratios`), up to a most.
-3. **Ablation**: each winner that has proven better, with one knob at a time back at the baseline's value.
+This follows from the results store alone, so that an interrupted confirmation can be continued. There are three stages:
+
+1. **Repeats.** The config with the best values in a search was partly lucky. So for each goal, the best few configs are
+   measured again together with the baseline. The best of them, by these repeats alone, is the goal's winner.
+2. **Rounds.** The baseline and the winners are measured in turn, in a new random order for each round. For each goal,
+   the rounds test one claim: that its winner is better than the baseline. A fixed number of first rounds shows how much
+   the ratios scatter. That decides how many more rounds a winner gets (`objectives.ratios`), up to a maximum.
+3. **Ablation.** Each winner that has proven better is measured with one knob at a time set back to the baseline's
+   value.
 """
 
 import itertools
@@ -27,7 +30,10 @@ from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Kind, State, Trial
 
 _HELD_SHARE: Final = 0.9
-"""Of its rounds in which a config must hold the fixed rate: in the others its latency can't be compared."""
+"""The share of its rounds in which a config must hold the fixed rate.
+
+In the other rounds its latency can't be compared with the baseline's.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,48 +47,55 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Numbers of a winner and of the baseline, of the rounds in which both were measured.
+    """The trials of a winner and of the baseline, from the rounds in which both were measured.
 
     Attributes:
-        ours: The winner's trials.
-        theirs: The baseline's.
-        first: How many of them belong to the rounds that were fixed beforehand.
+        ours: The winner's trials, one for each round.
+        theirs: The baseline's trials, one for each round.
+        first: How many of these rounds belong to the fixed first ones.
     """
 
     ours: tuple[Trial, ...]
     theirs: tuple[Trial, ...]
     first: int
 
-    def that_tell(self, metrics: Sequence[str]) -> Self:
-        """Those in which both sides have all these numbers, and held the rate that a latency is about."""
-        told = [
-            all(tells(trial, metric) for trial in pair for metric in metrics)
+    def comparable_by(self, metrics: Sequence[str]) -> Self:
+        """Return the rounds in which both sides can be compared by all of these metrics."""
+        comparable = [
+            all(is_comparable(trial, metric) for trial in pair for metric in metrics)
             for pair in zip(self.ours, self.theirs, strict=True)
         ]
         return type(self)(
-            tuple(itertools.compress(self.ours, told)),
-            tuple(itertools.compress(self.theirs, told)),
-            sum(told[: self.first]),
+            tuple(itertools.compress(self.ours, comparable)),
+            tuple(itertools.compress(self.theirs, comparable)),
+            sum(comparable[: self.first]),
         )
 
     def values(self, metrics: Sequence[str]) -> tuple[list[float], list[float]] | None:
-        """Both sides as numbers that are to be large, several metrics by their geometric mean.
+        """Return the values of both sides, one for each round, as numbers of which the larger is better.
 
-        None with fewer than two rounds that tell of them.
+        Several metrics are combined into their geometric mean. The result is None if fewer than two rounds have all
+        metrics.
         """
-        told = self.that_tell(metrics)
-        if not metrics or len(told.ours) < 2:
+        rounds = self.comparable_by(metrics)
+        if not metrics or len(rounds.ours) < 2:
             return None
-        return [_large(trial, metrics) for trial in told.ours], [_large(trial, metrics) for trial in told.theirs]
+        return [_large(trial, metrics) for trial in rounds.ours], [_large(trial, metrics) for trial in rounds.theirs]
 
     def gain(self, metrics: Sequence[str], level: float) -> Ratio | None:
-        """How many times better than the baseline, several metrics by their geometric mean; None if that is unknown."""
-        values, first = self.values(metrics), self.that_tell(metrics).first
-        # One round alone has no scatter: then all there are decide.
+        """Return how many times better than the baseline the winner is, or None if that is unknown.
+
+        For several metrics this is the geometric mean.
+        """
+        values, first = self.values(metrics), self.comparable_by(metrics).first
+        # A single first round has no scatter. In that case the scatter is taken from all rounds.
         return ratio_of(*values, level=level, first_rounds=first if first >= 2 else None) if values else None
 
     def broken(self, constraints: Sequence[Constraint], objectives: Sequence[Objective]) -> tuple[str, ...]:
-        """Constraints that the means of these rounds break, by their texts; relative ones by the baseline's means."""
+        """Return the constraints, as text, that the means of these rounds break.
+
+        Constraints that are relative to the baseline use the baseline's means.
+        """
         held = [trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO for trial in self.ours]
         behind = () if sum(held) >= _HELD_SHARE * len(held) else (str(HELD_RATE),)
         return tuple(
@@ -91,14 +104,17 @@ class Rounds:
 
 
 def means_of(trials: Sequence[Trial]) -> dict[str, float]:
-    """The mean of every number that all trials have; geometric, as gains are."""
+    """Return the mean of every metric that all trials have.
+
+    It is geometric if all values are above 0, because gains are ratios.
+    """
     shared = set.intersection(*(set(trial.metrics) for trial in trials)) if trials else set()
     return {name: _mean([trial.metrics[name] for trial in trials]) for name in sorted(shared)}
 
 
 def _mean(values: Sequence[float]) -> float:
     if min(values) == max(values):
-        return values[0]  # exactly what was measured, not what logarithms make of it
+        return values[0]  # exactly the measured value, without rounding errors from logarithms
     return geometric_mean(values) if min(values) > 0 else fmean(values)
 
 
@@ -108,7 +124,7 @@ def broken(
     constraints: Sequence[Constraint],
     objectives: Sequence[Objective],
 ) -> tuple[str, ...]:
-    """Constraints that numbers break, by their texts."""
+    """Return the constraints, as text, that the given metrics break."""
     return tuple(name for name, by in score(metrics, objectives, constraints, baseline).violations.items() if by > 0)
 
 
@@ -118,11 +134,14 @@ def winners_of(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> dict[Goal, str]:
-    """Each goal's winner by the second looks; empty while these are not all there, a goal left out that has none."""
+    """Return the winner of each goal, which the repeats decide.
+
+    The result is empty until all repeats are there. A goal whose nominees all break a constraint is left out.
+    """
     looks = _of_kind(trials, Kind.SECOND_LOOK, plan)
-    if not looks_are_there(plan, trials):
+    if not has_all_repeats(plan, trials):
         return {}
-    # Of the same time as the looks: the target may have become slower since the search.
+    # The baseline's values come from the time of the repeats, because the target may have slowed down since the search.
     yardstick = {**baseline_metrics, **means_of(_complete(looks, plan.baseline))}
     found = {}
     for goal, nominees in plan.nominees.items():
@@ -138,15 +157,15 @@ def winners_of(
     return found
 
 
-def looks_are_there(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:
-    """Whether every nominee has had its second looks."""
-    asked = _looked_at(plan) - {plan.baseline}
-    seen = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, plan)}
-    return seen >= {(plan.first_round + look, each) for look in range(plan.looks) for each in asked}
+def has_all_repeats(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:
+    """Return whether every nominee has all its repeats."""
+    nominees = _to_be_repeated(plan) - {plan.baseline}
+    done = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, plan)}
+    return done >= {(plan.first_round + look, nominee) for look in range(plan.looks) for nominee in nominees}
 
 
 def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str) -> Rounds:
-    """The rounds that a config and the baseline share."""
+    """Return the rounds in which both a config and the baseline were measured."""
     by_round: dict[str, dict[int, Trial]] = {plan.baseline: {}, fingerprint: {}}
     for trial in _of_kind(trials, Kind.CONFIRM, plan):
         if trial.fingerprint in by_round and trial.state is State.COMPLETE and trial.round is not None:
@@ -168,15 +187,17 @@ def next_step(
     objectives: Sequence[Objective],
     seed: int,
 ) -> Step | None:
-    """What to measure next; None when the confirmation is over. A step that failed is not tried again.
+    """Return the next measurement, or None if the confirmation is over.
+
+    A measurement that failed is not tried again.
 
     Args:
-        plan: What is confirmed.
-        configs: Baseline and nominees by fingerprint.
-        trials: Of the record size.
-        baseline_metrics: The baseline's numbers from the search.
-        objectives: Of the study.
-        seed: Of the order within rounds.
+        plan: The plan of the confirmation.
+        configs: The baseline and the nominees, by fingerprint.
+        trials: The trials of the record size.
+        baseline_metrics: The baseline's metrics from the search.
+        objectives: The objectives of the study.
+        seed: The seed of the random order within rounds.
     """
     there = {(trial.kind, trial.round, trial.fingerprint) for trial in trials if trial.round is not None}
 
@@ -187,7 +208,7 @@ def next_step(
         return next((Step(kind, number, configs[each]) for each in order if (kind, number, each) not in there), None)
 
     for look in range(plan.looks):
-        if step := missing(Kind.SECOND_LOOK, look, _looked_at(plan)):
+        if step := missing(Kind.SECOND_LOOK, look, _to_be_repeated(plan)):
             return step
     winners = winners_of(plan, trials, baseline_metrics, objectives)
     if not winners:
@@ -202,27 +223,28 @@ def next_step(
             return step
     proven = _proven(plan, winners, trials, objectives)
     configs = dict(configs)
-    asked = []
+    in_ablation = []
     for winner in proven:
         variants = variants_of(configs[winner], configs[plan.baseline]).values()
         configs |= {variant.fingerprint: variant for variant in variants}
-        # A single change undone is the baseline, which the rounds have measured.
-        asked += [winner, *(variant.fingerprint for variant in variants)] if variants else []
+        # A config with a single change has no variants: without the change it is the baseline, which the rounds have
+        # measured.
+        in_ablation += [winner, *(variant.fingerprint for variant in variants)] if variants else []
     for number in range(plan.ablation_rounds):
-        if step := missing(Kind.ABLATION, number, asked):
+        if step := missing(Kind.ABLATION, number, in_ablation):
             return step
     return None
 
 
 def most_steps(spec: ConfirmSpec) -> int:
-    """Measurements of one record size's confirmation, at most."""
+    """Return the most measurements that the confirmation of one record size can take."""
     further = max(0, spec.max_rounds - spec.rounds) * (1 + len(spec.goals))
     apart = spec.ablation_rounds * len(spec.goals) * (1 + MOST_VARIANTS)
     return least_steps(spec) + further + apart if spec.rounds else 0
 
 
 def least_steps(spec: ConfirmSpec) -> int:
-    """Measurements of one record size's confirmation that there are in any case, if every goal has a winner."""
+    """Return the fewest measurements that the confirmation of one record size takes, if every goal has a winner."""
     if not spec.rounds:
         return 0
     nominees = 1 + len(spec.goals) * spec.nominees if spec.nominees > 1 else 0
@@ -232,7 +254,10 @@ def least_steps(spec: ConfirmSpec) -> int:
 def _rounds_needed(
     plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
 ) -> dict[str, int]:
-    """Rounds that each winner gets: as its first ones scatter; no more if these do not speak for it at all."""
+    """Return the number of rounds for each winner, which depends on the scatter of its first rounds.
+
+    A winner whose first rounds show no gain gets no further ones, unless the plan sets `both_ways`.
+    """
     level = claim_level(len(winners))
     needed = dict.fromkeys(winners.values(), plan.rounds)
     for goal, fingerprint in winners.items():
@@ -241,15 +266,15 @@ def _rounds_needed(
         values = first.values(goal_metrics(goal, objectives))
         if values is None or (not plan.both_ways and ratio_of(*values, level=level).value <= 1.0):
             continue
-        asked = rounds_needed(*values, level=level, width_ratio=plan.width_ratio)
-        needed[fingerprint] = max(needed[fingerprint], min(asked, plan.max_rounds))
+        wanted = rounds_needed(*values, level=level, width_ratio=plan.width_ratio)
+        needed[fingerprint] = max(needed[fingerprint], min(wanted, plan.max_rounds))
     return needed
 
 
 def _proven(
     plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
 ) -> list[str]:
-    """Winners whose claim holds."""
+    """Return the winners that have proven better than the baseline and that break no constraint."""
     found = []
     for goal, fingerprint in winners.items():
         rounds = rounds_of(plan, trials, fingerprint)
@@ -259,8 +284,8 @@ def _proven(
     return list(dict.fromkeys(found))
 
 
-def _looked_at(plan: ConfirmationPlan) -> set[str]:
-    """Nominees among which a goal has to choose, and the baseline that they are to be compared with."""
+def _to_be_repeated(plan: ConfirmationPlan) -> set[str]:
+    """Return the nominees of goals that have several, and the baseline to compare them with."""
     found = {fingerprint for each in plan.nominees.values() if len(each) > 1 for fingerprint in each}
     return found | {plan.baseline} if found else found
 
@@ -280,13 +305,16 @@ def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:
     return [trial for trial in trials if trial.fingerprint == fingerprint and trial.state is State.COMPLETE]
 
 
-def tells(trial: Trial, metric: str) -> bool:
-    """Whether a trial has that number, and can be compared by it: latency says nothing of what can't hold the rate."""
+def is_comparable(trial: Trial, metric: str) -> bool:
+    """Return whether a trial can be compared by a metric.
+
+    It can't if it has no value of that metric. It can't be compared by latency if it could not hold the fixed rate.
+    """
     held = trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO or not OUTCOME_METRICS[metric].paced
     return held and trial.metrics.get(metric, 0.0) > 0
 
 
 def _large(trial: Trial, metrics: Sequence[str]) -> float:
-    """Numbers of a trial as one that is to be large: their geometric mean, each as good as it is high."""
+    """Return the geometric mean of a trial's metrics, each converted so that larger is better."""
     product = math.prod(Objective(metric).gain(trial.metrics[metric], 1.0) for metric in metrics)
     return float(product ** (1 / len(metrics)))

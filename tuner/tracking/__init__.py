@@ -1,6 +1,6 @@
-"""The mirror of studies in MLflow: shows what the results store holds, and is never asked for the truth.
+"""The mirror of studies in MLflow: a copy of their results for viewing. A study itself reads only its results store.
 
-Importing this does not import MLflow.
+Importing this package does not import MLflow.
 """
 
 from tuner.course.reporter import SyncOutcome

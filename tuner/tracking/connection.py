@@ -1,13 +1,13 @@
-"""Where MLflow keeps the mirror, and its client, quiet and impatient.
+"""The connection to MLflow: its location, and a client that prints nothing and gives up after a short time.
 
-MLflow is imported here alone, and only when it is needed: it takes seconds.
+Only this module imports MLflow, and only when it is needed, because the import takes seconds.
 
-What can go wrong does not touch the study's record:
+None of these errors affects the study's results:
 
 StudyError
-└── TrackingError           MLflow can't show the study now; `tuner sync` later      (exit 1)
-    ├── TrackingBusy        another process is writing this study's mirror
-    └── ReportFailed        trials are shown, but the report beside them could not be made
+└── TrackingError           MLflow can't show the study now; run `tuner sync` later   (exit 1)
+    ├── TrackingBusy        another process is writing this study to MLflow
+    └── ReportFailed        the trials are shown, but the report could not be made
 """
 
 import functools
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 class TrackingError(StudyError):
-    """MLflow can't show the study as things are."""
+    """MLflow can't show the study at the moment."""
 
 
 class TrackingBusy(TrackingError):  # noqa: N818 - names say what happened
-    """Another process is writing this study's mirror."""
+    """Another process is writing this study to MLflow."""
 
 
 class ReportFailed(TrackingError):  # noqa: N818
-    """Every trial is shown, but the report beside them could not be made."""
+    """All trials are shown, but the report that belongs to them could not be made."""
 
 
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
@@ -49,11 +49,11 @@ _SQLITE: Final = "sqlite:///"
 
 @dataclass(frozen=True, slots=True)
 class TrackingLocation:
-    """A tracking URI, and what goes with it.
+    """A tracking URI, and the folder for artifacts.
 
     Attributes:
-        uri: As MLflow takes it; may hold a password.
-        artifacts: Folder of the artifacts, where no server takes them.
+        uri: The URI for MLflow. It may contain a password.
+        artifacts: The folder for artifacts, used if there is no server that stores them.
     """
 
     uri: str
@@ -61,48 +61,48 @@ class TrackingLocation:
 
     @classmethod
     def of(cls, tracking: TrackingSpec, root: Path) -> "TrackingLocation":
-        """The place that the study file names, else the environment, else a SQLite file beside the studies.
+        """Return the location from the study file, or else from the environment, or else a SQLite file.
 
         Args:
-            tracking: Of the study.
-            root: The folder that the study's folder lies in.
+            tracking: The tracking section of the study.
+            root: The folder that contains the study's folder. The SQLite file is in this folder too.
         """
         uri = tracking.uri or os.environ.get(URI_VARIABLE) or _SQLITE + quote(str((root / _STORE_FILE).absolute()))
         return cls(uri, (root / _ARTIFACTS).absolute())
 
     @property
     def has_server(self) -> bool:
-        """Whether a server is spoken to, which keeps artifacts itself; else a database is."""
+        """Whether the URI belongs to a server, which stores artifacts itself, and not to a database."""
         return urlsplit(self.uri).scheme.partition("+")[0] not in _DATABASES
 
     @property
     def is_web(self) -> bool:
-        """Whether the server has pages to look at, under the same address."""
+        """Whether the server has web pages at the same address."""
         return urlsplit(self.uri).scheme in ("http", "https")
 
     @property
     def sqlite_file(self) -> Path | None:
-        """The file, where the store is one."""
+        """The path of the SQLite file, or None if the URI is of another kind."""
         return Path(unquote(self.uri.removeprefix(_SQLITE))) if self.uri.startswith(_SQLITE) else None
 
     @property
     def shown(self) -> str:
-        """The URI for people."""
+        """The URI without its password, for messages."""
         return self.masked(self.uri)
 
     def masked(self, text: str) -> str:
-        """A text in which the URI's password can't be read."""
+        """Return the text with the URI's password masked."""
         for secret in secrets_in(self.uri):
             text = text.replace(secret, MASK)
         return text
 
 
 def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpec:
-    """What a study on record says of its mirror.
+    """Return the tracking settings that are stored with a study.
 
     Args:
-        facts: Of the study.
-        uri: Takes the place of the URI on record.
+        facts: The facts of the study.
+        uri: A URI that overrides the stored one.
     """
     kept = facts.get("tracking") or {}
     return TrackingSpec(
@@ -119,38 +119,42 @@ QUIET: Final = {
     "MLFLOW_DISABLE_AGENT_HINT": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
-"""For every process of ours that imports MLflow; what the user has set himself stays."""
+"""Environment variables for each of our processes that imports MLflow. Variables that the user has set are kept."""
 
 _IMPATIENT: Final = {
-    # A request is never sent twice behind our back: a run would be doubled. The mirror itself tries again.
+    # MLflow must not repeat a request by itself, because that could create a run twice. Our mirror tries again.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
 _REASON_CHARACTERS: Final = 300
 _DATABASE_S: Final = 10
 PAGE: Final = 1_000
-"""As much as MLflow is asked for at once."""
+"""The number of runs or experiments that one request to MLflow asks for."""
 
 
-def connect(place: TrackingLocation) -> "MlflowClient":
-    """A client for the place; a SQLite file that is not there is made, which takes some seconds."""
+def connect(location: TrackingLocation) -> "MlflowClient":
+    """Return a client of MLflow for a location.
+
+    If the location is a SQLite file that does not exist, MLflow creates it, which takes some seconds.
+    """
     for name, value in (QUIET | _IMPATIENT).items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
 
-    if place.uri.startswith("postgresql"):
-        _await_database(place.uri)
-    if place.sqlite_file is not None:
+    if location.uri.startswith("postgresql"):
+        _await_database(location.uri)
+    if location.sqlite_file is not None:
         _write_lazily()
-    return MlflowClient(tracking_uri=place.uri)
+    return MlflowClient(tracking_uri=location.uri)
 
 
 @functools.cache
 def _write_lazily() -> None:
-    """Have SQLite files of MLflow's written without awaiting the disk at each change.
+    """Let MLflow write its SQLite file without waiting for the disk at each change.
 
-    Awaiting it makes a journalled file system write out all that brokers on this machine have left to it, in the middle
-    of a measurement. The last changes may be lost with the machine's power, and `tuner sync` brings them back.
+    Waiting for the disk makes a journalling file system write out everything that brokers on this machine have left in
+    its cache, in the middle of a measurement. If the machine loses power, the last changes may be lost, and `tuner
+    sync` writes them again.
     """
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
@@ -158,16 +162,19 @@ def _write_lazily() -> None:
     @event.listens_for(Engine, "connect")
     def connected(connection: object, _: object) -> None:
         if isinstance(connection, sqlite3.Connection):
-            # With a write-ahead log this is safe: the file stays whole whatever happens.
+            # With a write-ahead log this is safe: the file can't get corrupted.
             connection.execute("PRAGMA journal_mode = WAL").close()
             connection.execute("PRAGMA synchronous = NORMAL").close()
 
 
 def _await_database(uri: str) -> None:
-    """Ask the database once: MLflow itself would ask for an hour where nobody answers, and can't be told not to."""
+    """Connect to the database once, with a time limit.
+
+    MLflow itself would try for an hour if the database does not answer, and there is no setting to change that.
+    """
     import sqlalchemy
 
-    # Without a pool nothing stays open.
+    # Without a pool, no connection stays open.
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool, connect_args={"connect_timeout": _DATABASE_S})
     engine.connect().close()
 
@@ -175,7 +182,7 @@ def _await_database(uri: str) -> None:
 def runs_of(
     client: "MlflowClient", experiments: Sequence[str], condition: str, order_by: Sequence[str] = ()
 ) -> "list[Run]":
-    """All runs of some experiments that keep a condition, however many there are."""
+    """Return all runs of the given experiments that match a condition, over all pages of the answer."""
     found: list[Run] = []
     token = None
     while True:
@@ -188,26 +195,27 @@ def runs_of(
             return found
 
 
-def experiment_id(client: "MlflowClient", place: TrackingLocation, name: str) -> str:
-    """The experiment of that name, made if there is none.
+def experiment_id(client: "MlflowClient", location: TrackingLocation, name: str) -> str:
+    """Return the id of the experiment with that name, after creating it if there is none.
 
     Raises:
-        TrackingError: It was deleted.
+        TrackingError: The experiment was deleted.
     """
     found = client.get_experiment_by_name(name)
     if found is None:
-        folder = place.artifacts / "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-        return str(client.create_experiment(name, artifact_location=None if place.has_server else folder.as_uri()))
+        folder = location.artifacts / "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
+        return str(client.create_experiment(name, artifact_location=None if location.has_server else folder.as_uri()))
     if found.lifecycle_stage != "active":
         raise TrackingError(
-            f"the experiment must be there, but {name!r} was deleted: restore it with "
-            f"`mlflow experiments restore --experiment-id {found.experiment_id}`, or name another (tracking.experiment)"
+            f"the MLflow experiment must exist, but {name!r} was deleted: restore it with "
+            f"`mlflow experiments restore --experiment-id {found.experiment_id}`, or name another one "
+            "(tracking.experiment)"
         )
     return str(found.experiment_id)
 
 
-def reason(error: BaseException, place: TrackingLocation) -> str:
-    """Why MLflow can't be written, in one line without a password."""
+def reason(error: BaseException, location: TrackingLocation) -> str:
+    """Return, in one line without a password, why MLflow can't be read or written."""
     from requests.exceptions import ConnectionError as NoConnection
     from requests.exceptions import Timeout
 
@@ -217,4 +225,4 @@ def reason(error: BaseException, place: TrackingLocation) -> str:
             return "it does not answer"
         cause = cause.__cause__ or cause.__context__
     first_line = (str(error).splitlines() or [""])[0][:_REASON_CHARACTERS]
-    return place.masked(first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}")
+    return location.masked(first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}")

@@ -1,7 +1,7 @@
-"""What MLflow is to show of a study: a pure function of the record.
+"""The content of a study's MLflow runs, as a pure function of the results store.
 
-One parent run per record size, one child run per trial. Whatever stands here follows from the record alone, times and
-steps included, so that writing it twice changes nothing.
+There is one parent run for each record size, and one child run for each trial. Everything follows from the results
+store, even times and steps, so that writing it twice changes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,8 @@ VOLUME: Final = "hypervolume"
 PARENT_KIND: Final = "study"
 RUNNING, FINISHED, FAILED = "RUNNING", "FINISHED", "FAILED"
 
-# Params of every run, by their values in force: a baseline that gives none of them stands in the same columns.
+# Every run has these params, with their effective values. So a baseline that sets none of them still has values in the
+# same columns as the other runs.
 _COLUMNS: Final = tuple(dict.fromkeys(knob.sets for knob in KNOBS))
 # Source: MLflow's own limits, mlflow/utils/validation.py of 3.17: 6,000 for params, 8,000 for tags.
 _MOST_CHARACTERS: Final = 6_000
@@ -36,10 +37,10 @@ class Point:
     """One value of a metric.
 
     Attributes:
-        name: Of the metric.
+        name: Name of the metric.
         value: Its value.
-        step: Trial number, or for gains the number of baselines that they are relative to.
-        at_ms: UTC, milliseconds since 1970.
+        step: The trial number. For gains, the number of baseline trials that they are relative to.
+        at_ms: The time, in milliseconds since 1970 in UTC.
     """
 
     name: str
@@ -50,17 +51,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A run as MLflow is to show it.
+    """The content of an MLflow run.
 
     Attributes:
-        key: Names it for ever: what is written twice under one key is one run.
-        name: For people.
-        status: MLflow's word.
-        start_ms: UTC, milliseconds since 1970.
-        end_ms: The same; None while it goes on.
-        tags: May change.
-        params: Never change.
-        points: The latest value of each metric; of the hypervolume, all of them.
+        key: The permanent identity of the run. Content that is written again under the same key goes to the same run.
+        name: The name that MLflow shows.
+        status: The status under MLflow's name.
+        start_ms: The start, in milliseconds since 1970 in UTC.
+        end_ms: The end, in milliseconds since 1970 in UTC. None while the run is active.
+        tags: Tags, which may change later.
+        params: Params, which never change.
+        points: The latest value of each metric. For the hypervolume, the values of all steps.
     """
 
     key: str
@@ -75,12 +76,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class SizeView:
-    """One record size of a study, with what is recommended for it.
+    """The results of one record size of a study, with its recommendations.
 
     Attributes:
-        study: The study's results.
-        size: The record size's.
-        by_goal: What is recommended, by goal.
+        study: The results of the study.
+        size: The results of the record size.
+        by_goal: The recommendations, by goal.
     """
 
     study: StudyResults
@@ -89,21 +90,21 @@ class SizeView:
 
     @property
     def key(self) -> str:
-        """Of the parent run."""
+        """The key of the parent run."""
         return f"{self.study.facts['study_id']}/{self.size.record_bytes}"
 
     @property
     def findings(self) -> str:
-        """What was found so far, in short: changes when the front or a recommendation does."""
+        """A short text that changes whenever the front or a recommendation changes."""
         by_goal = {str(goal): (found.trial.number, found.confirmed) for goal, found in self.by_goal.items()}
         return f"{self.size.front} {by_goal}"
 
     def trial_key(self, trial: Trial) -> str:
-        """Of a trial's run."""
+        """Return the key of a trial's run."""
         return f"{self.key}/{trial.number}"
 
     def parent(self) -> Shown:
-        """The run of the study for this record size."""
+        """Return the content of the parent run of this record size."""
         facts, trials = self.study.facts, self.size.trials
         host, cluster = facts.get("host") or {}, facts.get("cluster") or {}
         return Shown(
@@ -131,7 +132,7 @@ class SizeView:
         )
 
     def child(self, trial: Trial, parent_run: str) -> Shown:
-        """A trial's run."""
+        """Return the content of a trial's run."""
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
         at_ms = _end_ms(trial)
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
@@ -155,7 +156,7 @@ class SizeView:
         )
 
     def marks(self, trial: Trial, parent_run: str) -> dict[str, str]:
-        """The tags of a trial that later trials may change."""
+        """Return the tags of a trial's run that later trials may change."""
         recommended = any(found.trial.number == trial.number for found in self.by_goal.values())
         return {
             "tuner.pareto": _flag(trial.number in self.size.front),
@@ -174,7 +175,7 @@ class SizeView:
         }
 
     def _trial_tags(self, trial: Trial) -> dict[str, str]:
-        told = {
+        optional = {
             "tuner.verdict": trial.verdict,
             "tuner.error": trial.error,
             "tuner.worker": trial.worker,
@@ -188,12 +189,12 @@ class SizeView:
             "tuner.flagged": _flag(trial.flagged),
             "tuner.guarantee": trial.guarantee,
             "tuner.fingerprint": trial.fingerprint,
-            **{name: _cut(text) for name, text in told.items() if text},
+            **{name: _cut(text) for name, text in optional.items() if text},
             **({"tuner.round": str(trial.round)} if trial.round is not None else {}),
         }
 
     def _volume(self) -> Iterator[Point]:
-        """The hypervolume after each trial, in gains over the baseline as it is known now."""
+        """Yield the hypervolume after each trial, in gains relative to the current median of the baseline."""
         changes, value, at_ms = dict(self.size.hypervolume), None, 0
         for trial in self.size.trials:
             value, at_ms = changes.get(trial.number, value), max(at_ms, _end_ms(trial))
@@ -217,16 +218,16 @@ class SizeView:
             yield Point(name, value, last, at_ms)
 
     def _note(self) -> str:
-        """What MLflow shows as the run's description."""
+        """Return the description of the parent run, which MLflow shows as Markdown."""
         lines = []
         for goal, found in self.by_goal.items():
-            gains = "; ".join(f"{metric} {gain} x baseline" for metric, gain in found.gains.items())
+            gains = "; ".join(f"gain in {metric} {gain}" for metric, gain in found.gains.items())
             lines.append(f"- **{goal}**: trial {found.trial.number}{f', {gains}' if gains else ''} ({found.how})")
         return _cut("\n".join(lines) or "nothing to recommend yet")
 
 
 def views(study: StudyResults) -> list[SizeView]:
-    """The record sizes that have a trial to show."""
+    """Return the record sizes that have at least one trial."""
     return [SizeView(study, size, recommendations(study, size)) for size in study.sizes if size.trials]
 
 
@@ -235,7 +236,7 @@ def _params(trial: Trial) -> dict[str, str]:
     try:
         config = trial.config()
         in_force: Sequence[tuple[str, str]] = [(name, config.effective(name)) for name in names]
-    except ConfigError:  # written by another release, with other rules
+    except ConfigError:  # another release with other rules has stored this config
         in_force = list(trial.values.items())
     return {name: _cut(value) for name, value in in_force if value}
 

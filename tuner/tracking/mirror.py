@@ -1,4 +1,4 @@
-"""The mirror of a study in MLflow: in the background while it runs, or in the foreground afterwards."""
+"""Writes a study to MLflow: in the background while the study runs, or in the foreground afterwards."""
 
 import logging
 import os
@@ -21,10 +21,12 @@ from tuner.tracking.session import CatchingUp, Report
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 1.0
 _LAST_RETRY_S: Final = 60.0
-# A pass reads the whole record, which grows, with the cores with which the driver proposes, and may send.
+# An update reads all results of the study, so that it takes longer and longer. It uses the same cores as the process
+# that runs the study, which proposes configs and may also send the load.
 _SHARE: Final = 0.1
-"""Of the time, at most, that catching up takes while the study runs."""
-# Not the least of all: it may hold Python's lock while the driver waits for it.
+"""The largest share of the time that updates may take while the study runs."""
+# The thread does not get the lowest priority of all, because the main thread may have to wait until this thread
+# releases Python's global lock.
 _NICENESS: Final = 10
 _LONGEST_REST_S: Final = 30.0
 
@@ -37,44 +39,46 @@ def sync(
     extra_artifacts: Report | None = None,
     storage: Storage | None = None,
 ) -> SyncOutcome:
-    """Make MLflow show what a study's record holds, and return when it does, or can't.
+    """Make MLflow show all results of a study, and return when it does or when it has failed.
 
     Args:
-        folder: The study's.
+        folder: The study's folder.
         tracking: Where MLflow is.
-        on_progress: Told how many trials are shown, and of how many.
-        extra_artifacts: Makes the report that is put beside the runs.
-        storage: Where the study is recorded; the one in force by default.
+        on_progress: Receives the number of trials that are shown, and the number of all trials.
+        extra_artifacts: Makes the report that is stored with the runs.
+        storage: The storage that holds the study. None: the storage that the environment names.
 
     Raises:
         StudyNotFound: The folder holds no study.
-        RecordDamaged: Its record can't be opened.
+        RecordDamaged: The study's results can't be read.
         StorageUnreachable: The shared storage does not answer.
     """
-    place = TrackingLocation.of(tracking, folder.parent)
+    location = TrackingLocation.of(tracking, folder.parent)
     with closing((storage or storage_at()).read(folder)) as store:
         with closing(CatchingUp(store, folder, tracking, extra_artifacts, on_progress)) as work:
             error = work.attempt(settle=True)
         behind = _behind(store, work.shown)
-    return SyncOutcome(len(work.written), behind, place.shown, reason(error, place) if error else None)
+    return SyncOutcome(len(work.written), behind, location.shown, reason(error, location) if error else None)
 
 
 def _give_way() -> None:
-    """Have this thread take a core only where no load wants it: it works while the next trial is measured."""
+    """Lower the priority of this thread, so that it uses only CPU time that the load of the next trial leaves over."""
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 class Mirror:
-    """Mirrors a study while it runs, in a thread of its own: the study never waits for MLflow, and never fails by it.
+    """Writes a study to MLflow while the study runs, in a separate thread.
+
+    The study never waits for MLflow, and an error of MLflow never ends it.
 
     Args:
-        folder: The study's; its record must be there when `start` is called.
+        folder: The study's folder. The results store must exist when `start` is called.
         tracking: Where MLflow is.
-        on_warning: Told once, in one sentence, when MLflow can't be written; called from the mirror's thread.
-        extra_artifacts: Makes the report that is put beside the runs at the end.
-        storage: Where the study is recorded; the one in force by default.
+        on_warning: Receives one sentence, once, if MLflow can't be written. It is called in the mirror's thread.
+        extra_artifacts: Makes the report that is stored with the runs at the end.
+        storage: The storage that holds the study. None: the storage that the environment names.
     """
 
     def __init__(
@@ -89,41 +93,41 @@ class Mirror:
         self._storage = storage or storage_at()
         self._folder, self._tracking, self._report = folder, tracking, extra_artifacts
         self._on_warning = on_warning
-        self._place = TrackingLocation.of(tracking, folder.parent)
+        self._location = TrackingLocation.of(tracking, folder.parent)
         self._news, self._ending, self._given_up = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="mlflow-mirror", daemon=True)
         self._runs_written = self._shown = 0
         self._error: str | None = None
 
     def start(self) -> None:
-        """Begin, if the study wants a mirror at all."""
+        """Start the thread, if the study's settings enable MLflow."""
         if self._tracking.enabled:
             self._news.set()
             self._thread.start()
 
     def poke(self) -> None:
-        """Say that the record has grown. Never waits."""
+        """Note that there are new results, without waiting."""
         self._news.set()
 
     def behind(self, on_record: int) -> int:
-        """How many of the trials on record MLflow is not known to show. Never waits."""
+        """Return how many of the stored trials MLflow may not show yet, without waiting."""
         return max(0, on_record - self._shown) if self._thread.ident is not None else 0
 
     def finish(self, timeout_s: float) -> SyncOutcome:
-        """Wait until all is shown, at most so long, and end."""
+        """Wait until MLflow shows all results, but no longer than the time limit, and stop the thread."""
         if self._thread.ident is None:
-            return SyncOutcome(0, 0, self._place.shown, None)
+            return SyncOutcome(0, 0, self._location.shown, None)
         self._ending.set()
         self._news.set()
         self._thread.join(timeout_s)
         self._given_up.set()
-        late = f"it was not up to date within {timeout_s:g} s" if self._thread.is_alive() else None
+        late = f"it was not brought up to date within {timeout_s:g} s" if self._thread.is_alive() else None
         try:
             with closing(self._storage.read(self._folder)) as store:
                 behind = _behind(store, self._shown)
-        except StorageUnreachable as error:  # a study that has ended well must not fail by this
-            return SyncOutcome(self._runs_written, 0, self._place.shown, str(error))
-        return SyncOutcome(self._runs_written, behind, self._place.shown, self._error or late)
+        except StorageUnreachable as error:  # the study has ended successfully, and must not fail now
+            return SyncOutcome(self._runs_written, 0, self._location.shown, str(error))
+        return SyncOutcome(self._runs_written, behind, self._location.shown, self._error or late)
 
     def _run(self) -> None:
         _give_way()
@@ -146,9 +150,9 @@ class Mirror:
             ending, began_s = self._ending.is_set(), time.monotonic()
             error = work.attempt(settle=ending)
             self._runs_written, self._shown = len(work.written), work.shown
-            self._error = reason(error, self._place) if error else None
+            self._error = reason(error, self._location) if error else None
             if error is None and retry_s:
-                _LOG.info("MLflow at %s is back, and shows all trials", self._place.shown)
+                _LOG.info("MLflow at %s is back, and shows all trials", self._location.shown)
             if ending and (error is None or isinstance(error, ReportFailed)):
                 return
             if error is None:
@@ -160,12 +164,15 @@ class Mirror:
             if not warned and not isinstance(error, TrackingBusy):
                 warned = True
                 self._on_warning(
-                    f"MLflow at {self._place.shown} can't be written ({self._error}): nothing is lost, the study goes "
-                    f"on, and `tuner sync {self._folder.name}` brings it up to date"
+                    f"MLflow at {self._location.shown} can't be written ({self._error}): no results are lost, and the "
+                    f"study goes on; if MLflow stays behind, `tuner sync {self._folder.name}` brings it up to date"
                 )
 
     def _wait(self, retry_s: float) -> None:
-        """For news; or after an error until it is time to try again, which at the end is soon."""
+        """Wait for new results, or after an error until it is time to try again.
+
+        At the end of the study, the next try comes soon.
+        """
         if not retry_s:
             self._news.wait()
         elif self._ending.is_set():

@@ -1,4 +1,4 @@
-"""What was recommended, read from MLflow alone: nothing of ours is at hand but the tracking URI."""
+"""Reads recommendations from MLflow alone, so that nothing but the tracking URI is needed."""
 
 import json
 import tempfile
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
 
 
 def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal: Goal) -> dict[str, Any]:
-    """The recommendation that a study left in MLflow, as `tuner.present.export.recommendation_record` writes it.
+    """Return a study's recommendation from MLflow, as `tuner.present.export.recommendation_record` has written it.
 
     Args:
-        uri: Of MLflow; None takes MLFLOW_TRACKING_URI, else the file beside the studies.
-        study: Its name; of several studies of that name the newest counts.
-        record_bytes: The size or mix, as it was measured.
-        goal: What the config is best at.
+        uri: The tracking URI. None: MLFLOW_TRACKING_URI, or else the SQLite file beside the studies.
+        study: Name of the study. If there are several of that name, the newest counts.
+        record_bytes: The record size or mix of sizes, as it was measured.
+        goal: The goal of the recommendation.
 
     Raises:
-        StudyNotFound: MLflow holds no such study, or not that record size; the message names those that it holds.
-        NoFeasibleConfig: Nothing was recommended for the goal.
+        StudyNotFound: MLflow does not hold this study, or not this record size. The message names those that it holds.
+        NoFeasibleConfig: There is no recommendation for this goal.
         TrackingError: MLflow can't be read.
     """
     with _run_of(uri, study, record_bytes) as (client, run):
         kept = _kept(client, run)
         if str(goal) not in kept:
             raise NoFeasibleConfig(
-                f"{study} must have left a recommendation for {goal} in MLflow, but has not; there are: "
-                f"{', '.join(kept) or 'none'}"
+                f"MLflow must hold a recommendation of {study} for the goal {goal}, but there is none; goals that have "
+                f"one: {', '.join(kept) or 'none'}"
             )
         return _recommended(client, run, goal)
 
 
 def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str) -> list[dict[str, Any]]:
-    """The recommendations that a study left in MLflow, in the order in which they count where no goal is asked for.
+    """Return all recommendations of a study from MLflow, in the order in which they count if the user names no goal.
 
     Args:
-        uri: Of MLflow, as `recommend_from_tracking` takes it.
-        study: Its name; of several studies of that name the newest counts.
-        record_bytes: The size or mix, as it was measured.
+        uri: The tracking URI, as for `recommend_from_tracking`.
+        study: Name of the study. If there are several of that name, the newest counts.
+        record_bytes: The record size or mix of sizes, as it was measured.
 
     Raises:
-        StudyNotFound: MLflow holds no such study, or not that record size; the message names those that it holds.
-        NoFeasibleConfig: Nothing was recommended.
+        StudyNotFound: MLflow does not hold this study, or not this record size. The message names those that it holds.
+        NoFeasibleConfig: There is no recommendation.
         TrackingError: MLflow can't be read.
     """
     with _run_of(uri, study, record_bytes) as (client, run):
@@ -64,49 +64,57 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
         kept = _kept(client, run)
         found = [_recommended(client, run, goal) for goal in goals if str(goal) in kept]
     if not found:
-        raise NoFeasibleConfig(f"{study} must have left a recommendation in MLflow, but has not left any")
+        raise NoFeasibleConfig(
+            f"MLflow must hold a recommendation of {study}, but there is none; `tuner sync {study}` writes it there"
+        )
     return found
 
 
 @contextmanager
 def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[MlflowClient, Run]]":
-    """The newest run of a study's record size, to be read in the block; whatever goes wrong there is told as ours."""
-    place = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
-    if place.sqlite_file is not None and not place.sqlite_file.is_file():
-        raise TrackingError(f"MLflow's store must be there, but {place.shown} is not")
+    """Yield a client and the newest run for a record size of a study, and raise errors of MLflow as `TrackingError`."""
+    location = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
+    if location.sqlite_file is not None and not location.sqlite_file.is_file():
+        raise TrackingError(
+            f"MLflow's store must exist, but {location.shown} does not: check the URI, or let `tuner sync` create it"
+        )
     try:
-        client = connect(place)
-        yield client, _newest(_parents(client), study, record_bytes, place)
+        client = connect(location)
+        yield client, _newest(_parents(client), study, record_bytes, location)
     except StudyError:
         raise
-    except Exception as error:  # MLflow, its database and the network have no common error
-        raise TrackingError(f"MLflow at {place.shown} must be readable, but is not: {reason(error, place)}") from error
+    except Exception as error:  # the errors of MLflow, its database and the network share no base class
+        raise TrackingError(
+            f"MLflow at {location.shown} must be readable, but: {reason(error, location)}; check the URI and the server"
+        ) from error
 
 
 def _parents(client: "MlflowClient") -> "list[Run]":
-    """The runs of studies, the newest first."""
+    """Return the parent runs of all studies, the newest first."""
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
         return []
     return runs_of(client, experiments, f"tags.`tuner.kind` = '{PARENT_KIND}'", ["attributes.start_time DESC"])
 
 
-def _newest(parents: "list[Run]", study: str, record_bytes: str, place: TrackingLocation) -> "Run":
+def _newest(parents: "list[Run]", study: str, record_bytes: str, location: TrackingLocation) -> "Run":
     of_study = [run for run in parents if run.data.tags.get("tuner.study") == study]
     if not of_study:
         names = ", ".join(dict.fromkeys(run.data.tags.get("tuner.study", "") for run in parents)) or "none"
         raise StudyNotFound(
-            f"MLflow at {place.shown} must hold the study, but does not hold {study!r}; there are: {names}"
+            f"MLflow at {location.shown} must hold the study, but it has none named {study!r}; it holds: {names}"
         )
     for run in of_study:
         if run.data.tags.get("tuner.record_bytes") == record_bytes:
             return run
     sizes = ", ".join(dict.fromkeys(run.data.tags.get("tuner.record_bytes", "") for run in of_study))
-    raise StudyNotFound(f"{study} must have measured the record size, but {record_bytes} B was not; there are: {sizes}")
+    raise StudyNotFound(
+        f"the record size must be one that {study} has measured, but got {record_bytes} B; it has measured: {sizes}"
+    )
 
 
 def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
-    """The goals for which something is recommended there."""
+    """Return the goals for which a run holds a recommendation."""
     there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
     return [path.stem for path in there if path.suffix == ".json"]
 

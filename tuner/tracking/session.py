@@ -1,4 +1,4 @@
-"""One attempt after the other to make MLflow show a study: connected, with what MLflow holds at hand."""
+"""Attempts to make MLflow show a study, and the connection that successful attempts share."""
 
 import tempfile
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tuner.tracking.layout import SizeView, views
 from tuner.tracking.writer import ExistingRun, Writer, digest, latency_file, parent_files, upload, upload_report
 
 Report = Callable[[Path, Path], None]
-"""Makes a study's report: takes its folder, and the folder to fill."""
+"""Makes the report of a study. Its arguments are the study's folder and the folder to write the report to."""
 
 _WRITING: Final = "mlflow-mirror"
 _FILES_TAG: Final = "tuner.files"
@@ -22,21 +22,23 @@ _LATENCY_TAG: Final = "tuner.histograms"
 
 
 class Stopped(Exception):  # noqa: N818 - names say what happened
-    """Whoever asked for the work no longer waits for it."""
+    """The caller has stopped waiting for MLflow."""
 
 
 class MirrorSession:
-    """What it knows of MLflow is good until the first error; then a new one is opened.
+    """A connection to MLflow that remembers which runs MLflow holds.
+
+    After an error, what it remembers may be wrong: close the session and open a new one.
 
     Args:
-        store: The study's record.
-        folder: Where it lies.
-        tracking: Where the mirror is.
-        written: Keys of the runs made or changed are added to it.
-        goes_on: Asked before each run whether to go on.
+        store: The results store of the study.
+        folder: The study's folder.
+        tracking: Where MLflow is.
+        written: A set to which the keys of all created or changed runs are added.
+        goes_on: Called before each run. If it returns False, the session stops.
 
     Raises:
-        TrackingBusy: Another process is writing the mirror.
+        TrackingBusy: Another process is writing this study to MLflow.
         TrackingError: The experiment was deleted.
     """
 
@@ -49,39 +51,40 @@ class MirrorSession:
         goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store, self._folder, self._goes_on = store, folder, goes_on
-        self._place = TrackingLocation.of(tracking, folder.parent)
-        self._told: dict[str, str] = {}
+        self._location = TrackingLocation.of(tracking, folder.parent)
+        self._written_findings: dict[str, str] = {}
         lock = store.hold(_WRITING)
         if lock is None:
             raise TrackingBusy(
-                f"one process at a time may write the mirror of {folder.name}, but its run or another "
-                "`tuner sync` is doing it; it catches up by itself"
+                f"only one process at a time may write {folder.name} to MLflow, but the study itself or another "
+                "`tuner sync` is doing so: wait, that process brings MLflow up to date"
             )
         self._lock = lock
         try:
             facts = store.facts()
-            self._client = connect(self._place)
+            self._client = connect(self._location)
             name = tracking.experiment or f"kafka-tuner/{facts['target']}"
-            experiment = experiment_id(self._client, self._place, name)
+            experiment = experiment_id(self._client, self._location, name)
             self._writer = Writer(self._client, experiment, str(facts["study_id"]), written)
         except BaseException:
             self._lock.close()
             raise
 
     def close(self) -> None:
-        """Let others write the mirror."""
+        """Let other processes write this study to MLflow."""
         self._lock.close()
 
     def catch_up(self, *, settle: bool, on_progress: Callable[[int, int], None] = lambda _, __: None) -> None:
-        """Show what the record holds.
+        """Make MLflow show all results.
 
         Args:
-            settle: Look at every run and file, not only at those that are new or that the front's moving changed:
-                gains of old trials follow the baseline's median, and are put right then.
-            on_progress: Told how many trials are shown, and of how many.
+            settle: Check every run and file. If False, update only new runs and those that the front has gained or
+                lost. The gains of old trials change with the baseline's median, and only a call with True corrects
+                them.
+            on_progress: Receives the number of trials that are shown, and the number of all trials.
 
         Raises:
-            Stopped: `goes_on` said no.
+            Stopped: `goes_on` returned False.
         """
         study = results_of(self._store, self._folder)
         done, total = 0, sum(len(size.trials) for size in study.sizes)
@@ -102,24 +105,25 @@ class MirrorSession:
                 self._show_latency(view, known, trial)
                 done += 1
                 on_progress(done, total)
-            # Numbers in them change with every trial; what they say does not.
-            if settle or self._told.get(view.key) != view.findings:
+            # Some numbers in the files change with every trial. While the study runs, the files are only written again
+            # if the front or a recommendation has changed.
+            if settle or self._written_findings.get(view.key) != view.findings:
                 self._show_files(view, parent)
-                self._told[view.key] = view.findings
+                self._written_findings[view.key] = view.findings
             self._writer.end(shown)
 
     def add_report(self, make: Report) -> None:
-        """Put a report beside the runs.
+        """Make the report and store it with the parent runs.
 
         Raises:
-            ReportFailed: It could not be made.
+            ReportFailed: The report could not be made.
         """
         study = results_of(self._store, self._folder)
         with tempfile.TemporaryDirectory(prefix="tuner-report-") as folder:
             try:
                 make(self._folder, Path(folder))
-            except Exception as error:  # the report is another part's work, and may fail in any way
-                raise ReportFailed(f"the report could not be made ({reason(error, self._place)})") from error
+            except Exception as error:  # the report comes from other code, which may raise any error
+                raise ReportFailed(f"the report could not be made ({reason(error, self._location)})") from error
             found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
             parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
             upload_report(self._client, parents, [size.record_bytes for size in study.sizes], Path(folder))
@@ -142,19 +146,19 @@ class MirrorSession:
 
 
 class CatchingUp:
-    """Keeps a session between attempts as long as it is good.
+    """Makes MLflow show a study, attempt by attempt, and keeps the session as long as there is no error.
 
     Args:
-        store: The study's record.
-        folder: Where it lies.
+        store: The results store of the study.
+        folder: The study's folder.
         tracking: Where MLflow is.
-        report: Makes the report that is put beside the runs; may be None.
-        on_progress: Told how many trials are shown, and of how many.
-        goes_on: Asked before each run whether to go on.
+        report: Makes the report that is stored with the runs. None: no report.
+        on_progress: Receives the number of trials that are shown, and the number of all trials.
+        goes_on: Called before each run. If it returns False, the attempt ends.
 
     Attributes:
-        shown: Trials that MLflow is known to show.
-        written: Keys of the runs made or changed.
+        shown: The number of trials that MLflow certainly shows.
+        written: The keys of all runs that were created or changed.
     """
 
     def __init__(
@@ -173,13 +177,13 @@ class CatchingUp:
         self.written: set[str] = set()
 
     def attempt(self, *, settle: bool) -> Exception | None:
-        """Try once.
+        """Try once to make MLflow show all results.
 
         Args:
-            settle: Look at every run, and put the report beside them.
+            settle: Check every run, and store the report with the parent runs.
 
         Returns:
-            Why MLflow does not show everything; None if it does.
+            The error that prevented it, or None if MLflow shows everything.
         """
         try:
             if self._session is None:
@@ -189,13 +193,13 @@ class CatchingUp:
                 self._session.add_report(self._report)
         except ReportFailed as error:
             return error
-        except Exception as error:  # noqa: BLE001 - whatever MLflow, its database or the network do, a study goes on
+        except Exception as error:  # noqa: BLE001 - no error of MLflow, its database or the network may end a study
             self.close()
             return error
         return None
 
     def close(self) -> None:
-        """Let go of MLflow; another attempt reads anew what it holds."""
+        """Close the session. The next attempt opens a new one, which reads again what MLflow holds."""
         if self._session is not None:
             self._session.close()
             self._session = None

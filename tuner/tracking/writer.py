@@ -1,8 +1,8 @@
-"""Brings the runs of one study in MLflow to what they are to be, and writes the difference only.
+"""Updates the MLflow runs of one study, and writes only what differs.
 
-What MLflow holds is read once, at the start; so a run that was made just before a crash is found again by its key, and
-nothing about the mirror needs to be kept on our side. The files beside the runs are enough to use what was found
-without our record.
+At the start, it reads once which runs MLflow holds. By their keys it also finds runs that were created just before a
+crash. So we don't need to store anything about the mirror ourselves. The files that are stored with the runs are enough
+to use a study's results without our results store.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ExistingRun:
-    """A run as MLflow holds it.
+    """The content of a run in MLflow, as far as we know it.
 
     Attributes:
-        run_id: MLflow's name of it.
-        status: MLflow's word.
-        tags: By name.
-        params: By name.
-        metrics: Latest value by name.
-        volume: Hypervolume by step; of parent runs.
+        run_id: MLflow's id of the run.
+        status: The status under MLflow's name.
+        tags: Tags by name.
+        params: Params by name.
+        metrics: Latest value of each metric by name.
+        volume: Hypervolume by step, for parent runs.
     """
 
     run_id: str
@@ -47,7 +47,7 @@ class ExistingRun:
 
     @property
     def ended(self) -> bool:
-        """Whether it was written to its end; what never changes is not looked at again."""
+        """Whether the run is complete. Most of its content then never changes, and is not compared again."""
         return self.status != RUNNING
 
 
@@ -55,16 +55,17 @@ class Writer:
     """Writes the runs of one study.
 
     Args:
-        client: MLflow's.
-        experiment_id: Of the experiment that the runs belong to.
-        study_id: Of the study.
-        written: Keys of the runs that are made or changed are added to it.
+        client: The client of MLflow.
+        experiment_id: The experiment that the runs belong to.
+        study_id: The id of the study.
+        written: A set to which the keys of all created or changed runs are added.
     """
 
     def __init__(self, client: "MlflowClient", experiment_id: str, study_id: str, written: set[str]) -> None:
         self._client, self._experiment_id, self._written = client, experiment_id, written
         self._known: dict[str, ExistingRun] = {}
-        # Those written to their end first: where a crash or a slow answer has doubled a run, the other one goes.
+        # A crash or a slow answer may have created a run twice. Complete runs come first, so that they are kept and
+        # the other copy is deleted.
         runs = runs_of(client, [experiment_id], f"tags.`{STUDY_ID_TAG}` = '{study_id}'")
         for run in sorted(runs, key=lambda run: (run.info.status == RUNNING, run.info.run_id)):
             key = run.data.tags.get(KEY_TAG, "")
@@ -74,11 +75,14 @@ class Writer:
                 self._known[key] = self._read(run)
 
     def known(self, key: str) -> ExistingRun | None:
-        """The run under that key, as MLflow holds it; None if it is not there."""
+        """Return the run with that key as MLflow holds it, or None if there is none."""
         return self._known.get(key)
 
     def write(self, shown: Shown) -> ExistingRun:
-        """Make or change a run; its end is written by `end`, when all that belongs to it is there."""
+        """Create or update a run, but don't set its final status.
+
+        The caller sets it with `end` after everything that belongs to the run has been written.
+        """
         known = self._known.get(shown.key) or self._create(shown)
         params = {name: text for name, text in shown.params.items() if name not in known.params}
         last = max((point.step for point in shown.points), default=0)
@@ -87,11 +91,11 @@ class Writer:
         return known
 
     def mark(self, key: str, tags: Mapping[str, str]) -> None:
-        """Change tags of a run that is known."""
+        """Change tags of an existing run."""
         self._log(key, self._known[key], tags, {}, ())
 
     def end(self, shown: Shown) -> None:
-        """Give a run its status."""
+        """Set the final status of a run."""
         known = self._known[shown.key]
         if known.status == shown.status:
             return
@@ -150,7 +154,8 @@ def _is_new(point: Point, last: int, known: ExistingRun) -> bool:
         return known.metrics.get(point.name) != point.value
     if point.step not in known.volume:
         return True
-    # The baseline's median moves with each repeat, and all volumes with it: the latest is put right, history stays.
+    # Each new baseline trial changes the baseline's median, and so the hypervolume of every step. Only the latest step
+    # is corrected; the earlier ones stay as they were.
     return point.step == last and known.volume[point.step] != point.value
 
 
@@ -161,7 +166,7 @@ _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
 
 
 def parent_files(view: SizeView) -> dict[str, str]:
-    """Texts by path, for the run of a record size."""
+    """Return the files that belong to the parent run of a record size, as texts by path."""
     files = {
         "front.json": json.dumps(front_record(view.study, view.size), indent=2),
         "front.csv": front_csv(view.size),
@@ -175,7 +180,7 @@ def parent_files(view: SizeView) -> dict[str, str]:
 
 
 def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
-    """The latency histograms of a trial's phases; nothing where none were kept."""
+    """Return the file with the latency histograms of a trial's phases, or nothing if no histograms are stored."""
     phases: dict[str, Any] = {}
     for name in _PHASES:
         kept = store.attachment(trial, name)
@@ -185,25 +190,25 @@ def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
 
 
 def digest(files: Mapping[str, str]) -> str:
-    """Names the contents, so that they are not sent again unchanged."""
+    """Return a hash of the files' contents, so that unchanged files are not sent again."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> None:
-    """Put texts beside a run, instead of what stood under their paths."""
+    """Store texts as artifacts of a run, and replace those with the same paths."""
     for path, text in files.items():
         client.log_text(run_id, text, path)
 
 
 def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:
-    """Put a report's files beside the runs of a study.
+    """Store the files of a report as artifacts of the parent runs of a study.
 
     Args:
-        client: MLflow's.
-        run_ids: Parent runs by record size, of those that have one.
+        client: The client of MLflow.
+        run_ids: The ids of the parent runs, by record size.
         sizes: All record sizes of the study.
-        report: A folder; what lies in a folder of it that is named as a record size goes to that size's run alone, all
-            else to every one.
+        report: The folder of the report. A folder in it that is named like a record size belongs only to the run of
+            that size. Everything else belongs to all runs.
     """
     for record_bytes, run_id in run_ids.items():
         for entry in sorted(report.iterdir()):

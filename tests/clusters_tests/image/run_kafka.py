@@ -1,4 +1,4 @@
-"""Entry point of the stand-in image: `server.properties` from variables, a formatted log directory, Kafka."""
+"""Entry point of the stand-in image: writes `server.properties`, formats the log directory, and runs Kafka."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
 
 def property_name(variable: str) -> str:
-    """The reverse of what Kafka's image documents."""
+    """The property for a variable: the reverse of the rule that Kafka's image documents."""
     name = variable.removeprefix("KAFKA_").lower().replace("___", "-")
     return "_".join(part.replace("_", ".") for part in name.split("__"))
 
 
 def main() -> None:
-    """Never returns: this process becomes the broker."""
+    """Become the broker process; never return."""
     properties = {property_name(name): value for name, value in os.environ.items() if name.startswith("KAFKA_")}
     PROPERTIES.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     tool = [*KAFKA, "kafka.tools.StorageTool", "format", "-c", str(PROPERTIES), "-t", CLUSTER_ID]

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes the database when its folder is empty, then becomes the server.
+# Creates the database if its folder is empty, then becomes the server process.
 set -euo pipefail
 data=/var/lib/postgresql/data
 as_postgres() { runuser -u postgres -- "$@"; }
