@@ -117,7 +117,7 @@ def test_where_nothing_can_be_recommended_there_is_nothing_to_paste(tmp_path: Pa
     ran = tuner(*words)
     assert ran.code == 5
     assert "config to paste" not in ran.err
-    assert "`tuner front tight` shows why" in ran.complaint
+    assert "`tuner front tight` shows how near they came" in ran.complaint
     assert tuner("front", "tight").out.count("latency_p99_ms <= 0.01: missed by 6 of 6 trials; the best") == 2
 
 
@@ -187,4 +187,4 @@ def test_a_study_file_and_what_is_written_in_one_are_not_mixed(tmp_path: Path) -
     path.write_text(_STUDY)
     refused = tuner("run", str(path), "--record-bytes", "100")
     assert refused.code == 2
-    assert "--record-bytes is written in the study file" in refused.complaint
+    assert "--record-bytes and a study file exclude each other" in refused.complaint
