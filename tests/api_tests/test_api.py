@@ -78,9 +78,9 @@ def test_a_front_is_the_trials_of_the_front(study: Study) -> None:
     for size in study.results.sizes:
         for named in (int(size.record_bytes), size.record_bytes):
             assert tuple(tuner.front(study, named)["number"]) == size.front
-    with pytest.raises(ValueError, match=r"one of the study's \(100, 1000\), but got None"):
+    with pytest.raises(ValueError, match=r"one of the study's sizes \(100, 1000\), but got None"):
         tuner.front(study)
-    with pytest.raises(ValueError, match=r"one of the study's \(100, 1000\), but got 77"):
+    with pytest.raises(ValueError, match=r"one of the study's sizes \(100, 1000\), but got 77"):
         tuner.front("notebook", 77)
 
 
@@ -92,7 +92,7 @@ def test_a_recommendation_is_that_of_the_record(study: Study) -> None:
     nearest = tuner.recommend(study, 900)
     assert nearest.record_bytes == "1000"
     assert any("records of 900 B were not measured" in warning for warning in nearest.warnings)
-    with pytest.raises(ValueError, match="a record size must be one of"):
+    with pytest.raises(ValueError, match="record_bytes must be one of"):
         tuner.recommend(study)
     with pytest.raises(ValueError, match="fastest"):
         tuner.recommend(study, 1000, "fastest")

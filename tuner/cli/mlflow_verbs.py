@@ -65,8 +65,8 @@ def sync_study(
         )
     if outcome.error is not None:
         ERR.print(
-            f"error: MLflow at {outcome.uri} must show {folder.name}, but {outcome.trials_behind} trials may be missing "
-            f"there: {outcome.error}",
+            f"error: MLflow at {outcome.uri} must show {folder.name}, but {outcome.trials_behind} trials may be "
+            f"missing there: {outcome.error}",
             style="red",
             markup=False,
             soft_wrap=True,
