@@ -175,7 +175,7 @@ def test_a_latency_that_the_baseline_does_not_have_is_no_objective(tmp_path: Pat
     refused = tuner(*words)
     assert refused.code == 2, refused.err
     assert f"needs a baseline that waits for acknowledgements, but {current} has acks=0" in refused.complaint
-    assert "set objectives: throughput, or a baseline with acks=1 or all" in refused.complaint
+    assert "set `objectives: throughput`, or use a baseline with acks=1 or acks=all" in refused.complaint
     assert not studies.exists()
     ran = tuner(*words, "--objectives", "throughput", "--trials", "3", "--json")
     assert ran.code == 0, ran.err

@@ -75,7 +75,7 @@ def test_broken_rules_leave_such_values_out() -> None:
 def test_acks_that_leave_no_latency_are_left_out_too() -> None:
     with pytest.raises(StudyFileError, match=r"baseline\.acks: the objective latency_p99_ms needs") as caught:
         parse(LEAST + 'baseline: {acks: "${S}"}\n', S="0")
-    assert "but got the value of ${S}; set objectives: throughput" in str(caught.value)
+    assert "but got the value of ${S}; set `objectives: throughput`" in str(caught.value)
 
 
 def test_the_study_hides_it_and_has_it() -> None:
