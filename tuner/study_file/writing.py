@@ -109,7 +109,7 @@ safety:
 
 # Where the benchmarks run.
 executor:
-  kind: ray                     # ray (worker processes), local (without Ray) or simulated (no Kafka: to try a study out)
+  kind: ray                     # ray (worker processes), local (without Ray) or simulated (no Kafka, to try a study)
 #  ray_address: head:6379        # your Ray cluster; by default Ray is started on this machine
 """
 """The study file of `tuner init`. It can be run unchanged, and does what a file with only `record_bytes` does."""
