@@ -138,7 +138,7 @@ app = typer.Typer(
 )
 
 
-def _not_imported() -> None:
+def _placeholder() -> None:
     """Stand in for a verb until it is called."""
 
 
@@ -199,7 +199,7 @@ def start() -> None:
         signal.signal(number, _on_signal)
     try:
         for verb, (_, sentence) in _verbs().items():
-            app.command(verb, help=sentence)(_not_imported)
+            app.command(verb, help=sentence)(_placeholder)
         app()
     except (Exception, _Interrupted) as error:
         # Imported here, so that `tuner --help` does not wait for it.

@@ -176,12 +176,12 @@ def cleanup(
     running = cluster.start()
     try:
         found = find_leftovers(running)
-        doomed = [left for left in found if left.state == "dead" or (unknown and left.state == "unknown")]
+        removable = [left for left in found if left.state == "dead" or (unknown and left.state == "unknown")]
         if not as_json:
             _print_leftovers(found)
         removed: list[str] = []
-        if remove and doomed and (yes or typer.confirm(f"delete {len(doomed)} topics?", err=True)):
-            removed = remove_leftovers(running, doomed)
+        if remove and removable and (yes or typer.confirm(f"delete {len(removable)} topics?", err=True)):
+            removed = remove_leftovers(running, removable)
     finally:
         cluster.stop()
     if as_json:
@@ -190,8 +190,8 @@ def cleanup(
         options.print_json(record)
     elif removed:
         OUT.print(f"deleted {len(removed)} topics")
-    elif doomed and not remove:
-        say(f"{len(doomed)} topics can be deleted; add --remove")
+    elif removable and not remove:
+        say(f"{len(removable)} topics can be deleted; add --remove")
 
 
 def _print_leftovers(found: list[Leftover]) -> None:

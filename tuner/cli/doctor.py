@@ -238,7 +238,7 @@ def doctor(
         bool,
         typer.Option(
             help="Measure the highest throughput of the load generator on this host, with a broker that is started for "
-            "it. This takes about a minute."
+            "this measurement."
         ),
     ] = True,
     as_json: options.Json = False,

@@ -65,7 +65,7 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ),
         ("client", f"{seen.origin.client_version}, {seen.origin.generator} generator, {seen.origin.cluster} cluster"),
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
-        ("latency", _percentiles(seen.latency) if seen.latency.count else "none was sampled"),
+        ("latency", _percentiles(seen.latency) if seen.latency.count else "no latency was sampled"),
         *delay,
         ("bound by", f"{verdict.bound}: {verdict.because}"),
         ("counts", _counts(seen)),

@@ -101,7 +101,7 @@ def ui(
         tuner ui
         tuner ui overnight --port 8080
     """
-    place = _place(study, tracking_uri)
+    place = _tracking_location(study, tracking_uri)
     if place.is_web:
         OUT.print(place.shown, markup=False, soft_wrap=True)
         return
@@ -109,21 +109,21 @@ def ui(
         raise StudyNotFound(
             f"MLflow's database must exist, but there is no {place.sqlite_file}; `tuner run` or `tuner sync` creates it"
         )
-    chosen = _free(host, port)
+    chosen = _free_port(host, port)
     if chosen != port:
         say(f"port {port} is taken, so MLflow listens on {chosen}")
     OUT.print(f"MLflow at http://{host}:{chosen} shows {place.shown}; Ctrl-C stops it", markup=False, soft_wrap=True)
     _serve(place, host, chosen)
 
 
-def _place(study: str | None, uri: str | None) -> TrackingLocation:
+def _tracking_location(study: str | None, uri: str | None) -> TrackingLocation:
     if study is None:
         return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     results = load_study(study).results
     return TrackingLocation.of(tracking_of(results.facts, uri), results.folder.parent)
 
 
-def _free(host: str, port: int) -> int:
+def _free_port(host: str, port: int) -> int:
     """Return the port, or a free port if another program listens on it.
 
     Raises:

@@ -104,7 +104,7 @@ def target_of(
         container: Image to start the broker from.
         brokers: How many brokers to start.
         topic: The user's topic to write to.
-        like: The user's topic whose settings ours copy.
+        like: The user's topic whose settings the created topics get.
 
     Raises:
         typer.BadParameter: An option needs `--bootstrap` and it is missing, or two options exclude each other.

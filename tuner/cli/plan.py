@@ -123,7 +123,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         OUT.print(
             f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
-            f"{spec.stabilising_trials} burn-in runs, after them up to {_confirming(spec)} measurements to confirm",
+            f"{spec.stabilising_trials} burn-in runs, after them up to {_most_confirmations(spec)} confirmations",
             markup=False,
         )
     OUT.print(f"time      {_time_text(spec, record['seconds'])}", markup=False)
@@ -145,7 +145,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
         for parameter in space.parameters:
             table.add_row(parameter.name, parameter.text, parameter.unit, parameter.default)
         OUT.print(table)
-        if waiting := _waiting(_searched_from(spec, space)):
+        if waiting := _later_knobs_text(_searched_from(spec, space)):
             OUT.print(
                 f"searched later: {waiting}; name a knob under space in the study file to search it from the beginning",
                 markup=False,
@@ -164,22 +164,22 @@ def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
     return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
 
 
-def _waiting(begin: dict[str, int]) -> str:
+def _later_knobs_text(begin: dict[str, int]) -> str:
     """Return in words which knobs are searched later, and after how many configs; empty if there are none."""
     together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
-    return "; ".join(f"after {known} configs {', '.join(names)}" for known, names in together if known)
+    return "; ".join(f"{', '.join(names)} after {known} configs" for known, names in together if known)
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     each_s = spec.trial_s + _OVERHEAD_S
-    others = _confirming(spec) + spec.stabilising_trials
+    others = _most_confirmations(spec) + spec.stabilising_trials
     known = [] if spec.search.hours is None else [spec.search.hours * 3600]
     if all(count is not None for count in trials.values()):
         known.append(sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets))
     return min(known, default=None)
 
 
-def _confirming(spec: StudySpec) -> int:
+def _most_confirmations(spec: StudySpec) -> int:
     return most_steps(spec.confirm) + spec.winner_stabilising_trials
 
 

@@ -90,12 +90,12 @@ def recommend(
     """
     conditions = Conditions(max_p99_ms, min_mb_per_s)
     if tracking_uri is not None:
-        found, missing = [_tracked(tracking_uri, study, record_bytes, goal, conditions)], ""
+        found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _recorded(study, load_study(study).results, record_bytes, goal, conditions)
+        found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions)
     show_found(found, form, output)
     if tracking_uri is None and output is None and form is Format.TABLE:
-        say(f"why: {_why(study, record_bytes, goal, conditions)}")
+        say(f"why: {_explain_command(study, record_bytes, goal, conditions)}")
     if missing:
         raise NoFeasibleConfig(missing)
 
@@ -107,7 +107,7 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None) -
     else:
         _write(found, form, output)
     for each in found:
-        _weaknesses(each, form)
+        _warn_before_use(each, form)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
         warn(
             f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "
@@ -132,7 +132,7 @@ def study_record(name: str, folder: str | None, found: Sequence[Recommendation])
     }
 
 
-def _recorded(
+def _from_results(
     study: str, results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> tuple[list[Recommendation], str]:
     """Return the recommendations of a study, and the reason why some record sizes have none.
@@ -160,7 +160,7 @@ def _recorded(
     return found, why
 
 
-def _tracked(
+def _from_mlflow(
     uri: str, study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> Recommendation:
     if record_bytes is None:
@@ -185,7 +185,7 @@ def _tracked(
     return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 
 
-def _why(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:
+def _explain_command(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:
     """Return the `tuner explain` command for this recommendation."""
     asked = (
         ("--record-bytes", record_bytes),
@@ -212,7 +212,7 @@ def _write(found: list[Recommendation], form: Format, output: Path) -> None:
         say(f"written to {path}")
 
 
-def _weaknesses(found: Recommendation, form: Format) -> None:
+def _warn_before_use(found: Recommendation, form: Format) -> None:
     """Warn of what the user should know before using a config. The table shows most of it itself."""
     for warning in found.warnings:
         warn(warning)
@@ -251,7 +251,7 @@ def explain(
     """
     loaded = load_study(study)
     results = loaded.results
-    recommended, missing = _recorded(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
+    recommended, missing = _from_results(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         options.print_json(explanations_record(results.name, found))

@@ -94,11 +94,11 @@ def run(
         if detach:
             typer.echo(json.dumps(view, indent=2) if as_json else name)
             return
-        ended = _followed(client, name, silent=silent)
+        ended = _follow(client, name, silent=silent)
         if ended != "complete":
             note = client.study(name)["note"]
             raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
-        found = _found_for_each_size(client, name)
+        found = _recommendation_for_each_size(client, name)
         if as_json:
             options.print_json(study_record(name, None, found))
         else:
@@ -272,7 +272,7 @@ def _token() -> str | None:
         ) from None
 
 
-def _followed(client: Client, name: str, *, silent: bool) -> str:
+def _follow(client: Client, name: str, *, silent: bool) -> str:
     """Follow a study until it ends, and return the state in which it ended.
 
     The service may be restarted meanwhile: a lost connection is opened again up to 20 times in a row.
@@ -316,7 +316,7 @@ def _recommendations(
     return [recommendation_of(each) for each in record.get("recommendations", [record])]
 
 
-def _found_for_each_size(client: Client, study: str) -> list[Recommendation]:
+def _recommendation_for_each_size(client: Client, study: str) -> list[Recommendation]:
     """Return the service's recommendation for each record size, and warn of each size for which it has none."""
     found = []
     for size in (each["record_bytes"] for each in client.front(study)["fronts"]):

@@ -58,7 +58,11 @@ def run(
     ] = None,
     objectives: Annotated[
         Goal | None,
-        typer.Option(help="What to optimise.", show_default="balanced", rich_help_panel="Without a file"),
+        typer.Option(
+            help="What to optimise. balanced optimises throughput and latency.",
+            show_default="balanced",
+            rich_help_panel="Without a file",
+        ),
     ] = None,
     durability: Annotated[
         str | None,
@@ -99,7 +103,8 @@ def run(
     executor: Annotated[
         Executor | None,
         typer.Option(
-            help="Where the benchmarks run. simulated makes the numbers up, to try a study out without Kafka."
+            help="Where the benchmarks run: ray and local measure; simulated invents the numbers, to try a study "
+            "without Kafka."
         ),
     ] = None,
     ray_address: Annotated[
@@ -141,7 +146,7 @@ def run(
     else:
         sizes = sizes_in(record_bytes or "100,1000")
         made = "-".join(map(str, (bootstrap or container or "embedded", *sizes)))
-        # `_adjusted` applies the limits below. Without any, the study has the default number of trials.
+        # `_with_options` applies the limits below. Without any, the study has the default number of trials.
         text = study_text(
             {
                 "study": {"name": name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]},
@@ -154,9 +159,9 @@ def run(
             }
         )
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
-    spec = _adjusted(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
+    spec = _with_options(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
     folder = study_folder(spec.name)
-    study = _shown(spec, text, folder, mlflow=mlflow, silent=quiet or as_json)
+    study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=quiet or as_json)
     found = recommendations(study.results, tell=warn)
     if as_json:
         options.print_json(study_record(spec.name, str(folder), found))
@@ -174,7 +179,7 @@ def run(
         )
 
 
-def _shown(
+def _run_with_view(
     spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True
 ) -> api.Study:
     """Run a study and show its progress on the terminal."""
@@ -185,7 +190,7 @@ def _shown(
         )
 
 
-def _adjusted(
+def _with_options(
     spec: StudySpec,
     *,
     trials: int | None,
@@ -261,7 +266,8 @@ def confirm(
         int | None,
         typer.Option(
             min=0,
-            help="Rounds that measure a winner with one changed property at a time set back, to show what each brings.",
+            help="Rounds that measure a winner with one changed property at a time set back to the baseline's value. "
+            "They show what each change brings.",
             show_default="confirm.ablation_rounds of the study file",
         ),
     ] = None,
@@ -294,7 +300,7 @@ def confirm(
         raise typer.BadParameter(
             f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
         )
-    confirmed = _shown(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
+    confirmed = _run_with_view(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
     found = recommendations(confirmed.results, goals, warn)
     OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
     if confirmed.results.simulated:

@@ -69,7 +69,7 @@ def _statuses(folder: Path) -> Iterator[Status]:
     """
     with closing(storage_at().read(folder)) as store:
         results = results_of(store, folder)
-        last, shown = _last(store, sum(len(size.trials) for size in results.sizes)), None
+        last, shown = _last_sequence(store, sum(len(size.trials) for size in results.sizes)), None
         while True:
             found = status_of(results, store.progress(), datetime.now(UTC))
             if found != shown:
@@ -78,12 +78,12 @@ def _statuses(folder: Path) -> Iterator[Status]:
                 return
             shown = found
             time.sleep(_POLL_S)
-            newest = _last(store, last)
+            newest = _last_sequence(store, last)
             if newest != last:
                 results, last = results_of(store, folder), newest
 
 
-def _last(store: ResultsStore, after: int) -> int:
+def _last_sequence(store: ResultsStore, after: int) -> int:
     return max((sequence for sequence, _ in store.trials(after)), default=after)
 
 
@@ -202,8 +202,8 @@ def _print_compared(found: Comparison, size: SizeComparison) -> None:
     columns = (Column(heading, overflow="fold") for heading in ("goal", one, other, "better"))
     table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
     for each in size.goals:
-        told = [_brief(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
-        cells = (str(each.goal), *told, _better(each, found.names))
+        told = [_config_cell(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
+        cells = (str(each.goal), *told, _winner_cell(each, found.names))
         table.add_row(*map(Text, cells))
     OUT.print(table)
     volumes = [number(volume) for volume in size.hypervolumes]
@@ -219,7 +219,7 @@ def _print_compared(found: Comparison, size: SizeComparison) -> None:
     )
 
 
-def _brief(found: Recommendation | None, asked: Sequence[str]) -> str:
+def _config_cell(found: Recommendation | None, asked: Sequence[str]) -> str:
     if found is None:
         return "nothing yet"
     numbers = [
@@ -231,7 +231,7 @@ def _brief(found: Recommendation | None, asked: Sequence[str]) -> str:
     return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not measured again'})"
 
 
-def _better(each: GoalComparison, names: tuple[str, str]) -> str:
+def _winner_cell(each: GoalComparison, names: tuple[str, str]) -> str:
     if each.times is None:
         return "can't be compared"
     if each.winner is None:

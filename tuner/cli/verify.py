@@ -88,11 +88,11 @@ def verify(
         ),
     ] = False,
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds that each phase is measured.", show_default="10, or as --study")
+        float | None, typer.Option(help="Seconds of load that each phase measures.", show_default="10, or as --study")
     ] = None,
     warmup: Annotated[
         float | None,
-        typer.Option(help="Seconds of load before each phase is measured.", show_default="2, or as --study"),
+        typer.Option(help="Seconds of load before the measurement of each phase.", show_default="2, or as --study"),
     ] = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
@@ -100,7 +100,8 @@ def verify(
     executor: Annotated[
         Executor | None,
         typer.Option(
-            help="Where the benchmarks run. simulated makes the numbers up, to try the command out without Kafka.",
+            help="Where the benchmarks run: ray and local measure; simulated invents the numbers, to try the command "
+            "without Kafka.",
             show_default="local, or as --study",
         ),
     ] = None,
@@ -158,7 +159,7 @@ def verify(
             raise typer.BadParameter(
                 f"--study decides how to measure, so leave out what it decides already: {', '.join(given)}"
             )
-        spec, text, rates = _like(study, name, record_bytes)
+        spec, text, rates = _study_like(study, name, record_bytes)
     if same_effect(config.in_force, spec.baseline.in_force):
         what = str(against) if against else "the study's baseline" if study else "the client's defaults"
         raise typer.BadParameter(
@@ -201,7 +202,7 @@ def verify(
         raise typer.Exit(ExitCode.THRESHOLD_MISSED)
 
 
-def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
+def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
     """Return a new study that measures as an existing study did.
 
     Args:

@@ -28,7 +28,7 @@ _VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{", "description":
 _NUMBER_TYPES: Final = ("integer", "number")
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # compared and hashed as typing does it: by identity
+@dataclass(frozen=True, slots=True, eq=False)  # by identity: typing hashes it, and a schema has no hash
 class Reads:
     """Makes pydantic read a field with our function, so that our rules and messages replace its own.
 
