@@ -48,7 +48,13 @@ def written(path: Path, text: str) -> Path:
 def test_a_better_config_passes_and_its_intervals_are_printed(better: Path, studies: Path) -> None:
     done = tuner("verify", str(better), *QUICK)
     assert done.code == 0, done.err
-    for expected in ("1000 B", "throughput, MB/s", "latency p99, ms", "times as good: better", "one more round would show"):
+    for expected in (
+        "1000 B",
+        "throughput, MB/s",
+        "latency p99, ms",
+        "times as good: better",
+        "one more round would show",
+    ):
         assert expected in done.out
     assert "simulated: nothing was measured on Kafka" in done.err
     assert [folder.name for folder in studies.iterdir()] == ["verify-better-1"]
