@@ -191,7 +191,7 @@ class SearchSection(Section):
     grid_steps: Annotated[int, fields.whole(2, 1000)] = _SEARCH.grid_steps
     """Number of values per knob of a grid, unless space gives steps for the knob."""
     transfer: Flag = _SEARCH.transfer
-    """Whether the search of a record size begins with the best configs of the record sizes before it."""
+    """Whether the search of a record size begins with the best configs of the previous record sizes."""
     racing: Annotated[bool, fields.switch()] = _SEARCH.racing
     """Whether a trial is stopped early when it is certain that it can't be among the best."""
 

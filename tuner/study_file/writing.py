@@ -83,7 +83,7 @@ search:
   baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster
   burn_in_max: 4                # burn-in runs at most: the baseline is repeated until two runs in a row agree
   grid_steps: 3                 # values per knob of a grid
-  transfer: true                # begin with the best configs of the record sizes before
+  transfer: true                # begin with the best configs of the previous record sizes
   racing: on                    # stop a trial early when it can't be among the best; `off` finishes every trial
 
 # After the search, the winners are measured again in turn with the baseline, in rounds. Only these gains are claimed.
