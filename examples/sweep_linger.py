@@ -1,6 +1,8 @@
-"""Measures a few values of linger.ms at a fixed rate on a broker of our own: the Python API in one page.
+"""Measures some values of linger.ms at a fixed rate, on a broker that is started on this machine.
 
-python examples/sweep_linger.py
+It shows the Python API on one page. Run it with
+
+    python examples/sweep_linger.py
 """
 
 from runners.workload import RecordSizes, Workload
@@ -10,7 +12,7 @@ from tuner.model.target import Target
 
 
 def main() -> None:
-    """Print latency by linger.ms."""
+    """Print the latency of each value of linger.ms."""
     workload = Workload(RecordSizes.fixed(1000), warmup_s=2, measured_s=5, rate_records_per_s=10_000)
     with open_target(Target(), progress=print) as opened:
         runner = opened.runner()

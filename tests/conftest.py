@@ -1,4 +1,4 @@
-"""What all tests share: places of their own, one real broker, owned topics on it."""
+"""Fixtures for all tests: separate folders, one real broker, topics on it, and a PostgreSQL server."""
 
 import itertools
 import signal
@@ -18,19 +18,22 @@ from tests.postgres_server import PostgresServer, served
 TopicMaker = Callable[..., Topic]
 _NUMBERS = itertools.count()
 
-# A test must not fail because the machine was busy.
+# Hypothesis must not fail a test because the machine was busy.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C be one, here and in what tests start: a shell has what it runs in the background ignore it."""
+    """Restore the default for Ctrl-C, which the processes that tests start inherit.
+
+    A shell makes the commands that it runs in the background ignore Ctrl-C.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All of `campaign_tests` is a campaign; what is long is left out unless asked for."""
+    """Mark all of `campaign_tests` as `campaign`, and leave out long tests unless the long campaign was requested."""
     for item in items:
         if "tests/campaign_tests/" in item.nodeid:
             item.add_marker(pytest.mark.campaign)
@@ -42,12 +45,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """State below a folder of this session. The cache is the user's, so that Kafka's jars are not fetched again."""
+    """Keep the state of this session in its own folders, but use the user's cache, which holds Kafka's jars."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_CACHE", str(cache_root()))
         patch.setenv("KAFKA_TUNER_HOME", str(tmp_path_factory.mktemp("kafka-tuner-home")))
         patch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path_factory.mktemp("studies")))
-        # Servers of whoever runs the tests.
+        # The user who runs the tests may have set these for their own servers.
         for variable in ("MLFLOW_TRACKING_URI", "RAY_ADDRESS", "KAFKA_TUNER_STORAGE"):
             patch.delenv(variable, raising=False)
         yield
@@ -55,7 +58,10 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def broker(own_places: None) -> Iterator[RunningCluster]:
-    """One real broker for all tests of the session; mark them `broker`, and write to topics of `new_topic` only."""
+    """Start one real broker for all tests of the session.
+
+    Mark a test that uses it with `broker`, and write only to topics from `new_topic`.
+    """
     cluster = EmbeddedCluster()
     try:
         yield cluster.start()
@@ -65,7 +71,7 @@ def broker(own_places: None) -> Iterator[RunningCluster]:
 
 @pytest.fixture
 def new_topic(broker: RunningCluster) -> Iterator[TopicMaker]:
-    """Makes topics on `broker` that are gone after the test; takes what `OwnedTopics.create` takes."""
+    """Give a function that creates topics on `broker`, which are deleted after the test."""
     with OwnedTopics(broker) as topics:
 
         def make(partitions: int = 1, configs: Mapping[str, str] | None = None) -> Topic:
@@ -76,13 +82,13 @@ def new_topic(broker: RunningCluster) -> Iterator[TopicMaker]:
 
 @pytest.fixture(scope="session")
 def postgres(own_places: None) -> Iterator[PostgresServer]:
-    """One PostgreSQL server for all tests of the session, which may restart it but not leave it down."""
+    """Start one PostgreSQL server for all tests of the session. A test may restart it, but must leave it running."""
     yield from served()
 
 
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[str]:
-    """The URL of an empty database, password included; dropped after the test."""
+    """Create an empty database, give its URL with the password, and drop it after the test."""
     name = f"test {next(_NUMBERS)}"
     postgres.execute(f'CREATE DATABASE "{name}"')
     yield postgres.url(quote(name))

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of the tests' own: in a folder of its own, on a free port, gone with its owner."""
+"""A real PostgreSQL server for tests, in a temporary folder and on a free port. It ends when its test process ends."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ from runners.places import cache_root
 
 USER: Final = "tester"
 PASSWORD: Final = f"p@ss/w:{secrets.token_hex(8)}"
-"""With all that a URL may trip over."""
+"""A password with characters that must be escaped in a URL."""
 _FETCHED: Final = cache_root() / "postgres"
 _PR_SET_PDEATHSIG: Final = 1
 _START_S: Final = 60.0
@@ -29,7 +29,7 @@ _LIBC: Final = ctypes.CDLL(None)
 
 
 def programs() -> Path | None:
-    """The folder with `initdb` and `postgres`; None where there is none."""
+    """Return the folder with `initdb` and `postgres`; None if PostgreSQL is not installed."""
     found = shutil.which("initdb")
     folders = [Path(found).resolve().parent] if found else []
     for root in (Path("/usr/lib/postgresql"), _FETCHED / "usr/lib/postgresql"):
@@ -38,11 +38,11 @@ def programs() -> Path | None:
 
 
 class PostgresServer:
-    """Runs until it is stopped; may be killed and started again, on the same port.
+    """A PostgreSQL server, which can be killed and started again on the same port.
 
     Args:
-        programs: Where `initdb` and `postgres` are.
-        durable: Whether it waits for the disk.
+        programs: The folder with `initdb` and `postgres`.
+        durable: Whether a commit waits until it is on the disk.
     """
 
     def __init__(self, programs: Path, *, durable: bool = False) -> None:
@@ -67,15 +67,18 @@ class PostgresServer:
 
     @property
     def log(self) -> str:
-        """What the server wrote."""
+        """The server's log."""
         return (self.folder / "server.log").read_text(encoding="utf-8")
 
     def url(self, database: str = "postgres", *, port: int | None = None, password: str = PASSWORD) -> str:
-        """The address of a database, with the password in it."""
+        """Return the address of a database, with the password in it."""
         return f"postgresql://{USER}:{quote(password, safe='')}@127.0.0.1:{port or self.port}/{database}"
 
     def start(self) -> None:
-        """Start it; returns when it answers. From a thread that lasts: the server ends with it."""
+        """Start the server, and return when it answers.
+
+        Call this from a thread that stays alive, because the server ends with the thread that started it.
+        """
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(self._programs / "postgres"), "-D", str(self._data)],
@@ -83,7 +86,7 @@ class PostgresServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for the tests
+                start_new_session=True,  # so that Ctrl-C reaches only the tests
                 preexec_fn=_end_with_owner,
                 **self._as,
             )
@@ -96,12 +99,12 @@ class PostgresServer:
         raise AssertionError(f"the server does not answer: {self.log}")
 
     def kill(self) -> None:
-        """End all of its processes at once, as if the machine had lost its power."""
+        """Kill all processes of the server at once, as a power cut would."""
         assert self._process is not None
         postmaster = psutil.Process(self._process.pid)
         family = [postmaster, *postmaster.children(recursive=True)]
         for each in family:
-            # The first can't start new ones between the kills once it is gone itself.
+            # The first process starts the others, so no new ones appear once it is killed.
             try:
                 each.send_signal(signal.SIGKILL)
             except psutil.NoSuchProcess:
@@ -110,25 +113,25 @@ class PostgresServer:
         self._process.wait()
 
     def restart(self) -> None:
-        """As an administrator does: connections are cut, what is under way is undone."""
+        """Restart the server as an administrator would, which cuts connections and rolls open transactions back."""
         self.end()
         self.start()
 
     def end(self) -> None:
-        """Shut down; its data stay."""
+        """Shut the server down and keep its data."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(timeout=60)
 
     def stop(self) -> None:
-        """Shut down and remove everything."""
+        """Shut the server down and remove its data."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait(timeout=60)
         shutil.rmtree(self.folder)
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """Run a statement, as the owner of everything; the rows that it gives."""
+        """Run a statement as the superuser, and return its rows."""
         import psycopg
 
         with psycopg.connect(self.url(quote(database)), autocommit=True) as db:
@@ -136,7 +139,7 @@ class PostgresServer:
             return cursor.fetchall() if cursor.description else []
 
     def load(self, script: Path, database: str) -> None:
-        """Run a file as `pg_dump` writes it."""
+        """Run a file that `pg_dump` wrote."""
         environment = {**os.environ, "PGPASSWORD": PASSWORD}
         words = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER]
         command = [str(self._programs / "psql"), *words, "-d", database, "-f", str(script)]
@@ -167,7 +170,7 @@ class PostgresServer:
 
 
 def served(*, durable: bool = False) -> Iterator[PostgresServer]:
-    """A server for as long as a fixture lasts; the body of one."""
+    """Run a server while a fixture lasts; use it as the body of the fixture with `yield from`."""
     import pytest
 
     found = programs()
@@ -182,7 +185,10 @@ def served(*, durable: bool = False) -> Iterator[PostgresServer]:
 
 
 def _not_root(folder: Path) -> dict[str, Any]:
-    """Whom the server runs as: it refuses root. The folder becomes theirs."""
+    """Return the arguments of `subprocess` that run the server as another user, because it refuses to run as root.
+
+    The folder is given to that user.
+    """
     if os.geteuid() != 0:
         return {}
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -192,18 +198,18 @@ def _not_root(folder: Path) -> dict[str, Any]:
 
 
 def _open_folder() -> str:
-    """A folder for temporary files that another user can reach."""
+    """Return a folder for temporary files that the server's user can enter."""
     wanted = Path(tempfile.gettempdir()).resolve()
     return str(wanted) if _is_reachable(wanted) else "/tmp"
 
 
 def _is_reachable(folder: Path) -> bool:
-    """Whether the server's user can enter it."""
+    """Return whether the server's user can enter the folder."""
     return os.geteuid() != 0 or all(each.stat().st_mode & 0o001 for each in (folder, *folder.parents))
 
 
 def _reachable_programs(programs: Path, folder: Path) -> Path:
-    """The programs; copied into a folder of the server's where its user can't enter theirs."""
+    """Return the folder of programs, after copying it into `folder` if the server's user can't enter it."""
     if _is_reachable(programs) or _FETCHED not in programs.parents:
         return programs
     copied = folder / "postgres"

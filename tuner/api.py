@@ -1,4 +1,4 @@
-"""The Python façade: what a notebook needs, and what the command line and the service are made of.
+"""The Python API, for notebooks and scripts. The command line and the service use it, too.
 
     import tuner
 
@@ -7,7 +7,7 @@
     best = tuner.recommend(study, record_bytes=1000, goal="throughput")
     print(best.config.values, best.gains["mb_per_s"])
 
-Importing this is quick: heavy libraries are imported when something is called.
+Importing this module is quick, because each function imports the heavy libraries that it needs when it is called.
 """
 
 import os
@@ -36,51 +36,52 @@ __all__ = ["Study", "bench", "front", "load_study", "optuna_study", "recommend",
 
 @dataclass(frozen=True)
 class Study:
-    """A study that was run, as its record has it when it is loaded.
+    """The results of a study at the time when they were loaded.
 
     Attributes:
-        results: Everything found; what reports and recommendations are made from.
+        results: All trials, fronts and confirmations, from which reports and recommendations are made.
     """
 
     results: "StudyResults"
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The study's name."""
         return self.results.name
 
     @property
     def folder(self) -> Path:
-        """Where its files lie."""
+        """The folder with the study's files."""
         return self.results.folder
 
     @property
     def record_sizes(self) -> tuple[str, ...]:
-        """The record sizes and mixes that it measured."""
+        """The record sizes and mixes that the study measured."""
         return tuple(size.record_bytes for size in self.results.sizes)
 
     @cached_property
     def trials(self) -> "pd.DataFrame":
-        """All trials, a row each: see `tuner.present.frames.trials_frame` for the columns."""
+        """All trials, one per row; `tuner.present.frames.trials_frame` describes the columns."""
         from tuner.present.frames import trials_frame
 
         return trials_frame(self.results.sizes)
 
     def size(self, record_bytes: int | str | None = None) -> "SizeResults":
-        """The results of one record size.
+        """Return the results of one record size.
 
         Args:
-            record_bytes: As an int, as a text, or a mix as the study file has it; may be left out where there is one.
+            record_bytes: A size in bytes, as a number or a text, or a mix as the study file writes it. It may be left
+                out if the study measured only one size.
 
         Raises:
-            ValueError: The study did not measure it, or has several and none was named.
+            ValueError: The study did not measure this size, or measured several and `record_bytes` was left out.
         """
         there = ", ".join(self.record_sizes) or "none yet"
         if record_bytes is None and len(self.results.sizes) == 1:
             return self.results.sizes[0]
         found = None if record_bytes is None else self.results.size(_size_text(record_bytes))
         if found is None:
-            raise ValueError(f"a record size must be one of the study's ({there}), but got {record_bytes}")
+            raise ValueError(f"record_bytes must be one of the study's sizes ({there}), but got {record_bytes}")
         return found
 
 
@@ -95,25 +96,25 @@ def run_study(
     folder: Path | None = None,
     text: str = "",
 ) -> Study:
-    """Run a study to its end, or go on with it; then write its report.
+    """Run a study to its end, or resume it, and write its report.
 
     Args:
-        study: A study file's path, its sections as a mapping, or a `StudySpec`.
-        sampler: A sampler of Optuna's interface in place of `search.method`: an instance for all proposals, or a
-            function that makes one from a seed for each, so that a study that was killed proposes what it would have.
-        reporter: Told what happens; nobody by default.
-        warn: Told what MLflow can't show yet; the reporter by default.
-        mlflow: Whether MLflow mirrors it, where the study does not switch that off.
-        searching: Whether to search; else what the search has found so far is confirmed anew.
-        folder: Where its files lie; by default below `KAFKA_TUNER_STUDIES`, or `./studies`.
-        text: With a `StudySpec`, the study file that is kept with the results.
+        study: The path of a study file, its sections as a mapping, or a `StudySpec`.
+        sampler: An Optuna sampler to use instead of `search.method`. An instance makes all proposals. A function that
+            takes a seed is called for each proposal, so that a killed study proposes the same configs when it resumes.
+        reporter: Receives the progress; by default nobody does.
+        warn: Called with a warning when MLflow does not show everything yet; by default the reporter gets it.
+        mlflow: Whether the study is also written to MLflow, unless the study itself switches that off.
+        searching: Whether to search. If not, the best configs found so far are confirmed again.
+        folder: The study's folder; by default below `KAFKA_TUNER_STUDIES`, or else below `./studies`.
+        text: The text of the study file, to be kept with the results; only used with a `StudySpec`.
 
     Raises:
-        StudyFileError: The study can't be done as it is written; every problem is named.
-        StudyChanged: The record of that name answers another question.
+        StudyFileError: The study file is wrong; the message names every problem.
+        StudyChanged: There are results under this name, and they were measured with other settings.
         StudyBusy: Another process is running this study.
-        RunnerError: The target can't be used; the study can be gone on with.
-        TooManyFailures: Trial after trial gave no measurement.
+        RunnerError: The target can't be used. Call again to resume the study.
+        TooManyFailures: Too many trials in a row gave no measurement.
     """
     from tuner.course.reporter import SilentReporter
     from tuner.course.run import run_study as run
@@ -153,14 +154,14 @@ def run_study(
 
 
 def load_study(study: str | Path, *, storage: str | None = None) -> Study:
-    """Read a study that was run, or is running.
+    """Read the results of a study, which may still be running.
 
     Args:
-        study: Its name, its folder, or its study file.
-        storage: Address of a shared storage; by default KAFKA_TUNER_STORAGE, or folders here.
+        study: The study's name, its folder, or its study file.
+        storage: Address of a shared storage; by default KAFKA_TUNER_STORAGE, or else the studies folder on this host.
 
     Raises:
-        StudyNotFound: There is none; the message names those that there are.
+        StudyNotFound: There is no such study; the message names the studies that exist.
         StorageUnreachable: The shared storage does not answer.
     """
     from tuner.results.study_results import load_results
@@ -173,18 +174,18 @@ def load_study(study: str | Path, *, storage: str | None = None) -> Study:
 def recommend(
     study: "Study | str | Path", record_bytes: int | str | None = None, goal: "Goal | str | None" = None
 ) -> "Recommendation":
-    """Which config to use for a record size, and what can be said of it.
+    """Recommend a config for a record size.
 
     Args:
-        study: A loaded one, or its name, folder or file.
-        record_bytes: One that was not measured is answered from the nearest, with a warning. May be left out where the
-            study has one size.
-        goal: `throughput`, `latency` or `balanced`; by default the first for which something is better than the
-            baseline.
+        study: A loaded study, or the name, folder or file of one.
+        record_bytes: The record size. For a size that was not measured, the recommendation is that of the nearest
+            measured size, with a warning. It may be left out if the study measured only one size.
+        goal: `throughput`, `latency` or `balanced`; by default the first of balanced, throughput and latency for which
+            a config is better than the baseline.
 
     Raises:
         NoFeasibleConfig: No config keeps every constraint.
-        ValueError: There is no such goal, or several record sizes and none was named.
+        ValueError: The goal does not exist, or `record_bytes` was left out and the study measured several sizes.
     """
     from tuner.model.spec import Goal
     from tuner.results.recommendation import recommend_for
@@ -195,11 +196,11 @@ def recommend(
 
 
 def front(study: "Study | str | Path", record_bytes: int | str | None = None) -> "pd.DataFrame":
-    """The trials of a record size's Pareto front, with the columns of `Study.trials`.
+    """Return the trials on the Pareto front of a record size, with the columns of `Study.trials`.
 
     Args:
-        study: A loaded one, or its name, folder or file.
-        record_bytes: May be left out where the study has one size.
+        study: A loaded study, or the name, folder or file of one.
+        record_bytes: The record size; it may be left out if the study measured only one.
     """
     from tuner.present.frames import trials_frame
 
@@ -210,19 +211,21 @@ def front(study: "Study | str | Path", record_bytes: int | str | None = None) ->
 def optuna_study(
     study: "Study | str | Path", record_bytes: int | str | None = None, *, storage: "BaseStorage | str | None" = None
 ) -> "optuna.Study":
-    """The search of one record size as a study of Optuna's, for `optuna.visualization` and optuna-dashboard.
+    """Return the search of one record size as an Optuna study, for `optuna.visualization` and optuna-dashboard.
 
-    Complete trials have their values, params and constraints; user attributes say config, kind, verdict and guarantee.
+    Complete trials have values, parameters and constraints. Their user attributes hold config, kind, verdict and
+    guarantee.
 
     Args:
-        study: A loaded one, or its name, folder or file.
-        record_bytes: May be left out where the study has one size.
-        storage: Where it is put, one of Optuna's or its address; memory by default.
+        study: A loaded study, or the name, folder or file of one.
+        record_bytes: The record size; it may be left out if the study measured only one.
+        storage: The Optuna storage to write to, or its address; by default the study is kept in memory.
 
     Raises:
-        NotThisStudy: The storage has another study of that name.
-        OptunaStorageUnusable: There is no storage at the address, and none can be made.
-        StudyFileError: The kept study file can't be read any more, as a variable in it is not set, say.
+        NotThisStudy: The storage holds a different study of the same name.
+        OptunaStorageUnusable: The storage can't be opened or created.
+        StudyFileError: The study file that was kept with the results can't be read any more, for example because an
+            environment variable in it is not set.
     """
     from tuner.search.export import export, open_storage
 
@@ -244,16 +247,17 @@ def bench(
     """Measure one producer config.
 
     Args:
-        config: Properties by Kafka's names, or a properties file; the client's defaults by default.
-        record_bytes: A size, or a mix as a study file has it.
-        bootstrap: The cluster's addresses; a broker is started for it by default.
-        rate_records_per_s: A fixed rate, for latencies; as fast as acknowledgements allow by default, for capacity.
-        warmup_s: Seconds of load before anything counts.
-        measured_s: Seconds that count.
+        config: Producer properties, or the path of a properties file; by default the client's defaults.
+        record_bytes: A size in bytes, or a mix as a study file writes it.
+        bootstrap: Addresses of the cluster; by default a broker is started for the measurement and removed after it.
+        rate_records_per_s: A fixed rate, to measure latency. By default records are sent as fast as acknowledgements
+            allow, to measure throughput.
+        warmup_s: Seconds of load before the measurement.
+        measured_s: Seconds of load that are measured.
 
     Raises:
-        ConfigError: The client would not take the config.
-        TargetError: The cluster does not answer, or refuses.
+        ConfigError: The client does not accept the config.
+        TargetError: The cluster does not answer, or refuses access.
     """
     from runners.workload import RecordSizes, Workload
     from tuner.course.open_target import open_target
@@ -274,7 +278,7 @@ def _loaded(study: Study | str | Path) -> Study:
 
 
 def _size_text(record_bytes: int | str) -> str:
-    """A record size as records name it."""
+    """Return a record size in the form in which the results name it."""
     from runners.workload import RecordSizes
 
     return str(RecordSizes.parse(str(record_bytes)))
@@ -292,7 +296,7 @@ def _config(config: "ProducerConfig | Mapping[str, Any] | str | Path | None") ->
 
 
 def _space_of(study: Study, record_bytes: str) -> "SearchSpace":
-    """The search space of a record size, from the study file that was kept."""
+    """Return the search space of a record size, made from the study file that was kept with the results."""
     from collections import defaultdict
 
     from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
@@ -309,7 +313,8 @@ def _space_of(study: Study, record_bytes: str) -> "SearchSpace":
     try:
         spec = parsed(os.environ)
     except StudyFileError as error:
-        # Secrets and addresses say nothing of the space: what is not set here may be anything.
+        # Variables usually hold addresses and secrets, on which the search space does not depend. So any value will do
+        # for a variable that is not set here.
         try:
             spec = parsed(defaultdict(lambda: "1", os.environ))
         except StudyFileError:

@@ -1,4 +1,4 @@
-"""A client of the service, on the standard library alone.
+"""A client of the service, which needs only the standard library.
 
     from tuner.client import Client
 
@@ -8,9 +8,9 @@
         print(event.name, event.data)
     print(client.recommend("orders", record_bytes="1000", goal="throughput", form="properties").text)
 
-ServiceFault                the request had no good end
-├── ServiceUnreachable      nobody answers there, or not as the service does: try again later
-└── ServiceRefused          the service said no; `problem` says why, in the words of RFC 9457
+ServiceFault                the request failed
+├── ServiceUnreachable      no service answers at the address; try again later
+└── ServiceRefused          the service refused the request; `problem` says why, in the form of RFC 9457
 """
 
 import http.client
@@ -26,19 +26,19 @@ _LARGEST_BYTES: Final = 200_000_000
 
 
 class ServiceFault(Exception):  # noqa: N818 - names say what happened
-    """The request had no good end."""
+    """The request failed."""
 
 
 class ServiceUnreachable(ServiceFault):
-    """Nobody answers at that address, or not as the service does."""
+    """No service answers at the address, or the answer is not one of the service."""
 
 
 class ServiceRefused(ServiceFault):
-    """The service answered that it won't, or can't.
+    """The service refused the request, or could not do what was requested.
 
     Attributes:
-        status: HTTP status.
-        problem: The answer's body, as RFC 9457 has it; empty when it had none.
+        status: The HTTP status.
+        problem: The body of the response in the form of RFC 9457; empty if there was none.
     """
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
@@ -48,18 +48,18 @@ class ServiceRefused(ServiceFault):
 
     @property
     def kind(self) -> str:
-        """What kind of problem: `study-file`, `not-found`, `no-feasible-config` and so on; empty if it does not say."""
+        """The kind of problem, such as `study-file`, `not-found` or `no-feasible-config`; empty if it is not given."""
         return str(self.problem.get("type", "")).rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A recommendation, to be asked for again with its validator.
+    """A recommendation, with the tag that lets a poller ask whether it has changed.
 
     Attributes:
-        text: In the form that was asked for; empty when it is still what the caller has.
-        etag: To be given as `unless` next time.
-        changed: Whether it is another than the caller has.
+        text: The recommendation in the requested form; empty if it has not changed.
+        etag: Tag of this recommendation; pass it as `unless` in the next call.
+        changed: Whether the recommendation differs from the one whose tag was passed as `unless`.
     """
 
     text: str
@@ -73,8 +73,8 @@ class Event:
 
     Attributes:
         name: `status`, `trial` or `end`.
-        data: As JSON.
-        number: Of a trial, its sequence number, to go on from; None of others.
+        data: The event's content, parsed from JSON.
+        number: Sequence number of a trial, from which `events` can continue; None for other events.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Asks one service. Each request is a connection of its own, so that threads may share a client.
+    """Sends requests to one service. Each request opens a new connection, so threads may share a client.
 
     Attributes:
-        url: `http://HOST:PORT` or `https://...`, with a path where a proxy puts the service below one.
-        token: What `tuner serve token add` printed; None where the service needs none.
-        timeout_s: Seconds that an answer may take.
+        url: `http://HOST:PORT` or `https://HOST`, with a path if a proxy serves the service below a path.
+        token: The token that `tuner serve token add` printed; None if the service needs no token.
+        timeout_s: Seconds to wait for a response.
     """
 
     url: str
@@ -97,7 +97,11 @@ class Client:
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
-        """Refuse an address that is none, and a token that no header can hold."""
+        """Check the address and the token.
+
+        Raises:
+            ValueError: The address is no HTTP address, or the token contains characters that a header can't hold.
+        """
         try:
             parts = urlsplit(self.url)
             usable = (
@@ -106,24 +110,26 @@ class Client:
         except ValueError:
             usable = False
         if not usable or parts.username is not None or parts.query or parts.fragment:
-            raise ValueError("a service's address reads http://HOST:PORT or https://HOST, without user or query")
+            raise ValueError(
+                "the address of a service must read http://HOST:PORT or https://HOST, without a user and a query"
+            )
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
-            raise ValueError("a token is one line of what `tuner serve token add` printed")
+            raise ValueError("the token must be the one line that `tuner serve token add` printed")
 
     def submit(self, study_file: str, media_type: str = "application/yaml") -> dict[str, Any]:
-        """Submit a study; the same one again is the same study.
+        """Submit a study. Submitting the same study file again has no further effect.
 
         Args:
-            study_file: Its text.
+            study_file: The text of the study file.
             media_type: `application/yaml` or `application/json`.
 
         Returns:
-            The study, as the service shows it.
+            The study as the service shows it, with its name and state.
         """
         return self._json("POST", "/v1/studies", study_file.encode(), media_type)
 
     def studies(self) -> Iterator[dict[str, Any]]:
-        """All studies, the newest first."""
+        """Yield all studies of the service, newest first."""
         cursor: str | None = None
         while True:
             page = self._json("GET", _path("/v1/studies", limit=100, cursor=cursor))
@@ -133,23 +139,28 @@ class Client:
                 return
 
     def study(self, name: str) -> dict[str, Any]:
-        """One study: where it stands, and how far it is."""
+        """Return one study with its state and its progress."""
         return self._json("GET", _own(name))
 
     def pause(self, name: str) -> dict[str, Any]:
-        """Stop it until it is resumed."""
+        """Stop a study until it is resumed, and return it."""
         return self._json("POST", f"{_own(name)}/pause")
 
     def resume(self, name: str) -> dict[str, Any]:
-        """Go on with it."""
+        """Continue a study that was paused or that failed, and return it."""
         return self._json("POST", f"{_own(name)}/resume")
 
     def cancel(self, name: str) -> dict[str, Any]:
-        """Stop it for good."""
+        """Stop a study for good, and return it."""
         return self._json("POST", f"{_own(name)}/cancel")
 
     def trials(self, name: str, after: int = 0) -> Iterator[dict[str, Any]]:
-        """Its trials in the order in which they ended, those after a sequence number only."""
+        """Yield the trials of a study in the order in which they ended.
+
+        Args:
+            name: The study's name.
+            after: Only trials with a higher sequence number are returned.
+        """
         following: int | None = after
         while following is not None:
             page = self._json("GET", _path(f"{_own(name)}/trials", after=following, limit=500))
@@ -157,16 +168,22 @@ class Client:
             following = page["next_after"]
 
     def front(self, name: str, record_bytes: str | None = None) -> dict[str, Any]:
-        """The Pareto fronts, as `tuner front --json` prints them."""
+        """Return the Pareto fronts of a study in the form of `tuner front --json`."""
         return self._json("GET", _path(f"{_own(name)}/front", record_bytes=record_bytes))
 
     def text(self, name: str, what: str, **asked: str | None) -> str:
-        """`status` or `front` as people read it; `report` as HTML."""
+        """Return a study's `status` or `front` as plain text, or its `report` as HTML.
+
+        Args:
+            name: The study's name.
+            what: `status`, `front` or `report`.
+            **asked: Further query parameters, such as `record_bytes` of a front.
+        """
         form = None if what == "report" else "text"
         return self._ask("GET", _path(f"{_own(name)}/{what}", format=form, **asked)).decode()
 
     def status(self, name: str) -> dict[str, Any]:
-        """How far it is, as `tuner status --json` prints it."""
+        """Return the progress of a study in the form of `tuner status --json`."""
         return self._json("GET", f"{_own(name)}/status")
 
     def recommend(
@@ -180,16 +197,18 @@ class Client:
         form: str = "json",
         unless: str | None = None,
     ) -> Reply:
-        """The config to use.
+        """Return the config to use.
 
         Args:
-            study: Its name.
-            record_bytes: Record size or mix; without it, every one of the study.
-            goal: `balanced`, `throughput` or `latency`; by default the first for which one is better than the baseline.
-            max_p99_ms: Only configs whose p99 latency stays below.
-            min_mb_per_s: Only configs that carry as much.
-            form: As `tuner recommend --format` has them.
-            unless: The `etag` of what the caller has, for whoever polls.
+            study: The study's name.
+            record_bytes: Record size or mix; by default all that the study measured.
+            goal: `balanced`, `throughput` or `latency`; by default the first of these for which a config is better than
+                the baseline.
+            max_p99_ms: Consider only configs whose p99 latency is at most this many milliseconds.
+            min_mb_per_s: Consider only configs whose throughput is at least this many megabytes per second.
+            form: One of the forms of `tuner recommend --format`.
+            unless: The `etag` of the recommendation that the caller has. While that is still the recommendation, the
+                service answers without a text, which makes polling cheap.
         """
         path = _path(
             "/v1/recommendation",
@@ -206,11 +225,14 @@ class Client:
             return Reply(text, response.headers.get("etag", ""), response.status != 304)
 
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
-        """What happens to a study, until it ends. A connection that is lost is the caller's to open again.
+        """Yield what happens to a study until it ends.
 
         Args:
-            name: Of the study.
-            after: Sequence number of the last trial that the caller has.
+            name: The study's name.
+            after: Sequence number of the last trial that the caller has seen.
+
+        Raises:
+            ServiceUnreachable: The connection was lost. Call again with the last sequence number to continue.
         """
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
         with self._answer("GET", f"{_own(name)}/events", None, headers, _SILENCE_S) as response:
@@ -222,7 +244,9 @@ class Client:
         try:
             found: dict[str, Any] = json.loads(data)
         except ValueError:
-            raise ServiceUnreachable(f"the service must answer in JSON, but {self.url} does not") from None
+            raise ServiceUnreachable(
+                f"the service must answer in JSON, but {self.url} does not; check that the address is that of a service"
+            ) from None
         return found
 
     def _ask(
@@ -235,7 +259,12 @@ class Client:
     def _answer(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], timeout_s: float
     ) -> Iterator[http.client.HTTPResponse]:
-        """The answer to a request, to be read inside; what breaks off meanwhile is `ServiceUnreachable`."""
+        """Send a request and yield the response, which must be read before the context ends.
+
+        Raises:
+            ServiceRefused: The status is none of 200, 201 and 304.
+            ServiceUnreachable: The service does not answer, or the connection breaks while the response is read.
+        """
         parts = urlsplit(self.url)
         assert parts.hostname is not None
         own = {"Authorization": f"Bearer {self.token}"} if self.token is not None else {}
@@ -250,7 +279,7 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 told = error.strerror if isinstance(error, OSError) else None
                 reason = told or str(error) or type(error).__name__
-                raise ServiceUnreachable(f"the service must answer at {self.url}, but: {reason}") from None
+                raise ServiceUnreachable(f"no service answers at {self.url}: {reason}") from None
 
 
 def _own(name: str) -> str:
@@ -271,7 +300,10 @@ def _refused(response: http.client.HTTPResponse) -> ServiceRefused:
 
 
 def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
-    """The events of a stream. Source: HTML, section 9.2.6, "Interpreting an event stream"."""
+    """Yield the events of an event stream.
+
+    Source: HTML, section 9.2.6, "Interpreting an event stream".
+    """
     name, data, number = "", "", None
     try:
         for line in response:
@@ -288,4 +320,4 @@ def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
                     yield Event(name, json.loads(data), number)
                     name, data, number = "", "", None
     except (OSError, http.client.HTTPException) as error:
-        raise ServiceUnreachable(f"the stream of events broke off: {error}") from None
+        raise ServiceUnreachable(f"the connection was lost while waiting for events: {error}") from None

@@ -1,1 +1,1 @@
-"""Tests of the Python façade."""
+"""Tests of the Python API."""

@@ -1,4 +1,4 @@
-"""What a notebook does: a study run, read, recommended from, and taken to Optuna."""
+"""The Python API as a notebook uses it: run a study, read its results, recommend a config, use Optuna."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def _studies(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_STUDIES", str(root))
 
 
-def test_a_study_that_was_run_has_its_report_and_is_found_by_name_folder_and_file(study: Study, root: Path) -> None:
+def test_a_finished_study_has_a_report_and_is_found_by_name_and_folder(study: Study, root: Path) -> None:
     assert (study.name, study.record_sizes) == ("notebook", ("100", "1000"))
     assert (study.folder / "report.html").is_file()
     for name in ("notebook", root / "notebook", str(root / "notebook")):
@@ -69,7 +69,7 @@ def test_trials_are_a_frame_with_numbers_as_numbers(study: Study) -> None:
     row = searched.iloc[0]
     assert row["mb_per_s"] == trial.metrics["mb_per_s"]
     assert row["linger.ms"] == float(trial.config().in_force.text("linger.ms"))
-    # What a config leaves to the client is there as the client's default.
+    # A property that a config does not set is shown with the client's default.
     baseline = frame[frame["kind"] == "baseline"].iloc[0]
     assert baseline["linger.ms"] == 5
 
@@ -78,13 +78,13 @@ def test_a_front_is_the_trials_of_the_front(study: Study) -> None:
     for size in study.results.sizes:
         for named in (int(size.record_bytes), size.record_bytes):
             assert tuple(tuner.front(study, named)["number"]) == size.front
-    with pytest.raises(ValueError, match=r"one of the study's \(100, 1000\), but got None"):
+    with pytest.raises(ValueError, match=r"one of the study's sizes \(100, 1000\), but got None"):
         tuner.front(study)
-    with pytest.raises(ValueError, match=r"one of the study's \(100, 1000\), but got 77"):
+    with pytest.raises(ValueError, match=r"one of the study's sizes \(100, 1000\), but got 77"):
         tuner.front("notebook", 77)
 
 
-def test_a_recommendation_is_that_of_the_record(study: Study) -> None:
+def test_a_recommendation_is_the_same_for_a_loaded_and_a_named_study(study: Study) -> None:
     best = tuner.recommend(study, 1000, "latency")
     assert best == tuner.recommend("notebook", "1000", Goal.LATENCY)
     assert ProducerConfig.parse(best.config.values) == best.config
@@ -92,13 +92,13 @@ def test_a_recommendation_is_that_of_the_record(study: Study) -> None:
     nearest = tuner.recommend(study, 900)
     assert nearest.record_bytes == "1000"
     assert any("records of 900 B were not measured" in warning for warning in nearest.warnings)
-    with pytest.raises(ValueError, match="a record size must be one of"):
+    with pytest.raises(ValueError, match="record_bytes must be one of"):
         tuner.recommend(study)
     with pytest.raises(ValueError, match="fastest"):
         tuner.recommend(study, 1000, "fastest")
 
 
-def test_a_file_is_run_as_a_mapping_is_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+def test_a_study_file_is_run_and_a_wrong_mapping_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(
         "executor: {kind: simulated}\nworkload: {record_bytes: 100}\nsearch: {trials: 2}\nconfirm: {rounds: 0}"
@@ -108,7 +108,7 @@ def test_a_file_is_run_as_a_mapping_is_and_a_wrong_one_is_refused(tmp_path: Path
         tuner.run_study({"study": "wrong", "wrkload": {"record_bytes": 100}})
 
 
-def test_a_sampler_of_the_users_proposes_and_the_study_goes_on_with_it_alone(root: Path) -> None:
+def test_a_study_with_a_users_sampler_resumes_only_with_that_sampler(root: Path) -> None:
     asked = {**STUDY, "study": "own", "workload": {**STUDY["workload"], "record_bytes": [1000]}}
     seeds: list[int] = []
 

@@ -1,1 +1,1 @@
-"""What tests of several rooms build their cases from."""
+"""Studies, trials and runners that the tests of several packages build their cases from."""

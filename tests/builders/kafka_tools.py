@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, run from the jars that we have."""
+"""Runs Kafka's own command-line tools from the jars in the cache."""
 
 import subprocess
 from collections.abc import Sequence
@@ -7,18 +7,18 @@ from runners.clusters.first_start import quick_flags
 from runners.clusters.java import KafkaJava, run_java
 
 _TIMEOUT_S = 60.0
-# They end before the optimising compiler would pay.
+# The tools run so briefly that Java's optimising compiler would only slow them down.
 _FLAGS = ("-Xmx256m", "-XX:TieredStopAtLevel=1")
 
 
 def run_tool(main_class: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Run one of Kafka's classes to its end, with the flags of the JVM that end soonest."""
+    """Run one of Kafka's classes to its end, with JVM flags for short runs."""
     kafka = KafkaJava.prepare()
     return run_java(kafka.command(main_class, *arguments, flags=(*_FLAGS, *quick_flags(kafka))), _TIMEOUT_S)
 
 
 def set_producer_quota(bootstrap: str, client_id: str, bytes_per_s: int | None) -> None:
-    """Limit what the producers of one client id may send to each broker, or lift the limit (None)."""
+    """Limit the bytes per second that producers of one client id may send to each broker; None removes the limit."""
     change = (
         ["--delete-config", "producer_byte_rate"]
         if bytes_per_s is None

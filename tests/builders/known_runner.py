@@ -1,4 +1,4 @@
-"""A runner of which it is known what each knob does: `linger.ms` decides the latency, the codec the throughput."""
+"""A runner with simple, known effects: `linger.ms` decides the latency, and the codec decides the throughput."""
 
 from random import Random
 
@@ -17,10 +17,10 @@ _SHARES = np.linspace(0.5, 1.5, 500)
 
 
 class KnownRunner:
-    """p99 grows with `linger.ms`, lz4 sends 1.4 times as much, and nothing else matters.
+    """A runner whose p99 grows with `linger.ms`, and whose throughput is 1.4 times as high with lz4.
 
     Args:
-        noise_ratio: Standard deviation from run to run of throughput and latency.
+        noise_ratio: Relative standard deviation of throughput and latency from run to run.
     """
 
     def __init__(self, noise_ratio: float) -> None:
@@ -28,7 +28,6 @@ class KnownRunner:
         self._random = Random(1)
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
         capacity = _RECORDS_PER_S * (LZ4_GAIN if config.compression == "lz4" else 1.0) * self._noise()
         records_per_s = min(capacity, workload.rate_records_per_s or capacity)
         records = round(records_per_s * workload.measured_s)

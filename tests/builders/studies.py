@@ -33,7 +33,7 @@ THROUGHPUT: Final = (Objective("mb_per_s"),)
 
 
 def simulated_study(sizes: tuple[int, ...] = (100, 1000), *, rounds: int = 2, **search: Any) -> StudySpec:
-    """A study that nothing is measured for; further arguments are `SearchSpec`'s."""
+    """Return a short study on the simulated executor; further arguments are fields of `SearchSpec`."""
     wanted = {"trials": 12, "seed": 7, "startup_trials": 4, "baseline_every": 5, **search}
     return StudySpec(
         name="small",
@@ -50,7 +50,10 @@ def simulated_study(sizes: tuple[int, ...] = (100, 1000), *, rounds: int = 2, **
 
 
 def real_study(bootstrap: str, *, trials: int, rounds: int = 0, **safety: Any) -> StudySpec:
-    """A study of one record size and one phase, as short as a real broker allows; further arguments: `SafetySpec`'s."""
+    """Return a study of one record size and one phase that is as short as a real broker allows.
+
+    Further arguments are fields of `SafetySpec`.
+    """
     return StudySpec(
         name="real",
         targets=(Target(bootstrap=bootstrap),),
@@ -66,16 +69,16 @@ def real_study(bootstrap: str, *, trials: int, rounds: int = 0, **safety: Any) -
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """Simulates; a config has the same numbers in each of its trials.
+    """A simulated runner that gives a config the same numbers in each of its trials.
 
     Attributes:
-        step_s: Seconds between windows.
+        step_s: Seconds to wait in each window.
     """
 
     step_s: float = 0.0
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Simulate a payload that is the same for all trials."""
+        """Simulate with the same payload in all trials."""
 
         def later(window: Window) -> WatchDecision:
             time.sleep(self.step_s)
@@ -86,31 +89,29 @@ class Steady:
 
 @dataclass(slots=True)
 class Told:
-    """Keeps what a study told."""
+    """A `Reporter` that keeps the sentences and trials that it receives."""
 
     sentences: list[str] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
 
     def say(self, sentence: str) -> None:
-        """See `Reporter.say`."""
         self.sentences.append(sentence)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Reporter.window`."""
+        """Ignore windows."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Reporter.trial`."""
         self.trials.append(trial)
 
 
 def state_told(folder: Path) -> StudyState | None:
-    """The state that the driver of a study told last; None if it told nothing."""
+    """Return the state that the driver of a study reported last; None if it reported nothing."""
     told = read_progress(folder)
     return None if told is None else told.state
 
 
 def on_record(folder: Path) -> list[Trial]:
-    """All trials of a study, in the order they were kept; each number is there once."""
+    """Return all trials of a study in the order in which they were stored, and check that no number is there twice."""
     store = SqliteStore(folder, create=False)
     try:
         trials = [trial for _, trial in store.trials()]
@@ -121,5 +122,5 @@ def on_record(folder: Path) -> list[Trial]:
 
 
 def of_kind(trials: list[Trial], *kinds: Kind) -> list[Trial]:
-    """Those of some kinds."""
+    """Return the trials of some kinds."""
     return [trial for trial in trials if trial.kind in kinds]

@@ -1,4 +1,4 @@
-"""Trials that nobody ran, each complete and feasible until a test says otherwise."""
+"""Builders of trials with given numbers. A trial is complete and feasible unless a test changes that."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def trial(
     metrics: Mapping[str, float] | None = None,
     **changes: Any,
 ) -> Trial:
-    """A trial with these numbers, scored as a study would; a baseline has the client's defaults."""
+    """Return a trial with these numbers, scored as in a study; a baseline has the client's defaults."""
     if config is None:
         config = {} if kind in (Kind.BASELINE, Kind.STABILISE) else {"linger.ms": str(number)}
     parsed = ProducerConfig.parse(config)
@@ -54,12 +54,12 @@ def trial(
 
 
 def baseline(number: int = 0, mb_per_s: float | None = 100.0, p99_ms: float | None = 10.0, **changes: Any) -> Trial:
-    """The baseline, measured in the search."""
+    """Return a baseline that was measured during the search."""
     return trial(number, mb_per_s, p99_ms, kind=Kind.BASELINE, **changes)
 
 
 def failed(number: int, **changes: Any) -> Trial:
-    """A trial of which nothing was learnt."""
+    """Return a failed trial, which has no numbers."""
     gone: dict[str, Any] = {"metrics": {}, "objectives": (), "violations": {}, "error": "the worker was lost"}
     return trial(number, state=State.FAILED, **{**gone, **changes})
 
@@ -67,7 +67,14 @@ def failed(number: int, **changes: Any) -> Trial:
 def confirming(
     first: int, ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]], config: Mapping[str, str]
 ) -> list[Trial]:
-    """Rounds of a config and of the baseline in turn, with these capacities and latencies."""
+    """Return rounds that measured the baseline and a config in turn.
+
+    Args:
+        first: Number of the first trial.
+        ours: Throughput and latency of the config in each round.
+        theirs: Throughput and latency of the baseline in each round.
+        config: The config's properties.
+    """
     made: list[Trial] = []
     for turn, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
         for numbers, values in ((other, {}), (mine, config)):
@@ -78,11 +85,11 @@ def confirming(
 def plan_of(
     trials: Sequence[Trial], goals: Mapping[Goal, Mapping[str, str]] | None = None, **changes: Any
 ) -> ConfirmationPlan:
-    """A confirmation without second looks of the configs in these confirming rounds.
+    """Return the plan of a confirmation, without repeat measurements, that these trials were made for.
 
     Args:
-        trials: With confirming ones.
-        goals: The config that is claimed to be better for each goal; the first that was confirmed for all by default.
+        trials: Trials, some of which are of the confirmation.
+        goals: The winner of each goal; by default the first confirmed config is the winner of all goals.
         changes: Other fields of the plan.
     """
     base = baseline().fingerprint
@@ -98,5 +105,5 @@ def plan_of(
 def results(
     trials: Sequence[Trial], objectives: tuple[Objective, ...] = OBJECTIVES, plan: ConfirmationPlan | None = None
 ) -> SizeResults:
-    """What these trials of one record size amount to."""
+    """Return the results of these trials, which are all of one record size."""
     return size_results(SIZE, objectives, trials, 20_000.0, [plan or plan_of(trials)])

@@ -1,4 +1,4 @@
-"""What the driver of a study told while it ran."""
+"""Runs a study and records the progress that other processes can read meanwhile."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,27 +11,25 @@ from tuner.model.trial import Progress, Trial
 from tuner.storage.files import read_progress
 
 SHOWN = 2
-"""Trials that the mirror of a watched run shows; those after them stay behind."""
+"""Number of trials that `FullMirror` shows. It never shows later ones."""
 
 
 @dataclass(slots=True)
 class Watching(SilentReporter):
-    """Reads, whenever a trial is under way, what others can read of a study.
+    """A reporter that reads the study's progress file at each window and trial, as another process would.
 
     Attributes:
-        folder: The study's.
-        told: What was there to be read, in order.
+        folder: The study's folder.
+        told: What it read, in order.
     """
 
     folder: Path
     told: list[Progress] = field(default_factory=list)
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Reporter.window`."""
         self._look()
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Reporter.trial`."""
         self._look()
 
     def _look(self) -> None:
@@ -41,25 +39,23 @@ class Watching(SilentReporter):
 
 
 class FullMirror:
-    """A `Mirror` that shows the first trials and has no place for more."""
+    """A `Mirror` that shows only the first `SHOWN` trials."""
 
     def start(self) -> None:
-        """See `Mirror.start`."""
+        """Do nothing."""
 
     def poke(self) -> None:
-        """See `Mirror.poke`."""
+        """Do nothing."""
 
     def behind(self, on_record: int) -> int:
-        """See `Mirror.behind`."""
         return max(0, on_record - SHOWN)
 
     def finish(self, timeout_s: float) -> SyncOutcome:
-        """See `Mirror.finish`."""
         return SyncOutcome(SHOWN, 1, "nowhere", "there is no place for more")
 
 
 def watched_run(folder: Path) -> list[Progress]:
-    """Run a study of one record size, from burning in to the last ablation, and give what it told on its way."""
+    """Run a whole study of one record size, with ablation, and return the progress that was read meanwhile."""
     spec = simulated_study((1000,), trials=12)
     confirm = replace(spec.confirm, nominees=2, looks=1, ablation_rounds=1)
     watching = Watching(folder)

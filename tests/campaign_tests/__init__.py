@@ -1,1 +1,1 @@
-"""Whole studies under what goes wrong at night: drivers, brokers and workers that die, users who press Ctrl-C."""
+"""Tests of whole studies in which something goes wrong: drivers, brokers and workers die, or a user presses Ctrl-C."""

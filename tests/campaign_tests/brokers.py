@@ -1,4 +1,4 @@
-"""Brokers of tests: one that can be killed and started again at its address, and what is left on one."""
+"""A broker that tests can kill and start again at the same address, and the topics that runs left on a cluster."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from tests.clusters_tests.waiting import eventually
 
 @dataclass(slots=True)
 class MortalBroker:
-    """A broker at one address that dies as by a power cut, and starts anew, empty."""
+    """A broker that can be killed, as by a power cut, and started again at the same address without its data."""
 
     port: int = field(default_factory=lambda: free_ports("127.0.0.1", 1)[0])
     _cluster: EmbeddedCluster = field(init=False)
@@ -25,29 +25,29 @@ class MortalBroker:
 
     @property
     def bootstrap(self) -> str:
-        """Its address."""
+        """The broker's address."""
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the broker, and wait until it answers."""
         (local,) = self._cluster.start().local_brokers
         self._pid = local.pid
 
     def kill(self) -> None:
-        """End it without a chance to say goodbye."""
+        """Kill the broker, which gets no chance to shut down."""
         psutil.Process(self._pid).kill()
 
     def restart(self) -> None:
-        """Start it again where it was killed."""
+        """Start the killed broker again at the same address."""
         assert eventually(lambda: not psutil.pid_exists(self._pid))
         self._cluster.stop()
         self.start()
 
     def stop(self) -> None:
-        """End it for good."""
+        """Stop the broker and remove its data."""
         self._cluster.stop()
 
 
 def our_topics(cluster: RunningCluster) -> set[str]:
-    """Topics on a cluster that a run of ours created."""
+    """Return the topics on a cluster that the tuner created."""
     return {name for name in TopicAdmin(cluster.connection).names() if run_of(name)}

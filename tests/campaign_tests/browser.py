@@ -1,4 +1,4 @@
-"""Pages in a real browser, headless. Needs Chromium (Debian: chromium)."""
+"""Opens pages in a real browser without a window. Needs Chromium (Debian: chromium)."""
 
 import contextlib
 import shutil
@@ -16,7 +16,7 @@ needs_browser = pytest.mark.skipif(_BROWSER is None, reason="no Chromium is inst
 
 
 def browse(scratch: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run the browser with these options; the last word is a page's address."""
+    """Run the browser with these arguments, of which the last is the address of a page."""
     assert _BROWSER is not None
     return subprocess.run(
         [
@@ -32,7 +32,7 @@ def browse(scratch: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def page(url: str, scratch: Path) -> str:
-    """The page as it stands once its scripts have run."""
+    """Return the HTML of a page after its scripts have run."""
     return browse(scratch, "--dump-dom", url).stdout
 
 

@@ -1,8 +1,9 @@
-"""A program that runs a study, to be killed by tests; run as `python -m`.
+"""A program that runs a study, so that tests can kill it. Run it with `python -m`.
 
-    child.py FOLDER SPEC [STEP_S]      SPEC: a pickled StudySpec; with STEP_S, `Steady` measures
+    child.py FOLDER SPEC [STEP_S]      SPEC: file with a pickled StudySpec; with STEP_S, the runner is `Steady`
 
-It writes a line of JSON for each thing it is told, as soon as it is told: `{"said": ...}`, `{"trial": {...}}`.
+It writes one line of JSON for each sentence and trial that its reporter receives, at once: `{"said": ...}` or
+`{"trial": {...}}`.
 """
 
 import json
@@ -23,7 +24,7 @@ from tuner.model.trial import Trial
 
 
 class Telling(Told):
-    """Writes what it is told."""
+    """A reporter that writes each sentence and trial to standard output."""
 
     def say(self, sentence: str) -> None:
         tell(said=sentence)
@@ -33,7 +34,7 @@ class Telling(Told):
 
 
 def tell(**facts: Any) -> None:
-    # In one call, past all buffers: what was told stays told when we are killed.
+    # One system call without a buffer, so that the line is complete even if this process is killed afterwards.
     os.write(1, (json.dumps(facts) + "\n").encode())
 
 
@@ -46,7 +47,7 @@ def main(folder: str, spec_file: str, step_s: str | None = None) -> None:
 
 @contextmanager
 def running_study(folder: Path, spec: StudySpec, step_s: float | None = None) -> Iterator["subprocess.Popen[str]"]:
-    """Run this program. It is killed at the end."""
+    """Start this program, and kill it at the end of the context if it still runs."""
     spec_file = folder.with_suffix(".spec")
     spec_file.write_bytes(pickle.dumps(spec))
     command = [sys.executable, "-m", "tests.campaign_tests.child", str(folder), str(spec_file)]
@@ -60,7 +61,7 @@ def running_study(folder: Path, spec: StudySpec, step_s: float | None = None) ->
 
 
 def told(child: "subprocess.Popen[str]") -> Iterator[dict[str, Any]]:
-    """What a child tells, until it ends."""
+    """Yield what a child writes, until it ends."""
     assert child.stdout is not None
     for line in child.stdout:
         yield json.loads(line)

@@ -1,6 +1,6 @@
-"""A program that runs a study recorded in PostgreSQL, to be killed by tests; run as `python -m`.
+"""A program that runs a study whose results are kept in PostgreSQL, so that tests can kill it. Run with `python -m`.
 
-shared_child.py URL FOLDER SPEC STEP_S LEASE_S      as `child.py`; with a lease of so many seconds
+shared_child.py URL FOLDER SPEC STEP_S LEASE_S      like `child.py`; the lease on the study lasts LEASE_S seconds
 """
 
 import json
@@ -33,14 +33,14 @@ def main(url: str, folder: str, spec_file: str, step_s: str, lease_s: str) -> No
 
 
 class SharedDriver:
-    """Such a program, and what it has told so far; killed at the end, if it still runs.
+    """A running instance of this program, with what it has written so far. It is killed at the end of the context.
 
     Args:
-        url: Of the database.
-        folder: Of the study on its host.
-        spec: What is asked.
+        url: URL of the database.
+        folder: The study's folder on its host.
+        spec: The study to run.
         step_s: Seconds that each window takes.
-        lease_s: How long its lease lasts.
+        lease_s: Seconds that the lease on the study lasts.
     """
 
     def __init__(self, url: str, folder: Path, spec: StudySpec, *, step_s: float, lease_s: float) -> None:
@@ -58,33 +58,33 @@ class SharedDriver:
 
     @property
     def trials(self) -> list[dict[str, Any]]:
-        """Those that it told of."""
+        """The trials that the program has reported."""
         with self._news:
             return [fact["trial"] for fact in self._facts if "trial" in fact]
 
     @property
     def errors(self) -> list[str]:
-        """Names of the errors that ended it."""
+        """Names of the errors that ended the program."""
         with self._news:
             return [fact["error"] for fact in self._facts if "error" in fact]
 
     def wait_for_trials(self, count: int) -> bool:
-        """Wait until it has told of so many; False if it ended before."""
+        """Wait until the program has reported `count` trials, and return False if it ended before."""
         with self._news:
             told = self._news.wait_for(
                 lambda: self._ended or sum("trial" in fact for fact in self._facts) >= count, timeout=120
             )
-            assert told, f"only {len(self._facts)} things were told within two minutes: {self._facts[-1:]}"
+            assert told, f"only {len(self._facts)} lines were written within two minutes: {self._facts[-1:]}"
             return sum("trial" in fact for fact in self._facts) >= count
 
     def wait(self) -> int:
-        """Wait until it ends; its exit code."""
+        """Wait until the program ends, and return its exit code."""
         code = self._process.wait(timeout=180)
         self._thread.join(30)
         return code
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send the program a signal."""
         self._process.send_signal(number)
 
     def __enter__(self) -> Self:

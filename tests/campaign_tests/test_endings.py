@@ -1,4 +1,4 @@
-"""How studies end that can't go on, and that they can be gone on with."""
+"""Studies end when they can't continue, and can be resumed afterwards."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,13 +32,13 @@ from tuner.results.study_results import load_results
 
 @dataclass(slots=True)
 class Failing:
-    """Raises for some configs, so many times; simulates else.
+    """A runner that raises an error for some configs, and simulates all others.
 
     Attributes:
-        error: What is raised.
-        times: How often, at most.
-        on_baseline: Whether the baseline fails too.
-        only: Property that a config must set to fail; every one does by default.
+        error: The error to raise.
+        times: How often to raise it at most.
+        on_baseline: Whether the baseline fails, too.
+        only: Only configs that set this property fail; by default all configs do.
     """
 
     error: RunnerError
@@ -48,7 +48,7 @@ class Failing:
     failed: int = field(default=0, init=False)
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Fail, or simulate."""
+        """Raise the error or simulate."""
         meant = self.on_baseline or config.fingerprint != BASELINE.fingerprint
         if meant and self.failed < self.times and (self.only is None or self.only in config.values):
             self.failed += 1
@@ -57,15 +57,15 @@ class Failing:
 
 
 class Patient(Told):
-    """Bears with a study for so many trials."""
+    """A reporter that fails the test when a study does not end."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
         super().trial(standing, trial)
         if len(self.trials) > 100:
-            raise AssertionError("it never ends")
+            raise AssertionError("the study does not end")
 
 
-def test_too_many_failures_in_a_row_end_it_and_it_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_too_many_failures_in_a_row_end_a_study_which_can_resume(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=3))
     with pytest.raises(TooManyFailures, match=r"fewer than 3 trials in a row .* out of order") as raised:
         run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("out of order")))
@@ -79,14 +79,14 @@ def test_too_many_failures_in_a_row_end_it_and_it_can_be_gone_on_with(tmp_path: 
     assert state_told(tmp_path) is StudyState.FINISHED
 
 
-def test_failures_that_are_not_in_a_row_end_nothing(tmp_path: Path) -> None:
+def test_failures_that_are_not_in_a_row_do_not_end_a_study(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,)), safety=SafetySpec(max_failures_in_a_row=2))
     results = run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("once"), times=1))
     assert results.finished
     assert [trial.error for trial in on_record(tmp_path) if trial.state is State.FAILED] == ["once"]
 
 
-def test_a_baseline_that_fails_is_measured_again_before_anything_is_searched(tmp_path: Path) -> None:
+def test_a_failed_baseline_is_measured_again_before_the_search(tmp_path: Path) -> None:
     spec = simulated_study((100,), burn_in_max=1)
     run_study(spec, "", tmp_path, Patient(), simulated=Failing(GeneratorError("no"), times=3, on_baseline=True))
     kinds = [(trial.kind, trial.state) for trial in on_record(tmp_path)]
@@ -118,7 +118,7 @@ def test_a_baseline_that_never_delivers_ends_the_study(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("under_way", [Kind.SEARCH, Kind.CONFIRM])
-def test_a_stop_to_protect_the_target_can_be_gone_on_from(tmp_path: Path, under_way: Kind) -> None:
+def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: Kind) -> None:
     full, spec = DiskTooFull("the disk is full"), simulated_study((100,))
 
     class FullAt(Told):
@@ -141,7 +141,7 @@ def test_a_stop_to_protect_the_target_can_be_gone_on_from(tmp_path: Path, under_
 
 
 def trial_bytes(tmp_path: Path) -> float:
-    """Of the largest trial of the same study without a limit."""
+    """Return the bytes that the largest trial of the same study writes without a limit."""
     run_study(simulated_study((100,), trials=12), "", tmp_path / "unlimited", Told(), simulated=Steady())
     return max(trial.value_bytes for trial in on_record(tmp_path / "unlimited"))
 
@@ -169,7 +169,7 @@ def test_bytes_are_shared_among_record_sizes(tmp_path: Path) -> None:
         assert len(of_kind([trial for trial in trials if trial.record_bytes == size], Kind.SEARCH)) >= 2
 
 
-def test_a_study_without_bytes_left_starts_nothing_when_it_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_resumed_study_without_bytes_left_starts_no_trial(tmp_path: Path) -> None:
     class StopInSearch(Told):
         def trial(self, standing: Standing, trial: Trial) -> None:
             super().trial(standing, trial)
@@ -188,14 +188,14 @@ def test_a_study_without_bytes_left_starts_nothing_when_it_is_gone_on_with(tmp_p
     assert any("no time or bytes are left to search" in sentence for sentence in told.sentences)
 
 
-def test_a_space_that_cannot_be_searched_is_no_question_that_the_study_is_bound_to(tmp_path: Path) -> None:
+def test_a_study_that_never_began_may_get_another_search_space(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,), trials=4), space={"linger.ms": KnobChange(low=5.0, high=1.0)})
     with pytest.raises(ConfigError):
         run_study(spec, "", tmp_path, Told(), simulated=Steady())
     assert run_study(replace(spec, space={}), "", tmp_path, Told(), simulated=Steady()).finished
 
 
-def test_a_question_without_answers_may_be_asked_otherwise(tmp_path: Path) -> None:
+def test_a_study_without_trials_may_be_changed(tmp_path: Path) -> None:
     class StopAtOnce(Told):
         def say(self, sentence: str) -> None:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Ctrl-C at `tuner run`, and errors of studies as users see them."""
+"""Ctrl-C during `tuner run`, and the errors of studies as users see them."""
 
 import signal
 import subprocess
@@ -48,10 +48,10 @@ def study_file(folder: Path, target: str = "", *, size: int = 1000, trials: int 
 def interrupted(
     file: str, number: signal.Signals, *, after: str, own_broker: bool
 ) -> tuple[int, str, list[psutil.Process]]:
-    """Start a study, and send it a signal in the trial that follows a line which holds `after`.
+    """Start a study, and send it a signal during the trial after the first line of output that contains `after`.
 
     Returns:
-        Its exit code, what it said, and the processes that it had.
+        The exit code, the output, and the processes that the command had started.
     """
     command = arguments("run", file, "--no-mlflow")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
@@ -64,7 +64,7 @@ def interrupted(
                     break
             else:
                 raise AssertionError("".join(lines))
-            # The next trial's load has a process of its own.
+            # The load of the next trial runs in a new process, so wait until that process exists.
             me = psutil.Process(run.pid)
             assert eventually(lambda: any("spawn_main" in " ".join(p.cmdline()) for p in me.children(recursive=True)))
             family = me.children(recursive=True)
@@ -83,7 +83,7 @@ def assert_gone(family: list[psutil.Process]) -> None:
 
 
 @pytest.mark.broker
-def test_ctrl_c_leaves_nothing_behind_and_the_same_command_goes_on(
+def test_ctrl_c_leaves_nothing_behind_and_the_same_command_resumes(
     tmp_path: Path, studies: Path, broker: RunningCluster
 ) -> None:
     file = study_file(tmp_path, f"target: {{bootstrap: '{broker.bootstrap}'}}")
@@ -109,7 +109,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_same_command_goes_on(
 
 
 @pytest.mark.broker
-def test_a_study_with_a_broker_of_its_own_takes_it_along_when_it_is_told_to_end(tmp_path: Path, studies: Path) -> None:
+def test_sigterm_also_ends_the_broker_that_the_study_started(tmp_path: Path, studies: Path) -> None:
     brokers = {record.path for record in records("broker")}
     code, said, family = interrupted(study_file(tmp_path), signal.SIGTERM, after="B  burn-in", own_broker=True)
     assert code == 130, said
@@ -119,10 +119,10 @@ def test_a_study_with_a_broker_of_its_own_takes_it_along_when_it_is_told_to_end(
 
 
 @pytest.mark.broker
-def test_a_disk_that_must_not_fill_up_ends_a_study_with_4_and_it_can_be_gone_on_with(
+def test_a_full_disk_ends_a_study_with_exit_code_4_and_it_can_resume(
     tmp_path: Path, studies: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", tempfile.gettempdir())  # named, it keeps the log of a broker of ours out of memory
+    monkeypatch.setenv("TMPDIR", tempfile.gettempdir())  # with TMPDIR set, the broker keeps its log on the disk
     ended = tuner("run", study_file(tmp_path, trials=2, free="900TB"), "--no-mlflow")
     assert ended.code == 4, ended.err
     assert "disk" in ended.err
@@ -148,7 +148,7 @@ def test_a_study_that_runs_already_is_not_started_again(studies: Path) -> None:
     assert "Traceback" not in ended.err
 
 
-def test_a_study_that_asks_another_question_is_not_gone_on_with(tmp_path: Path, studies: Path) -> None:
+def test_a_study_with_changed_settings_does_not_resume(tmp_path: Path, studies: Path) -> None:
     def run(file: str) -> tuple[int, str, list[Trial]]:
         ended = tuner("run", file, "--executor", "simulated", "--no-mlflow", "--quiet")
         return ended.code, ended.err, on_record(studies / "night")
@@ -163,7 +163,7 @@ def test_a_study_that_asks_another_question_is_not_gone_on_with(tmp_path: Path, 
     assert "give the study another name" in said
     assert after == before
     code, _, after = run(study_file(tmp_path, size=2000))
-    assert code in (0, 5), "another record size is no other question"
+    assert code in (0, 5), "a study may get other record sizes"
     assert after[: len(before)] == before
     assert {trial.record_bytes for trial in after} == {"1000", "2000"}
     assert [folder.name for folder in studies.iterdir()] == ["night"]

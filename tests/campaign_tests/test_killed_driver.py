@@ -1,4 +1,4 @@
-"""A study whose driver is stopped anywhere goes on as if it had not been."""
+"""A study whose driver is killed or stopped at any moment resumes as if nothing had happened."""
 
 import signal
 import subprocess
@@ -31,7 +31,10 @@ TRIAL_S = 0.03
 
 
 def searched(trials: list[Trial]) -> list[dict[str, Any]]:
-    """What the search did, number and time aside: burn-ins shift the numbers, as every start has its own."""
+    """Return the trials of the search without their numbers and times.
+
+    Each start of a driver has its own burn-in runs, which shift the numbers of later trials.
+    """
     kept = ("record_bytes", "kind", "state", "values", "params", "metrics", "objectives", "violations")
     return [{name: trial.as_json()[name] for name in kept} for trial in of_kind(trials, Kind.BASELINE, Kind.SEARCH)]
 
@@ -41,7 +44,7 @@ def confirmed(trials: list[Trial]) -> list[tuple[str, int | None, str]]:
 
 
 @pytest.mark.parametrize("seed", [SEED])
-def test_a_driver_killed_again_and_again_loses_doubles_and_changes_nothing(tmp_path: Path, seed: int) -> None:
+def test_killing_a_driver_repeatedly_loses_doubles_and_changes_nothing(tmp_path: Path, seed: int) -> None:
     spec = simulated_study(trials=TRIALS)
     straight = tmp_path / "straight"
     run_study(spec, "", straight, Told(), simulated=Steady())
@@ -67,18 +70,18 @@ def test_a_driver_killed_again_and_again_loses_doubles_and_changes_nothing(tmp_p
     there = {trial.key: trial.as_json() for trial in trials}
     for trial in reported:
         assert there[f"{trial['record_bytes']}/{trial['number']:04d}"] == trial
-    assert len(reported) <= len(trials) <= len(reported) + kills, "at most what was kept but not yet told"
+    assert len(reported) <= len(trials) <= len(reported) + kills, "one trial per kill may be stored and not reported"
     assert searched(trials) == searched(on_record(straight))
     assert confirmed(trials) == confirmed(on_record(straight))
     assert set(Counter(confirmed(trials)).values()) == {1}
-    assert kills >= KILLS // 2, "the study must last for the kills to mean something"
+    assert kills >= KILLS // 2, "the study ended before enough kills"
     assert_attachments(killed, trials)
 
 
 def kill_after(
     trials: int, delay_s: float, child: "subprocess.Popen[str]", facts: Iterator[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Kill a child some time after it has told of so many trials; what it told of."""
+    """Kill a child some time after it has reported `trials` trials, and return the reported trials."""
     seen: list[dict[str, Any]] = []
     for fact in facts:
         if "trial" in fact:
@@ -94,18 +97,18 @@ def assert_attachments(folder: Path, trials: list[Trial]) -> None:
     store = SqliteStore(folder, create=False)
     try:
         for trial in trials:
-            # A config that can't hold the fixed rate has no saturating phase.
+            # A config that can't hold the fixed rate is not measured in the saturating phase.
             assert store.attachment(trial, SATURATED) or store.attachment(trial, PACED)
     finally:
         store.close()
 
 
 class Stopped(BaseException):
-    """As Ctrl-C and the like."""
+    """Stops a study, as Ctrl-C does."""
 
 
 class Stopping(Told):
-    """Stops the study after the third trial of the search; it is on record by then."""
+    """A reporter that stops the study after the third trial of the search, which is stored by then."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
         super().trial(standing, trial)
@@ -114,8 +117,8 @@ class Stopping(Told):
 
 
 @pytest.mark.parametrize("method", [Method.BAYESIAN, Method.NSGA2, Method.RANDOM, Method.QUASI_RANDOM, Method.GRID])
-def test_a_driver_stopped_again_and_again_searches_as_one_that_is_not(tmp_path: Path, method: Method) -> None:
-    # More than a generation of NSGA-II's, which is 16.
+def test_a_driver_stopped_repeatedly_searches_like_one_that_is_not(tmp_path: Path, method: Method) -> None:
+    # A generation of NSGA-II has 16 trials, so this is more than one.
     spec = simulated_study((100,), trials=22, method=method, burn_in_max=1, rounds=0)
     run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     stops = run_with_stops(spec, tmp_path / "stopped")
@@ -135,7 +138,7 @@ def run_with_stops(spec: StudySpec, folder: Path) -> int:
             return stops
 
 
-def test_a_finished_study_measures_nothing_more_until_it_is_asked_for_more(tmp_path: Path) -> None:
+def test_a_finished_study_that_is_run_again_measures_nothing(tmp_path: Path) -> None:
     spec = replace(simulated_study((100,), trials=6), objectives=THROUGHPUT)
     run_study(spec, "", tmp_path, Told(), simulated=Steady())
     before = on_record(tmp_path)

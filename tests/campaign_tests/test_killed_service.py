@@ -1,4 +1,4 @@
-"""The service, its studies' processes and its readers are killed at random, and everything ends complete."""
+"""The service, the processes of its studies and its reader are killed at random, and all studies still complete."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ STUDIES = 3
 TRIALS = 200 if LONG_CAMPAIGN else 60
 
 
-def test_whatever_is_killed_everything_ends_complete(tmp_path: Path) -> None:
+def test_all_studies_complete_whatever_is_killed(tmp_path: Path) -> None:
     root, rng, kills = tmp_path / "studies", random.Random(7), Counter[str]()
     names = [f"study-{number}" for number in range(STUDIES)]
     brings = Brings(root)
@@ -45,7 +45,7 @@ def test_whatever_is_killed_everything_ends_complete(tmp_path: Path) -> None:
             eventually(lambda name=name: _complete(served, name), 240)  # type: ignore[misc]
     for name in names:
         assert load_results(root / name).finished
-        # `on_record` also sees to it that no trial is there twice.
+        # `on_record` also checks that no trial is stored twice.
         searched = [trial for trial in on_record(root / name) if trial.kind in ("baseline", "search")]
         assert len(searched) == TRIALS
     assert eventually(lambda: not of_studies(root))
@@ -55,14 +55,18 @@ def test_whatever_is_killed_everything_ends_complete(tmp_path: Path) -> None:
 
 
 class Brings:
-    """Spares a study that was killed before it brought anything: after some such ends the service gives it up."""
+    """Tells which studies may be killed again.
+
+    A study that was killed must first store a new trial, because the service gives up a study that ends several times
+    without one.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._before: dict[str, int] = {}
 
     def __call__(self, process: psutil.Process, names: list[str]) -> bool:
-        """Whether its record has grown since it was killed last; only then it may be killed again."""
+        """Return whether the process's study has stored a trial since it was killed last."""
         try:
             words = process.cmdline()
             name = next((name for name in names if name in words), None)
@@ -83,7 +87,7 @@ def _complete(served: Serving, name: str) -> bool:
 def _all_complete(root: Path, names: list[str]) -> bool:
     try:
         return all(load_results(root / name).finished for name in names)
-    except Exception:  # noqa: BLE001 - not begun yet
+    except Exception:  # noqa: BLE001 - some studies have not begun yet
         return False
 
 

@@ -1,6 +1,7 @@
-"""A team's whole installation, each part killed in turn while real studies run: everything ends complete.
+"""The parts of a team's installation are killed in turn while studies run, and all studies still complete.
 
-The service and the studies' processes, a node of a Ray cluster, PostgreSQL and MLflow's server; a real broker measures.
+The parts are the service, the processes of studies, a node of a Ray cluster, PostgreSQL, and the MLflow server. The
+studies measure on a real broker.
 """
 
 import os
@@ -41,7 +42,7 @@ pytestmark = [
     pytest.mark.campaign,
     pytest.mark.broker,
     pytest.mark.long,
-    # Of MLflow's own use of SQLAlchemy, where a store is made in this process.
+    # MLflow uses deprecated functions of SQLAlchemy when this process creates its store.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -77,19 +78,19 @@ def nodes() -> Iterator[Nodes]:
 
 @pytest.fixture(scope="module")
 def postgres(own_places: None) -> Iterator[PostgresServer]:
-    """One that waits for its disk: to be killed."""
+    """Start a server that waits for its disk at each commit, so that it can be killed."""
     yield from served(durable=True)
 
 
 class Team:
-    """Everything at once, and how to kill its parts.
+    """A team's installation, with functions that kill its parts.
 
     Args:
-        folder: For studies, MLflow's files and settings.
-        broker: Measured on.
-        nodes: Measure.
-        postgres: Has the studies.
-        stack: Ends it all.
+        folder: Folder for studies, MLflow's files and settings.
+        broker: The broker to measure on.
+        nodes: The Ray cluster that runs the load.
+        postgres: The server that keeps the studies.
+        stack: Ends the service and the MLflow server when it is closed.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Team:
         self.tracking_uri = f"http://127.0.0.1:{self._port}"
         self._tracked = folder / "mlflow"
         self._tracked.mkdir()
-        # MLflow's server is not started where there is nothing to show.
+        # The MLflow server is only started if its store exists, so create it.
         connect(TrackingLocation.of(TrackingSpec(), self._tracked)).search_experiments()
         self._config = folder / "service.yaml"
         self._config.write_text(CONFIG.format(bootstrap=broker.bootstrap, ray=nodes.address, mlflow=self.tracking_uri))
@@ -135,7 +136,7 @@ class Team:
         self._start_mlflow()
 
     def trials(self) -> list[Trial]:
-        """All that stand in the studies' records; each is there once."""
+        """Return all stored trials of the studies, and check that none is there twice."""
         found: list[Trial] = []
         for name in NAMES:
             try:
@@ -148,7 +149,7 @@ class Team:
         return found
 
     def more_trials(self) -> None:
-        """Wait until a trial more is on record than now."""
+        """Wait until one more trial is stored."""
         before = len(self.trials())
         eventually(lambda: len(self.trials()) > before, PATIENCE_S)
 
@@ -163,7 +164,7 @@ class Team:
 
 
 def trials_in(client: "MlflowClient") -> list[tuple[str, str]]:
-    """The run of a record size, and the number, of each trial in MLflow."""
+    """Return the parent run and the number of each trial in MLflow."""
     experiments = [each.experiment_id for each in client.search_experiments()]
     tags = [run.data.tags for run in client.search_runs(experiments, max_results=5_000)]
     return [(of["mlflow.parentRunId"], of["tuner.trial"]) for of in tags if "tuner.trial" in of]

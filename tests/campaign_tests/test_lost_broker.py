@@ -1,4 +1,4 @@
-"""A broker that dies in the middle of a trial costs that trial at most."""
+"""When a broker dies during a trial, only that trial is lost."""
 
 import threading
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ def mortal() -> Iterator[MortalBroker]:
 
 @dataclass(slots=True)
 class Killing(Told):
-    """Kills the broker in the middle of the first trial of the search, once.
+    """A reporter that kills the broker once, during the first trial of the search.
 
     Attributes:
-        broker: Whom.
-        waiting: Set when the study says that it waits for the broker.
-        number: Of the trial that was under way.
+        broker: The broker to kill.
+        waiting: Is set when the study says that it waits for the broker.
+        number: Number of the trial during which the broker was killed.
     """
 
     broker: MortalBroker = field(default_factory=MortalBroker)
@@ -51,7 +51,7 @@ class Killing(Told):
             self.waiting.set()
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        # After the warm-up's only window: the measured one is under way.
+        # The warm-up has only one window, so the measured window is running now.
         if self.number is None and standing.kind is Kind.SEARCH and window.phase is Phase.WARMUP:
             self.number = standing.number
             self.broker.kill()
@@ -74,14 +74,12 @@ def test_a_trial_whose_broker_dies_is_measured_again_when_it_is_back(tmp_path: P
     assert "the broker is back" in show.sentences
 
 
-def test_a_broker_that_stays_away_ends_the_study_which_can_be_gone_on_with(
-    tmp_path: Path, mortal: MortalBroker
-) -> None:
+def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path, mortal: MortalBroker) -> None:
     show = Killing(broker=mortal)
     spec = real_study(mortal.bootstrap, trials=3, broker_wait_s=0.1)
     with ThreadPoolExecutor(1) as driver:
         study = driver.submit(run_study, spec, "", tmp_path, show)
-        # Too late for the study, in time for what it has to tidy up.
+        # The broker comes back too late for the study, but in time for the study's clean-up.
         gave_up = eventually(lambda: state_told(tmp_path) is StudyState.FAILED or study.done())
         mortal.restart()
         with pytest.raises(TargetError) as raised:

@@ -1,4 +1,4 @@
-"""A worker of Ray's that dies is replaced, and its trial measured again."""
+"""A Ray worker that dies is replaced, and its trial is measured again."""
 
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tuner.model.trial import Kind, State
 
 @pytest.fixture
 def short_temporary() -> Iterator[None]:
-    """Ray's sockets need short paths, and its many processes bytecode."""
+    """Give Ray a temporary folder with a short path, which its sockets need, and bytecode, so that it starts fast."""
     with tempfile.TemporaryDirectory(prefix="k") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", folder)
         patch.setenv("PYTHONDONTWRITEBYTECODE", "")

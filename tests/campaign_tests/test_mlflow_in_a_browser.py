@@ -1,4 +1,4 @@
-"""MLflow's own pages in a real browser: what a user sees of two studies. Needs Chromium (Debian: chromium)."""
+"""The MLflow UI in a real browser shows two studies as a user sees them. Needs Chromium (Debian: chromium)."""
 
 import contextlib
 import re
@@ -78,7 +78,7 @@ def test_the_pareto_filter_shows_exactly_the_front(
     address: str, studies: tuple[Path, list[StudyResults]], tmp_path: Path
 ) -> None:
     wanted = quote("""tags."tuner.pareto" = 'true' and tags."tuner.study" = 'first'""")
-    # Sorted by a metric, MLflow shows child runs in a plain list.
+    # If the runs are sorted by a metric, MLflow shows child runs in a flat list.
     page = page_at(f"{address}/#/experiments/1/runs?searchFilter={wanted}&orderByKey=metrics.%60mb_per_s%60", tmp_path)
     shown = {int(number) for number in re.findall(r">trial-(\d{4})<", page)}
     assert shown == set(studies[1][0].sizes[0].front)
@@ -95,7 +95,7 @@ def test_two_studies_are_compared(address: str, studies: tuple[Path, list[StudyR
 
 
 def _parent_runs(root: Path) -> list[str]:
-    """Asked in a process of its own, as MLflow's client keeps its files open."""
+    """Return the ids of the parent runs, read in a separate process because MLflow's client keeps its files open."""
     asked = (
         "import sys; from mlflow import MlflowClient;"
         "found = MlflowClient(sys.argv[1]).search_runs(['1'], 'attributes.run_name LIKE \\'%1000B\\'');"

@@ -1,4 +1,4 @@
-"""Optuna's dashboard on a study that `tuner export` wrote, in a real browser."""
+"""optuna-dashboard in a real browser shows a study that `tuner export` wrote."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ def test_the_study_is_listed(address: str, tmp_path: Path) -> None:
     assert "shown 1000 B" in page(f"{address}/dashboard", tmp_path)
 
 
-def test_its_trials_have_params_values_and_what_we_know_of_them(address: str, tmp_path: Path) -> None:
+def test_trials_have_params_values_and_user_attributes(address: str, tmp_path: Path) -> None:
     shown = page(f"{address}/dashboard/studies/1/trials?numbers=1", tmp_path)
     for text in ("linger.ms", "batch.size", "mb_per_s", "latency_p99_ms", "verdict", "guarantee"):
         assert text in shown, text

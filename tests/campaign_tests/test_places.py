@@ -1,4 +1,4 @@
-"""Several targets measure one trial each at a time, and the record stays right."""
+"""Several targets measure one trial each at the same time, and the stored trials are right."""
 
 import threading
 from dataclasses import dataclass, field, replace
@@ -22,11 +22,12 @@ from tuner.model.trial import Kind, State, Trial
 
 @dataclass(slots=True)
 class Overtaken:
-    """Its first config that is not the baseline is held until some others have been measured.
+    """A runner that holds the first config after the baseline until other configs have been measured.
 
     Attributes:
-        others: How many.
+        others: How many other configs must be measured first.
         events: `begin` and `end` of each run, with the config's fingerprint.
+        held: Fingerprint of the config that is held.
     """
 
     others: int
@@ -35,21 +36,21 @@ class Overtaken:
     held: str | None = None
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Be overtaken, or simulate."""
+        """Wait if this is the config to hold, then simulate."""
         with self.lock:
             self.events.append(("begin", config.fingerprint))
             first = self.held is None and config.fingerprint != BASELINE.fingerprint
             if first:
                 self.held = config.fingerprint
         if first and not eventually(lambda: self.ended_meanwhile() >= self.others):
-            raise AssertionError("nobody overtook it")
+            raise AssertionError("no other trial overtook the one that was held")
         measured = Steady().run(config, workload, watch)
         with self.lock:
             self.events.append(("end", config.fingerprint))
         return measured
 
     def ended_meanwhile(self) -> int:
-        """Runs that have ended since the first was held."""
+        """Return the number of runs that have ended since the first one was held."""
         with self.lock:
             since = self.events.index(("begin", self.held or ""))
             return sum(what == "end" for what, _ in self.events[since:])
@@ -59,14 +60,14 @@ def two_places(**search: Any) -> StudySpec:
     return replace(simulated_study((100,), **search), targets=(Target(), Target()), objectives=THROUGHPUT)
 
 
-def test_a_slow_trial_is_overtaken_and_every_number_is_given_once(tmp_path: Path) -> None:
+def test_a_slow_trial_is_overtaken_and_each_number_is_used_once(tmp_path: Path) -> None:
     runner = Overtaken(others=5)
     run_study(two_places(trials=12, baseline_every=4), "", tmp_path, Told(), simulated=runner)
     trials = on_record(tmp_path)
-    assert [trial.number for trial in trials] != sorted(trial.number for trial in trials), "one was overtaken"
+    assert [trial.number for trial in trials] != sorted(trial.number for trial in trials), "no trial was overtaken"
     assert {trial.state for trial in trials} == {State.COMPLETE}
     assert len(of_kind(trials, Kind.BASELINE, Kind.SEARCH)) == 12
-    # Baselines 0, 4 and 8 of those counted.
+    # Trials 0, 4 and 8 are baselines.
     assert len(of_kind(trials, Kind.BASELINE)) == 3
     searched = [trial.fingerprint for trial in of_kind(trials, Kind.SEARCH)]
     assert len(set(searched)) == len(searched)
@@ -85,11 +86,11 @@ def test_burn_ins_and_the_first_baseline_are_measured_alone(tmp_path: Path) -> N
 
 
 class Stopped(BaseException):
-    """As Ctrl-C and the like."""
+    """Stops a study, as Ctrl-C does."""
 
 
 class StoppingAt(Told):
-    """Stops the study as its third trial of the search ends, with another under way."""
+    """A reporter that stops the study when its third trial of the search ends, while another trial is running."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
         super().trial(standing, trial)
@@ -98,7 +99,7 @@ class StoppingAt(Told):
 
 
 @pytest.mark.parametrize("method", [Method.RANDOM, Method.QUASI_RANDOM, Method.GRID, Method.BAYESIAN])
-def test_stopped_with_a_trial_overtaken_it_is_proposed_again_and_no_other_twice(tmp_path: Path, method: Method) -> None:
+def test_an_unfinished_trial_is_proposed_again_when_the_study_resumes(tmp_path: Path, method: Method) -> None:
     spec = two_places(trials=14, baseline_every=100, method=method, rounds=0)
     run_study(spec, "", tmp_path / "straight", Told(), simulated=Steady())
     runner = Overtaken(others=3)
@@ -112,6 +113,6 @@ def test_stopped_with_a_trial_overtaken_it_is_proposed_again_and_no_other_twice(
     found = [trial.fingerprint for trial in stopped]
     assert len(set(found)) == len(found)
     assert held in found
-    if method is not Method.BAYESIAN:  # which learns, in the order in which trials end
+    if method is not Method.BAYESIAN:  # its proposals depend on the order in which trials end
         straight = of_kind(on_record(tmp_path / "straight"), Kind.SEARCH)
         assert set(found) == {trial.fingerprint for trial in straight}

@@ -46,17 +46,17 @@ def test_a_study_has_its_page_and_its_picture(served: Serving, tmp_path: Path) -
     assert "Content Security Policy" not in said
     picture = tmp_path / "page.png"
     _run(tmp_path, f"--screenshot={picture}", f"{served.url}/studies/overnight")
-    # A page whose picture did not load is a few kilobytes of text.
+    # The screenshot of a page whose picture did not load is much smaller.
     assert picture.stat().st_size > 40_000
 
 
-def test_the_report_works_in_its_cage(served: Serving, tmp_path: Path) -> None:
+def test_the_report_works_under_the_content_security_policy(served: Serving, tmp_path: Path) -> None:
     page, _ = _page(f"{served.url}/v1/studies/overnight/report", tmp_path)
     assert page.count("js-plotly-plot") >= 3
 
 
 def _page(url: str, scratch: Path) -> tuple[str, str]:
-    """The page as it stands once its scripts have run, and what the browser said of it."""
+    """Return the HTML of a page after its scripts have run, and the browser's log."""
     ran = _run(scratch, "--dump-dom", url)
     return ran.stdout, ran.stderr
 

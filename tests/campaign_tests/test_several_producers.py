@@ -1,4 +1,4 @@
-"""Several producers in one trial, on a real broker: one measurement, with what the topic really holds."""
+"""Several producers in one trial on a real broker give one measurement, whose counts agree with the topic."""
 
 from pathlib import Path
 

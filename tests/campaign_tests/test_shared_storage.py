@@ -1,4 +1,4 @@
-"""PostgreSQL is killed again and again under a running study, and its drivers too: nothing is lost, nothing doubled."""
+"""PostgreSQL and the drivers of a study are killed repeatedly, and no trial is lost or stored twice."""
 
 import signal
 import time
@@ -33,7 +33,7 @@ AWAY_S = 2.5
 
 @pytest.fixture(scope="module")
 def server(own_places: None) -> Iterator[PostgresServer]:
-    """One that waits for its disk: to be killed."""
+    """Start a server that waits for its disk at each commit, so that it can be killed."""
     yield from served(durable=True)
 
 
@@ -46,7 +46,7 @@ def url(server: PostgresServer, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
-    """What the study measures where nothing is killed, in a folder."""
+    """Return the trials of the same study in a folder, when nothing is killed."""
     folder = tmp_path_factory.mktemp("straight")
     results = run_study(spec(), "", folder, Told(), simulated=Steady())
     return [trial for size in results.sizes for trial in size.trials]
@@ -57,7 +57,7 @@ def spec() -> StudySpec:
 
 
 def assert_whole(url: str, reported: list[dict[str, Any]], straight: list[Trial], most_untold: int) -> None:
-    """The record holds all that was told, once, and what a study without kills would have measured."""
+    """Check that all reported trials are stored once, and that they are those of a study without kills."""
     store = storage_of(url).read(Path("small"))
     try:
         trials = [trial for _, trial in store.trials()]
@@ -117,7 +117,7 @@ def test_a_driver_that_is_killed_is_followed_by_one_on_another_host(
             break
         assert code == -signal.SIGKILL, driver.errors
         kills += 1
-    assert kills >= KILLS // 2, "the study must last for the kills to mean something"
+    assert kills >= KILLS // 2, "the study ended before enough kills"
     assert_whole(url, reported, straight, most_untold=kills)
 
 

@@ -1,4 +1,4 @@
-"""Two studies on one target: the second waits until the first has ended."""
+"""Of two studies on one target, the second waits until the first has ended."""
 
 import datetime
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Runs `tuner` as a user does: a process of its own, judged by exit code and output."""
+"""Runs `tuner` as a user does, in a separate process, and gives its exit code and output."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ _TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended."""
+    """Exit code and output of a command that has ended."""
 
     code: int
     out: str
@@ -19,7 +19,7 @@ class Ended:
 
     @property
     def complaint(self) -> str:
-        """Standard error in one line, without the box that usage errors stand in."""
+        """Standard error in one line, without the box around usage errors."""
         return " ".join(self.err.replace("│", " ").split())
 
     @property
@@ -29,12 +29,12 @@ class Ended:
 
 
 def arguments(*words: str) -> list[str]:
-    """The command line of `tuner` with these words."""
+    """Return the command line of `tuner` with these arguments."""
     return [sys.executable, "-c", "from tuner.cli import main; main()", *words]
 
 
 def tuner(*words: str) -> Ended:
-    """Run `tuner` to its end."""
+    """Run `tuner` with these arguments to its end."""
     ran = subprocess.run(
         arguments(*words), capture_output=True, text=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL, check=False
     )

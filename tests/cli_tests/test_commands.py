@@ -1,4 +1,4 @@
-"""The verbs on a real broker, run as a user runs them."""
+"""The verbs that need a broker, run as a user runs them, on a real broker."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def test_bench_measures_and_cleans_up(broker: RunningCluster) -> None:
     assert record["counts"]["agree"] is True
     assert record["counts"]["stored"] == record["counts"]["acknowledged"] == record["counts"]["transmitted"]
     assert record["workload"]["load"] == "paced"
-    # A host that others starve may not hold even this rate.
+    # On a host that is busy with other programs, even this rate may not be held.
     starved = record["records"] / record["duration_s"] < HELD_RATE_RATIO * 5_000
     assert record["verdict"]["bound"] == "offered rate" or starved, record["verdict"]
     assert record["send_delay"]["count"] > 0
@@ -92,7 +92,7 @@ def test_interrupted_runs_end_with_130_and_leave_nothing(broker: RunningCluster)
         said = running.stderr.read()
     assert running.returncode == 130
     assert "interrupted" in said
-    # Python's own helpers end when they see their pipe closed: a moment after the program.
+    # Helper processes of Python's multiprocessing end shortly after the program, when their pipe is closed.
     assert not psutil.wait_procs(children, timeout=10)[1]
     assert not [left for left in find_leftovers(broker) if left.state == "dead"]
 

@@ -1,4 +1,4 @@
-"""Help comes at once: no library that takes its time is imported to show it."""
+"""Help is quick, because no heavy library is imported to show it, and the list of verbs is correct."""
 
 import importlib
 import inspect
@@ -51,7 +51,7 @@ def test_help_imports_nothing_heavy(done: str) -> None:
     [*VERBS.values(), *REMOTE_VERBS.values()],
     ids=[*VERBS, *(f"remote-{v}" for v in REMOTE_VERBS)],
 )
-def test_the_list_of_verbs_says_what_each_says_of_itself(place: str, sentence: str) -> None:
+def test_the_list_of_verbs_shows_the_first_sentence_of_each_help(place: str, sentence: str) -> None:
     module, _, name = place.partition(":")
     verb = getattr(importlib.import_module(f"tuner.cli.{module}"), name)
     said = verb.info.help if isinstance(verb, typer.Typer) else inspect.getdoc(verb)
@@ -59,7 +59,7 @@ def test_the_list_of_verbs_says_what_each_says_of_itself(place: str, sentence: s
     assert " ".join(said.partition("\n\n")[0].split()) == sentence
 
 
-def test_a_verb_is_known_by_its_place_and_not_by_its_word() -> None:
+def test_a_verbs_name_as_an_argument_is_not_taken_for_the_verb() -> None:
     ended = tuner("status", "front")
     assert ended.code == 2
     assert "'front'" in ended.complaint

@@ -1,4 +1,4 @@
-"""`tuner init`, `plan`, `schema` and `run` as a user types them; nothing here needs a broker."""
+"""`tuner init`, `plan`, `schema` and `run` as a user types them, without a broker."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_plan_counts_trials_and_bytes(tmp_path: Path) -> None:
     many = json.loads(tuner("plan", str(path), "--json").out)
     assert [size["trials"] for size in few["sizes"]] == [6, 6]
     each_s = (many["seconds"] - few["seconds"]) / (2 * (60 - 6))
-    assert 4.5 < each_s < 7, "two sizes of 54 trials more"
+    assert 4.5 < each_s < 7, "each of the two sizes has 54 trials more"
     assert many["bytes_at_most"] / few["bytes_at_most"] == pytest.approx(many["seconds"] / few["seconds"], rel=0.01)
     path.write_text(_STUDY.replace("trials: 6", "max_bytes: 1GB, trials: 60"))
     assert json.loads(tuner("plan", str(path), "--json").out)["bytes_at_most"] == 10**9
@@ -86,20 +86,20 @@ def test_a_study_runs_to_recommendations_and_is_not_run_again(tmp_path: Path, st
     assert (folder / "recommended" / "1000" / "balanced.properties").is_file()
     shown = json.loads(tuner("recommend", "small", "--format", "json").out)["recommendations"]
     of_run = [(each["goal"], each["trial"]) for each in record["recommendations"]]
-    assert [(each["goal"], each["trial"]) for each in shown] == of_run, "the same goal where none is asked for"
+    assert [(each["goal"], each["trial"]) for each in shown] == of_run, "without --goal, both must choose the same goal"
     again = tuner("run", str(path), "--no-mlflow")
     assert again.code == 0, again.err
     assert "small is finished" in again.err
     assert "simulated: nothing of this study was measured on Kafka" in tuner("recommend", "small").err
 
 
-def test_a_grid_says_from_the_start_how_long_it_is(tmp_path: Path, studies: Path) -> None:
+def test_the_number_of_trials_of_a_grid_is_known_from_the_start(tmp_path: Path, studies: Path) -> None:
     path = tmp_path / "small.yaml"
     off = "".join(f"  {knob.name}: off\n" for knob in KNOBS if knob.name not in ("linger.ms", "acks"))
     grid = _STUDY.replace("trials: 6", "method: grid, trials: 60, baseline_every: 4").replace("rounds: 2", "rounds: 0")
     path.write_text(grid + "space:\n  linger.ms: {choices: [1, 2, 3, 4, 5]}\n  acks: {choices: [all]}\n" + off)
     planned = [size["trials"] for size in json.loads(tuner("plan", str(path), "--json").out)["sizes"]]
-    # One of the points is the baseline itself.
+    # The grid has five points, and the baseline is one of them. With baseline_every: 4 the baseline is measured twice.
     assert planned == [6, 6]
     ran = tuner("run", str(path), "--no-mlflow")
     assert " baseline    1/6 " in ran.err
@@ -108,7 +108,7 @@ def test_a_grid_says_from_the_start_how_long_it_is(tmp_path: Path, studies: Path
     assert [(size["done"], size["total"]) for size in sizes] == [(6, 6), (6, 6)]
 
 
-def test_where_nothing_can_be_recommended_there_is_nothing_to_paste(tmp_path: Path, studies: Path) -> None:
+def test_without_a_recommendation_there_is_no_config_to_paste(tmp_path: Path, studies: Path) -> None:
     path = tmp_path / "small.yaml"
     words = ("run", str(path), "--no-mlflow")
     path.write_text(_STUDY)
@@ -117,7 +117,7 @@ def test_where_nothing_can_be_recommended_there_is_nothing_to_paste(tmp_path: Pa
     ran = tuner(*words)
     assert ran.code == 5
     assert "config to paste" not in ran.err
-    assert "`tuner front tight` shows why" in ran.complaint
+    assert "`tuner front tight` shows how near they came" in ran.complaint
     assert tuner("front", "tight").out.count("latency_p99_ms <= 0.01: missed by 6 of 6 trials; the best") == 2
 
 
@@ -168,23 +168,23 @@ def test_a_study_with_nothing_to_search_is_refused_before_it_begins(
     assert not studies.exists()
 
 
-def test_a_latency_that_the_baseline_does_not_have_is_no_objective(tmp_path: Path, studies: Path) -> None:
+def test_latency_is_no_objective_if_the_baseline_has_none(tmp_path: Path, studies: Path) -> None:
     current = tmp_path / "producer.properties"
     current.write_text("acks=0\n")
     words = ("run", "--record-bytes", "100", "--current", str(current), "--executor", "simulated", "--no-mlflow")
     refused = tuner(*words)
     assert refused.code == 2, refused.err
     assert f"needs a baseline that waits for acknowledgements, but {current} has acks=0" in refused.complaint
-    assert "set objectives: throughput, or a baseline with acks=1 or all" in refused.complaint
+    assert "set `objectives: throughput`, or use a baseline with acks=1 or acks=all" in refused.complaint
     assert not studies.exists()
     ran = tuner(*words, "--objectives", "throughput", "--trials", "3", "--json")
     assert ran.code == 0, ran.err
     assert "acks=0" in json.loads(ran.out)["recommendations"][0]["baseline"]["guarantee"]
 
 
-def test_a_study_file_and_what_is_written_in_one_are_not_mixed(tmp_path: Path) -> None:
+def test_a_study_file_and_options_for_its_settings_exclude_each_other(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(_STUDY)
     refused = tuner("run", str(path), "--record-bytes", "100")
     assert refused.code == 2
-    assert "--record-bytes is written in the study file" in refused.complaint
+    assert "--record-bytes and a study file exclude each other" in refused.complaint

@@ -1,4 +1,4 @@
-"""What the command line says to wrong input: one clear message, the right exit code, nothing started."""
+"""Wrong input gives one clear message and the right exit code, and nothing is started."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_wrong_input_is_refused_with_its_name(words: list[str], said: str) -> None:
+def test_wrong_input_is_refused_and_the_message_names_it(words: list[str], said: str) -> None:
     ended = tuner("bench", *words)
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
@@ -57,12 +57,12 @@ def test_a_secret_is_not_echoed(tmp_path: Path) -> None:
     assert "hunter2" not in ended.err
 
 
-def test_nobody_listens_there() -> None:
+def test_an_address_where_no_broker_listens_gives_exit_code_3() -> None:
     ended = tuner("bench", "--bootstrap", "127.0.0.1:9")
     assert ended.code == 3
     assert "127.0.0.1:9" in ended.err
     assert "Traceback" not in ended.err
 
 
-def test_versions_are_told() -> None:
+def test_the_version_is_printed() -> None:
     assert tuner("--version").out.startswith("kafka-tuner ")

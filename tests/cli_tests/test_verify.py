@@ -45,16 +45,22 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_config_that_is_better_passes_and_is_told_with_its_intervals(better: Path, studies: Path) -> None:
+def test_a_better_config_passes_and_its_intervals_are_printed(better: Path, studies: Path) -> None:
     done = tuner("verify", str(better), *QUICK)
     assert done.code == 0, done.err
-    for expected in ("1000 B", "throughput, MB/s", "latency p99, ms", "times as good: better", "one more round:"):
+    for expected in (
+        "1000 B",
+        "throughput, MB/s",
+        "latency p99, ms",
+        "times as good: better",
+        "one more round would show",
+    ):
         assert expected in done.out
     assert "simulated: nothing was measured on Kafka" in done.err
     assert [folder.name for folder in studies.iterdir()] == ["verify-better-1"]
 
 
-def test_a_config_that_is_worse_ends_with_99(worse: Path) -> None:
+def test_a_worse_config_ends_with_exit_code_99(worse: Path) -> None:
     done = tuner("verify", str(worse), *QUICK, "--json")
     assert done.code == 99
     assert "1000 B: latency_p99_ms: worse than the baseline" in done.err
@@ -66,7 +72,7 @@ def test_a_config_that_is_worse_ends_with_99(worse: Path) -> None:
     assert any("latency_p99_ms" in each for each in size["misses"])
 
 
-def test_a_guarantee_is_not_given_up_silently(tmp_path: Path) -> None:
+def test_a_weaker_guarantee_is_a_failure_unless_it_is_allowed(tmp_path: Path) -> None:
     file = written(tmp_path / "unacknowledged.properties", "acks=0\nlinger.ms=0.5\n")
     few = (*QUICK, "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
     missed = tuner("verify", str(file), *few, "--json")
@@ -98,12 +104,12 @@ def test_a_baseline_without_acknowledgements_can_be_verified_against(tmp_path: P
 
 
 @pytest.mark.campaign
-def test_what_is_tolerated_passes(worse: Path) -> None:
+def test_a_worse_config_within_the_tolerance_passes(worse: Path) -> None:
     assert tuner("verify", str(worse), *QUICK, "--tolerance-ratio", "0.99").code == 0
 
 
 @pytest.mark.campaign
-def test_a_gain_that_was_asked_for_must_be_shown(better: Path) -> None:
+def test_min_gain_must_be_reached(better: Path) -> None:
     assert tuner("verify", str(better), *QUICK, "--min-gain", "1.01").code == 0
     missed = tuner("verify", str(better), *QUICK, "--min-gain", "50")
     assert missed.code == 99
@@ -118,7 +124,7 @@ def test_two_files_are_compared_at_every_record_size(better: Path, worse: Path) 
 
 
 @pytest.mark.campaign
-def test_each_verification_measures_anew(better: Path, studies: Path) -> None:
+def test_each_verification_is_a_new_study(better: Path, studies: Path) -> None:
     for _ in range(2):
         assert tuner("verify", str(better), *QUICK, "-q").code == 0
     assert sorted(folder.name for folder in studies.iterdir()) == ["verify-better-1", "verify-better-2"]
@@ -148,7 +154,7 @@ def test_a_file_that_cannot_be_verified_is_refused_and_nothing_is_left(
 
 
 @pytest.mark.campaign
-def test_a_study_is_confirmed_anew_with_other_rounds(tmp_path: Path, studies: Path) -> None:
+def test_a_study_is_confirmed_again_with_more_rounds(tmp_path: Path, studies: Path) -> None:
     file = written(tmp_path / "small.yaml", STUDY)
     assert tuner("run", str(file), "--no-mlflow", "-q").code == 0
     before = load_results(studies / "small").sizes[0]
@@ -165,25 +171,27 @@ def test_a_study_is_confirmed_anew_with_other_rounds(tmp_path: Path, studies: Pa
     found, *earlier = after.confirmations
     assert found.goals == {Goal.LATENCY}
     assert found.gains["latency_p99_ms"].rounds >= 5
-    assert {goal for each in earlier for goal in each.goals} == {Goal.BALANCED, Goal.THROUGHPUT}, "as they were"
+    assert {goal for each in earlier for goal in each.goals} == {Goal.BALANCED, Goal.THROUGHPUT}, (
+        "earlier confirmations of other goals stay"
+    )
     assert "goal latency" in done.out
 
 
-def test_a_study_that_there_is_not_cannot_be_confirmed() -> None:
+def test_a_missing_study_cannot_be_confirmed() -> None:
     refused = tuner("confirm", "nothing")
     assert refused.code == 2
     assert "'nothing'" in refused.complaint
 
 
 class TestAsAStudy:
-    """`--study` has a config measured as that study measured."""
+    """With `--study`, a config is measured in the same way as that study measured."""
 
     @pytest.fixture(autouse=True)
     def study(self, tmp_path: Path) -> None:
         text = STUDY.replace("record_bytes: [1000]", "record_bytes: [100, 1000]").replace("max: 1}", "max: 3}")
         assert tuner("run", str(written(tmp_path / "small.yaml", text)), "--no-mlflow", "--quiet").code == 0
 
-    def test_its_workload_and_its_fixed_rates_are_taken(self, better: Path, studies: Path) -> None:
+    def test_the_studys_workload_and_fixed_rates_are_used(self, better: Path, studies: Path) -> None:
         assert tuner("verify", str(better), "--study", "small", "--rounds", "2", "--max-rounds", "2").code == 0
         before, after = load_results(studies / "small"), load_results(studies / "verify-better-1")
         assert after.facts["rates"] == before.facts["rates"]
@@ -191,7 +199,7 @@ class TestAsAStudy:
         assert [size.record_bytes for size in after.sizes] == ["100", "1000"]
         assert {trial.load_s for size in after.sizes for trial in size.trials if trial.kind is Kind.CONFIRM} == {2.0}
 
-    def test_its_constraints_are_kept(self, tmp_path: Path, worse: Path) -> None:
+    def test_the_studys_constraints_must_be_kept(self, tmp_path: Path, worse: Path) -> None:
         study = STUDY.replace("study: small", "study: bounded").replace("[1000]", "[100]")
         file = written(tmp_path / "bounded.yaml", f'{study}constraints: ["latency_p99_ms <= 1.5 x baseline"]\n')
         assert tuner("run", str(file), "--no-mlflow", "-q", "--trials", "1").code == 0
@@ -202,7 +210,7 @@ class TestAsAStudy:
         (size,) = json.loads(done.out)["sizes"]
         assert size["misses"] == size["broken"]
 
-    def test_its_durability_is_what_is_asked_for(self, tmp_path: Path) -> None:
+    def test_the_studys_durability_decides_which_guarantee_is_enough(self, tmp_path: Path) -> None:
         study = STUDY.replace("study: small", "study: leader\ndurability: leader")
         file = written(tmp_path / "leader.yaml", study)
         assert tuner("run", str(file), "--no-mlflow", "-q", "--trials", "1").code == 0
@@ -213,18 +221,18 @@ class TestAsAStudy:
         assert "warning: the guarantee is weaker" in done.err
         assert tuner("verify", str(weaker), "--study", "small", *words).code == 99
 
-    def test_some_of_its_sizes(self, better: Path, studies: Path) -> None:
+    def test_some_of_the_studys_record_sizes_can_be_chosen(self, better: Path, studies: Path) -> None:
         words = ("--study", "small", "--record-bytes", "1000", "--rounds", "2", "--max-rounds", "2", "--json")
         done = tuner("verify", str(better), *words)
         assert [size["record_bytes"] for size in json.loads(done.out)["sizes"]] == ["1000"]
         assert list(load_results(studies / "verify-better-1").facts["rates"]) == ["1000"]
 
-    def test_another_size_is_refused(self, better: Path) -> None:
+    def test_a_record_size_that_the_study_has_not_is_refused(self, better: Path) -> None:
         done = tuner("verify", str(better), "--study", "small", "--record-bytes", "10")
         assert done.code == 2
-        assert "must name sizes of small (100, 1000), not 10" in done.complaint
+        assert "must name sizes of small (100, 1000), but got 10" in done.complaint
 
-    def test_what_it_says_can_not_be_said_otherwise(self, better: Path) -> None:
+    def test_options_that_the_study_decides_are_refused(self, better: Path) -> None:
         done = tuner("verify", str(better), "--study", "small", "--seconds", "3", "--bootstrap", "b:9092")
         assert done.code == 2
-        assert "--bootstrap, --seconds can't be given with it" in done.complaint
+        assert "leave out what it decides already: --bootstrap, --seconds" in done.complaint

@@ -83,7 +83,7 @@ def test_the_command_runs_until_it_gets_sigterm(own_places: None) -> None:
     )
     with running:
         assert running.stdout is not None
-        assert f"running at 127.0.0.1:{port}".encode() in running.stdout.readline()
+        assert f"the broker runs at 127.0.0.1:{port}".encode() in running.stdout.readline()
         children = psutil.Process(running.pid).children(recursive=True)
         assert advertised_to(f"127.0.0.1:{port}") == [("127.0.0.1", port)]
         running.send_signal(signal.SIGTERM)

@@ -51,7 +51,7 @@ def test_recommend_without_a_size_answers_for_all(run: Run, tmp_path: Path) -> N
     ended = run("recommend", "overnight", "--format", "json")
     assert [each["record_bytes"] for each in json.loads(ended.stdout)["recommendations"]] == ["100", "1000"]
     both = run("recommend", "overnight", "--format", "properties")
-    assert "2 configs follow each other" in " ".join(both.stderr.split())
+    assert "the output holds 2 configs, one per record size" in " ".join(both.stderr.split())
     file = tmp_path / "producer.properties"
     assert run("recommend", "overnight", "--format", "properties", "--output", str(file)).exit_code == 0
     for size in ("100", "1000"):

@@ -132,7 +132,7 @@ def test_doctor_reports_rights_and_names_missing_ones(secured: Secured, client_f
     named = tuner(*words, "--topic", TOPIC)
     found = {each["name"]: each for each in named.json["findings"]}
     assert (named.code, found["rights"]["state"]) == (0, "ok")
-    assert found["rights"]["detail"].startswith(f"topic {TOPIC} may be written to")
+    assert found["rights"]["detail"].startswith(f"you may write to the topic {TOPIC}")
     ours = tuner(*words)
     found = {each["name"]: each for each in ours.json["findings"]}
     assert (ours.code, found["cluster"]["state"], found["rights"]["state"]) == (3, "ok", "bad")

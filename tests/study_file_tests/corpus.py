@@ -1,4 +1,4 @@
-"""Where the corpus stands, and short ways to read it."""
+"""The paths of the corpus of study files, and short functions to read study files."""
 
 from pathlib import Path
 from typing import Final
@@ -14,11 +14,11 @@ LEAST: Final = "workload: {record_bytes: 100}\n"
 
 
 def load(name: str) -> StudySpec:
-    """A study of the good corpus."""
+    """Return a study from the folder `good`, by the file's name without extension."""
     spec, _ = load_study(next(path for path in GOOD if path.stem == name), ENVIRON)
     return spec
 
 
 def parse(text: str, **environ: str) -> StudySpec:
-    """A study from text, with these variables, that may read no file."""
+    """Return the study of a text, with these environment variables. The text may not name local files."""
     return parse_study(text, name="study", folder=None, origin="study.yaml", environ=environ)

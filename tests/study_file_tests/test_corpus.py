@@ -1,4 +1,4 @@
-"""Study files that load, and study files that don't: each of the latter says at its head what it is told."""
+"""The study files in `good` load, and those in `bad` give the problems that their first lines state."""
 
 import re
 from pathlib import Path
@@ -26,9 +26,9 @@ def test_good_files_load(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
-def test_bad_files_are_told_what_is_wrong(path: Path) -> None:
+def test_each_bad_file_gives_the_expected_problems(path: Path) -> None:
     expected = _EXPECTED.findall(path.read_text())
-    assert expected, "a bad file says what is expected of it"
+    assert expected, "a bad file must state the expected problems in its first lines"
     with pytest.raises(StudyFileError) as caught:
         load_study(path, {})
     found = [(problem.line, str(problem)) for problem in caught.value.problems]
@@ -64,7 +64,7 @@ def test_the_quickstart_is_short() -> None:
     assert spec.search.trials * 2 * spec.trial_s < 180
 
 
-def test_everything_a_night_needs() -> None:
+def test_the_settings_of_a_night_are_read() -> None:
     spec = load("overnight")
     assert spec.search.method is Method.QUASI_RANDOM
     assert (spec.search.trials, spec.search.hours, spec.search.until) == (None, 8.5, "07:00")
@@ -81,7 +81,7 @@ def test_everything_a_night_needs() -> None:
     assert (spec.ray_wait_s, spec.placement) == (300, ("a",))
 
 
-def test_properties_mean_what_they_say() -> None:
+def test_properties_become_the_clients_own_values() -> None:
     values = load("properties").baseline.values
     assert values["acks"] == "-1"
     assert values["enable.idempotence"] == "true"
@@ -89,7 +89,7 @@ def test_properties_mean_what_they_say() -> None:
     assert values["batch.size"] == "1000000"
 
 
-def test_knobs_are_told_apart() -> None:
+def test_each_way_to_change_a_knob_is_read() -> None:
     space = load("space").space
     assert space["linger.ms"] == KnobChange(low=0.1, high=50, log=True, steps=5)
     assert space["acks"] == KnobChange(choices=("1", "all"))

@@ -1,4 +1,4 @@
-"""Whatever stands in a study file, the answer is a study or a StudyFileError."""
+"""Reading any text as a study file gives a study or a StudyFileError, and no other error."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reading from disk, the least file, and what is too much."""
+"""Study files are read from disk; the shortest file, files that are too large, and the form of messages."""
 
 from pathlib import Path
 
@@ -26,36 +26,36 @@ def test_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
     assert text == "workload:\r\n  record_bytes: 10\r\n"
 
 
-def test_a_file_name_that_is_no_name_is_told_so(tmp_path: Path) -> None:
+def test_a_file_name_that_is_no_valid_study_name_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "my orders.yaml"
     path.write_text(LEAST)
-    with pytest.raises(StudyFileError, match="give the study one"):
+    with pytest.raises(StudyFileError, match="give the study a name"):
         load_study(path, {})
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"workload:\n  record_bytes: 1\nstudy: \xff\n", "line 3: a study file is UTF-8 text"),
+        (b"workload:\n  record_bytes: 1\nstudy: \xff\n", "line 3: a study file must be UTF-8 text"),
         (b"#" * 1_000_001, "at most 1000000 bytes"),
-        (b"workload:\n  record_bytes: 1 \x07\n", "line 2: a study file holds printable text"),
+        (b"workload:\n  record_bytes: 1 \x07\n", "line 2: a study file must be printable text"),
     ],
 )
-def test_files_that_are_no_text(tmp_path: Path, data: bytes, said: str) -> None:
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
     path = tmp_path / "orders.yaml"
     path.write_bytes(data)
     with pytest.raises(StudyFileError, match=said):
         load_study(path, {})
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyFileError, match="a study file must be readable: No such file"):
         load_study(tmp_path / "orders.yaml", {})
     with pytest.raises(StudyFileError, match="a study file must be readable: Is a directory"):
         load_study(tmp_path, {})
 
 
-def test_the_message_has_an_end() -> None:
+def test_a_message_lists_a_limited_number_of_problems() -> None:
     with pytest.raises(StudyFileError, match="has 100 problems") as caught:
         parse(LEAST + "".join(f"key{number}: 1\n" for number in range(100)))
     assert str(caught.value).endswith("and 60 more")
@@ -66,7 +66,7 @@ def test_the_message_has_an_end() -> None:
 def test_one_problem_reads_as_one_line() -> None:
     with pytest.raises(StudyFileError) as caught:
         parse(LEAST + "search: {trials: none}\n")
-    said = "study.yaml, line 2, search.trials: this is a whole number from 1 to 1,000,000, but got 'none'"
+    said = "study.yaml, line 2, search.trials: must be a whole number from 1 to 1,000,000, but got 'none'"
     assert str(caught.value) == said
 
 

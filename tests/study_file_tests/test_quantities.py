@@ -1,4 +1,4 @@
-"""Sizes, durations and times of day."""
+"""Texts of sizes, durations and times of day are read or refused."""
 
 from contextlib import suppress
 
@@ -26,7 +26,7 @@ def test_durations(text: str, wanted: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-1s", "5 weeks", "1e3", "s", "1h30m", "٣s", "5M"])
-def test_no_durations(text: str) -> None:
+def test_wrong_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a duration must read like"):
         duration_s(text)
 
@@ -37,7 +37,7 @@ def test_times_of_day(text: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["24:00", "7", "07:60", "7pm", "07:00:00", ""])
-def test_no_times_of_day(text: str) -> None:
+def test_wrong_times_of_day_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a time of day must read like"):
         clock_time(text)
 

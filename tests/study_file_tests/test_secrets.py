@@ -1,4 +1,4 @@
-"""What comes from an environment variable is in no message, no repr and no stored text."""
+"""The value of an environment variable is in no message, no repr and no stored text."""
 
 import pickle
 import traceback
@@ -8,7 +8,7 @@ import pytest
 from tests.study_file_tests.corpus import ENVIRON, GOOD, LEAST, SECRET, load, parse
 from tuner.study_file import StudyFileError, load_study
 
-# Every place a text may stand; each is wrong with the secret in it.
+# All places where a text may stand. With the secret in it, each of these lines is wrong.
 WRONG = [
     'study: "${S}"',
     'study: {name: "a ${S}"}',
@@ -50,7 +50,7 @@ WRONG = [
 
 @pytest.mark.parametrize("line", WRONG)
 @pytest.mark.parametrize("secret", ["hunter2!", "10:1,10:2 hunter2", "5\nhunter2: x", "hunter2" * 100])
-def test_an_error_shows_the_reference_and_not_the_value(line: str, secret: str) -> None:
+def test_an_error_shows_the_variables_name_and_not_its_value(line: str, secret: str) -> None:
     with pytest.raises(StudyFileError) as caught:
         parse(LEAST + line + "\n", S=secret)
     told = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(caught.value.problems)
@@ -59,26 +59,26 @@ def test_an_error_shows_the_reference_and_not_the_value(line: str, secret: str) 
 
 
 @pytest.mark.parametrize("value", ["10:1,10:2 hunter2", "hunter2", "0"])
-def test_record_sizes_are_no_exception(value: str) -> None:
+def test_wrong_record_sizes_from_variables_are_not_shown(value: str) -> None:
     with pytest.raises(StudyFileError) as caught:
         parse('workload: {record_bytes: ["${S}"]}\n', S=value)
     assert "hunter2" not in str(caught.value)
     assert "the value of ${S}" in str(caught.value)
 
 
-def test_broken_rules_leave_such_values_out() -> None:
+def test_a_broken_rule_does_not_show_values_from_variables() -> None:
     with pytest.raises(StudyFileError, match="idempotence-needs-acks-all") as caught:
         parse(LEAST + 'baseline: {enable.idempotence: true, acks: "${S}"}\n', S="1")
     assert "acks=1" not in str(caught.value)
 
 
-def test_acks_that_leave_no_latency_are_left_out_too() -> None:
+def test_acks_from_a_variable_are_not_shown() -> None:
     with pytest.raises(StudyFileError, match=r"baseline\.acks: the objective latency_p99_ms needs") as caught:
         parse(LEAST + 'baseline: {acks: "${S}"}\n', S="0")
-    assert "but got the value of ${S}; set objectives: throughput" in str(caught.value)
+    assert "but got the value of ${S}; set `objectives: throughput`" in str(caught.value)
 
 
-def test_the_study_hides_it_and_has_it() -> None:
+def test_the_study_has_the_secret_and_its_repr_does_not() -> None:
     spec = load("existing_cluster")
     assert spec.targets[0].connection["sasl.password"] == SECRET
     assert SECRET not in repr(spec)
@@ -90,7 +90,7 @@ def test_the_stored_text_is_the_original() -> None:
         assert SECRET not in text
 
 
-def test_a_value_stays_a_value() -> None:
+def test_a_variables_value_is_not_read_as_yaml() -> None:
     spec = parse(LEAST + 'tracking: {experiment: "${S}"}\n', S="${S} {a: b} # no")
     assert spec.tracking.experiment == "${S} {a: b} # no"
 
@@ -116,12 +116,12 @@ def test_numbers_may_come_from_the_environment() -> None:
         'target: {bootstrap: "a:1", properties: {sasl.oauthbearer.assertion.private.key.file: "${S}"}}',
     ],
 )
-def test_without_a_folder_nothing_local_is_named(line: str) -> None:
+def test_without_a_folder_no_local_file_may_be_named(line: str) -> None:
     with pytest.raises(StudyFileError, match=r"no (local )?file may be"):
         parse(f"{LEAST}{line}\n", S="/etc/hosts")
 
 
-def test_errors_cross_process_borders() -> None:
+def test_errors_can_be_pickled() -> None:
     with pytest.raises(StudyFileError) as caught:
         parse(LEAST + "trails: 5\nseed: 5\n")
     copy = pickle.loads(pickle.dumps(caught.value))

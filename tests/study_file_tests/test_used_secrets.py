@@ -1,4 +1,4 @@
-"""Variables that gave a study its secrets are not handed on; all others are."""
+"""Variables from which a study took secrets are not passed on to other processes; all others are."""
 
 import pytest
 
@@ -19,7 +19,7 @@ ENVIRON = {"PASSWORD": "hunter2", "KEY": "k", "BROKER": "b:1", "MLFLOW_PASSWORD"
         ("workload: {record_bytes: 100}", set()),
     ],
 )
-def test_only_what_stands_for_a_secret_of_a_target_goes(text: str, dropped: set[str]) -> None:
+def test_only_the_secrets_of_targets_are_dropped(text: str, dropped: set[str]) -> None:
     environ = dict(ENVIRON)
     drop_used_secrets(text, environ)
     assert environ == {name: value for name, value in ENVIRON.items() if name not in dropped}

@@ -1,4 +1,4 @@
-"""What is written reads back: files made of options, the starter, the schema."""
+"""Study files that we write can be read: those made of options, the starter, and the files that the schema accepts."""
 
 import re
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_any_text_round_trips(topic: str) -> None:
     assert _back(_text(target={"bootstrap": "a:1", "topic": topic})).targets[0].topic == topic
 
 
-def test_wrong_options_are_told_when_read() -> None:
+def test_a_wrong_option_is_refused_when_the_text_is_read() -> None:
     with pytest.raises(StudyFileError, match=r"options, line \d+, search.method"):
         _back(_text(search={"method": "bayes"}))
 
@@ -133,11 +133,11 @@ def _schema() -> Any:
 @pytest.mark.parametrize(
     "path", [path for path in (*GOOD, *EXAMPLES) if path.stem != "other_names"], ids=lambda p: p.stem
 )
-def test_the_schema_takes_what_loads(path: Path) -> None:
+def test_the_schema_accepts_the_files_that_load(path: Path) -> None:
     _schema().validate(read_yaml(path.read_text(), Problems("a file")))
 
 
-def test_the_schema_takes_the_starter() -> None:
+def test_the_schema_accepts_the_starter() -> None:
     _schema().validate(read_yaml(STARTER_TEXT, Problems("a file")))
 
 
@@ -154,7 +154,7 @@ def test_the_schema_takes_the_starter() -> None:
         "confirm: {goals: [speed]}",
     ],
 )
-def test_the_schema_refuses_what_does_not(line: str) -> None:
+def test_the_schema_refuses_wrong_keys_and_values(line: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
         _schema().validate(read_yaml(LEAST + line, Problems("a file")))
 

@@ -69,7 +69,7 @@ def test_sync_reports_what_it_wrote(client: "MlflowClient") -> None:
     assert ended.exit_code == 0
     told = json.loads(ended.stdout)
     assert (told["study"], told["runs_written"], told["trials_behind"], told["error"]) == ("night", 3, 0, None)
-    assert "shows night: 0 runs written" in tuner("sync", "night").stdout
+    assert "is up to date with night: 0 runs written" in tuner("sync", "night").stdout
     assert "the-report.html" in files(client, runs(client)["night/1000B"])
 
 
@@ -123,7 +123,7 @@ def test_ui_without_a_store_says_how_to_create_it(served: Served, root: Path) ->
     (root / "mlflow.db").unlink()
     ended = tuner("ui")
     assert isinstance(ended.exception, StudyNotFound)
-    assert "`tuner run` or `tuner sync` makes it" in str(ended.exception)
+    assert "`tuner run` or `tuner sync` creates it" in str(ended.exception)
     assert not served
 
 

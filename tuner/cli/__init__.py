@@ -3,7 +3,7 @@
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    # Deferred, so that importing the package stays quick.
+    # Imported here and not above, so that importing the package stays quick.
     from tuner.cli.app import start
 
     start()

@@ -1,4 +1,4 @@
-"""`python -m tuner.cli WORDS`: as `tuner WORDS`, wherever the command itself lies."""
+"""Makes `python -m tuner.cli ARGUMENTS` do what `tuner ARGUMENTS` does, also where `tuner` is not on the PATH."""
 
 from tuner.cli import main
 

@@ -1,4 +1,4 @@
-"""The root of the command line: its verbs, and how errors end it."""
+"""The root of the command line: the table of verbs, and how an error becomes a message and an exit code."""
 
 import importlib
 import os
@@ -14,92 +14,105 @@ from typer.core import TyperGroup
 from tuner.present.console import ERR
 
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
-    "run": ("run:run", "Search for the best producer configs, and measure the winners against what you have."),
-    "init": ("plan:init", "Write a study file to begin with: every section with its defaults, explained."),
+    "run": ("run:run", "Search for the best producer configs, and confirm the winners against your current config."),
+    "init": ("plan:init", "Write a new study file that lists the settings with their defaults and explains them."),
     "plan": (
         "plan:plan",
-        "Say what a study would do: trials, time, bytes, search space, and what is created on the cluster. No traffic.",
+        "Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.",
     ),
-    "schema": ("plan:schema", "Print the JSON Schema of study files, for editors that check and complete YAML."),
+    "schema": ("plan:schema", "Print the JSON Schema of study files, so that an editor can check and complete them."),
     "status": (
         "show:status",
-        "Show how far a study is: trials done, the best so far, time left, what it does now, what failed.",
+        "Show the progress of a study: trials done, best results so far, time left, current step, failures.",
     ),
     "front": (
         "show:front",
-        "Show a study's Pareto front: every config that none other beats in all objectives, beside the baseline.",
+        "Show the Pareto front of a study: the configs that no other config beats in every objective.",
     ),
     "recommend": (
         "recommend:recommend",
-        "Name the config to use for a record size, with what is known of its gain, ready to paste.",
+        "Show the config to use for each record size, with its measured gain, ready to paste.",
     ),
     "confirm": (
         "run:confirm",
-        "Measure a study's best configs and the baseline again, in turn, and recommend what is better beyond doubt.",
+        "Measure the best configs of a study and the baseline again, in turn, to find out which gains are real.",
     ),
-    "verify": ("verify:verify", "Measure a properties file in turn with the baseline; exit code 99 if it is worse."),
+    "verify": (
+        "verify:verify",
+        "Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.",
+    ),
     "explain": (
         "recommend:explain",
-        "Say why a config is recommended: what each of its changes brings, and what mattered over the whole search.",
+        "Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.",
     ),
     "compare": (
         "show:compare",
-        "Compare two studies: their fronts, and the best config of each for each record size and goal.",
+        "Compare two studies: their Pareto fronts, and their best configs for each record size and goal.",
     ),
     "report": (
         "show:report",
-        "Write a study as one HTML file: recommendations, fronts, every trial; it needs no network to be read.",
+        "Write the report of a study, with recommendations, fronts and all trials, as one HTML file.",
     ),
     "export": (
         "export:export",
-        "Write a study as studies of Optuna's, one per record size: for optuna-dashboard and optuna.visualization.",
+        "Export a study to Optuna, for optuna-dashboard and optuna.visualization.",
     ),
-    "ui": ("mlflow_verbs:ui", "Show studies in MLflow's own pages, on this machine, until Ctrl-C."),
+    "ui": ("mlflow_verbs:ui", "Show your studies in the MLflow UI, on this machine, until Ctrl-C."),
     "sync": (
         "mlflow_verbs:sync_study",
-        "Bring MLflow up to date with a study: after its server was away, or to fill another one.",
+        "Bring MLflow up to date with a study, for example after the MLflow server was down.",
     ),
-    "bench": ("bench:bench", "Measure one producer config: how fast, how late, and what bound it."),
+    "bench": ("bench:bench", "Measure one producer config: its throughput, its latency, and what limited it."),
     "doctor": (
         "doctor:doctor",
-        "Say what was found: client, Java, Docker, clock, disk, cluster and rights, and the generator's ceiling here.",
+        "Check this host and your cluster, and measure how fast the load generator is on this host.",
     ),
-    "cleanup": ("broker:cleanup", "List topics that runs of ours left on a cluster, and remove them."),
+    "cleanup": (
+        "broker:cleanup",
+        "List the topics that earlier tuner runs left on a cluster, and delete them with --remove.",
+    ),
     "compare-tools": (
         "bench:compare_tools",
-        "Measure the same workload with our generator and with Kafka's ProducerPerformance, in turn.",
+        "Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.",
     ),
-    "serve": ("serve:app", "Run the service: studies submitted over HTTP, recommendations fetched by URL."),
-    "broker": ("broker:app", "A real Kafka broker on this machine that stays until it is stopped."),
+    "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
+    "broker": ("broker:app", "Start and stop a real Kafka broker on this machine, which runs until you stop it."),
 }
-"""Each verb with its module here, what it is called there, and the first sentence of its help."""
+"""Each verb with its module in this package, its name in that module, and the first sentence of its help.
+
+The sentences stand here a second time, so that `tuner --help` need not import the modules.
+"""
 REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
-    "run": ("remote:run", "Submit a study to the service, and follow it to its end."),
-    "status": ("remote:status", "Show how far a study on the service is."),
+    "run": ("remote:run", "Submit a study to the service, and follow it until it ends."),
+    "status": ("remote:status", "Show the progress of a study on the service."),
     "front": ("remote:front", "Show the Pareto front of a study on the service."),
-    "recommend": ("remote:recommend", "Name the config to use, from a study on the service, ready to paste."),
-    "report": ("remote:report", "Write a study on the service as one HTML file."),
-    "studies": ("remote:studies", "List the studies of the service, the newest first."),
-    "pause": ("remote:pause", "Stop a study on the service until it is resumed."),
-    "resume": ("remote:resume", "Go on with a study that was paused, or failed."),
-    "cancel": ("remote:cancel", "Stop a study on the service for good; what it found is kept."),
+    "recommend": ("remote:recommend", "Show the config to use, from a study on the service, ready to paste."),
+    "report": ("remote:report", "Write the report of a study on the service as one HTML file."),
+    "studies": ("remote:studies", "List the studies on the service, newest first."),
+    "pause": ("remote:pause", "Stop a study on the service until you resume it."),
+    "resume": ("remote:resume", "Continue a study on the service that was paused or that failed."),
+    "cancel": ("remote:cancel", "Stop a study on the service for good; its results are kept."),
 }
-"""Verbs against a service."""
+"""The verbs that ask a service. They have the form of `VERBS`, and replace it when the user names a service."""
 _SERVER: Final = "KAFKA_TUNER_SERVER"
 
 
 def _verbs() -> Mapping[str, tuple[str, str]]:
-    """The verbs; where a service is named, those that it knows are its own."""
+    """Return the verbs of this call.
+
+    With `--server` these are the verbs of the service only. With the environment variable, the verbs of the service
+    replace the local verbs of the same name, and the other local verbs stay.
+    """
     if any(word == "--server" or word.startswith("--server=") for word in sys.argv[1:]):
         return REMOTE_VERBS
     return {**VERBS, **REMOTE_VERBS} if os.environ.get(_SERVER) else VERBS
 
 
 class _Verbs(TyperGroup):
-    """Imports a verb when it is called: the list of them is shown without any."""
+    """Imports the module of a verb only when that verb is called, so that `tuner --help` imports none."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Put the verb in the place of its sentence."""
+        """Replace the placeholder of the called verb with the verb itself."""
         verbs = _verbs()
         called = args[0]
         if called in verbs:
@@ -116,7 +129,8 @@ class _Verbs(TyperGroup):
 
 app = typer.Typer(
     cls=_Verbs,
-    help="Finds the best Apache Kafka producer configuration for each record size, by measuring it.",
+    help="Find the best Apache Kafka producer config for each of your record sizes, by measuring. "
+    "Begin with `tuner run`, which needs no cluster and no study file; `tuner VERB --help` shows examples.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -124,8 +138,8 @@ app = typer.Typer(
 )
 
 
-def _not_imported() -> None:
-    """Stands for a verb until it is called."""
+def _placeholder() -> None:
+    """Stand in for a verb until it is called."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -145,51 +159,53 @@ def _root(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Where studies are recorded: postgresql://USER@HOST/DATABASE, shared by hosts, in place of folders "
-            "here (KAFKA_TUNER_STORAGE). Passwords belong into ~/.pgpass or PGPASSWORD.",
+            help="PostgreSQL database that keeps the studies of several hosts: postgresql://USER@HOST/DATABASE. "
+            "Without it, studies are kept in folders on this host. Put the password into ~/.pgpass or PGPASSWORD. "
+            "Environment variable: KAFKA_TUNER_STORAGE.",
         ),
     ] = None,
     server: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Speak to the service there instead of running and reading studies here (KAFKA_TUNER_SERVER). "
-            "Its token stands in KAFKA_TUNER_TOKEN, or in the file that KAFKA_TUNER_TOKEN_FILE names.",
+            help="Address of a service, such as https://tuner.example, that runs and keeps the studies instead of this "
+            "host. Its token is read from KAFKA_TUNER_TOKEN, or from the file that KAFKA_TUNER_TOKEN_FILE names. "
+            "Environment variable: KAFKA_TUNER_SERVER.",
         ),
     ] = None,
 ) -> None:
-    """Take options that stand before any verb."""
+    """Apply the options that come before the verb."""
     if server is not None:
         os.environ[_SERVER] = server
     if storage is not None:
         from tuner.storage.home import STORAGE_VARIABLE
 
-        os.environ[STORAGE_VARIABLE] = storage  # for processes that we start, too
+        os.environ[STORAGE_VARIABLE] = storage  # the processes that we start read it there, too
 
 
 class _Interrupted(BaseException):
-    """Ctrl-C or SIGTERM; not KeyboardInterrupt, which the command-line library would swallow."""
+    """Raised on Ctrl-C and SIGTERM. It is no KeyboardInterrupt, because the command-line library swallows those."""
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:
-    # A second one leaves at once: whatever clean-up hangs, the user gets out.
+    # A second signal ends the process at once, so that the user can leave even if the clean-up hangs.
     signal.signal(number, signal.SIG_DFL)
     raise _Interrupted
 
 
 def start() -> None:
-    """Run the command line; every error that we expect ends as one message and its exit code."""
+    """Run the command line, and turn every expected error into one message and its exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _on_signal)
     try:
         for verb, (_, sentence) in _verbs().items():
-            app.command(verb, help=sentence)(_not_imported)
+            app.command(verb, help=sentence)(_placeholder)
         app()
     except (Exception, _Interrupted) as error:
-        # Deferred: whoever asks for help should not wait for these.
+        # Imported here, so that `tuner --help` does not wait for it.
         from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
-        # Libraries written in C wrap what a signal's handler raised while they were running.
+        # A library written in C wraps the exception that a signal handler raises while the library runs.
         raised = error.__cause__ if isinstance(error, SystemError) else error
         if isinstance(raised, _Interrupted):
             _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")

@@ -1,4 +1,4 @@
-"""`tuner bench`: measure one config; `tuner compare-tools`: the same load from our generator and from Kafka's own."""
+"""`tuner bench` measures one config; `tuner compare-tools` compares our load generator with Kafka's own."""
 
 import statistics
 from contextlib import nullcontext
@@ -29,7 +29,7 @@ _FIRST_GUESS_RECORDS_PER_S = 100_000.0
 
 
 class Load(StrEnum):
-    """Kinds of load."""
+    """How records are sent: as fast as the client takes them, or at a fixed rate."""
 
     SATURATE = "saturate"
     PACED = "paced"
@@ -41,64 +41,118 @@ Generator = StrEnum("Generator", {name.upper(): name for name in GENERATORS})  #
 def bench(
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Producer properties to measure.", rich_help_panel="Config"),
+        typer.Option(
+            metavar="FILE",
+            help="Properties file of the producer config.",
+            show_default="the client's defaults",
+            rich_help_panel="Config",
+        ),
     ] = None,
     pairs: Annotated[
         list[str] | None,
         typer.Option(
-            "-X", metavar="KEY=VALUE", help="One producer property; may be repeated.", rich_help_panel="Config"
+            "-X",
+            metavar="KEY=VALUE",
+            help="One producer property, such as linger.ms=20. May be repeated, and wins over --config.",
+            rich_help_panel="Config",
         ),
     ] = None,
     record_bytes: Annotated[
         str,
         typer.Option(
-            metavar="N|N:W,...", help="Record size, or a mix such as 100:70,1000:30.", rich_help_panel="Workload"
+            metavar="N|N:W,...",
+            help="Bytes of a record's value, or a mix of sizes with weights, such as 100:70,1000:30.",
+            rich_help_panel="Workload",
         ),
     ] = "1000",
-    key_bytes: Annotated[int, typer.Option(help="Size of record keys; 0 sends none.", rich_help_panel="Workload")] = 0,
+    key_bytes: Annotated[
+        int, typer.Option(help="Bytes of a record's key; 0 sends no keys.", rich_help_panel="Workload")
+    ] = 0,
     compressibility: Annotated[
-        float, typer.Option(help="Share of each record that compresses away, 0 to 0.99.", rich_help_panel="Workload")
+        float,
+        typer.Option(
+            help="Share of each value that compression removes, from 0 (random bytes) to 0.99.",
+            rich_help_panel="Workload",
+        ),
     ] = 0.0,
-    seconds: Annotated[float, typer.Option(help="Seconds that are measured.", rich_help_panel="Workload")] = 10.0,
-    warmup: Annotated[float, typer.Option(help="Seconds of load before that.", rich_help_panel="Workload")] = 3.0,
+    seconds: Annotated[
+        float, typer.Option(help="Seconds of load that are measured.", rich_help_panel="Workload")
+    ] = 10.0,
+    warmup: Annotated[
+        float, typer.Option(help="Seconds of load before the measurement.", rich_help_panel="Workload")
+    ] = 3.0,
     load: Annotated[
         Load | None,
         typer.Option(
-            help="As fast as possible, or at a fixed --rate. Paced when --rate is given.", rich_help_panel="Workload"
+            help="saturate sends as fast as the client takes records, for throughput. paced sends at --rate, for "
+            "latency.",
+            show_default="paced with --rate, else saturate",
+            rich_help_panel="Workload",
         ),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(metavar="N", help="Records per second of a paced load.", rich_help_panel="Workload")
+        float | None,
+        typer.Option(
+            metavar="N", help="Records per second of a paced load, such as 20000.", rich_help_panel="Workload"
+        ),
     ] = None,
-    partitions: Annotated[int, typer.Option(help="Partitions of our topic.", rich_help_panel="Workload")] = 3,
-    replication: Annotated[int, typer.Option(help="Replicas of each.", rich_help_panel="Workload")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the payload.", rich_help_panel="Workload")] = 0,
-    repeat: Annotated[int, typer.Option(min=1, help="Measure so many times and show the spread.")] = 1,
+    partitions: Annotated[
+        int, typer.Option(help="Partitions of the topic that is created.", rich_help_panel="Workload")
+    ] = 3,
+    replication: Annotated[
+        int, typer.Option(help="Replicas of each partition of that topic.", rich_help_panel="Workload")
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel="Workload")
+    ] = 0,
+    repeat: Annotated[
+        int, typer.Option(min=1, help="Number of measurements; with more than one, their spread is shown too.")
+    ] = 1,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
     brokers: options.Brokers = 1,
     topic: Annotated[
         str | None,
-        typer.Option(help="A topic of yours to write to; it is never deleted.", rich_help_panel="Target"),
+        typer.Option(
+            help="Topic of yours to write to, such as scratch. Its records stay, and it is never deleted. Without this "
+            "option, a topic is created and deleted again.",
+            rich_help_panel="Target",
+        ),
     ] = None,
     like: Annotated[
         str | None,
-        typer.Option(help="Make our topic like this one of yours.", rich_help_panel="Target"),
+        typer.Option(
+            help="Topic of yours, such as orders, whose partitions, replication and settings the created topic gets.",
+            rich_help_panel="Target",
+        ),
     ] = None,
     max_bytes: Annotated[
-        str, typer.Option(metavar="SIZE", help="Stop before sending more than this.", rich_help_panel="Target")
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Stop the measurement, with exit code 4, before it has sent more than this.",
+            rich_help_panel="Target",
+        ),
     ] = "50GB",
     generator: Annotated[
         Generator,
-        typer.Option(help="Load generator: librdkafka's C functions, or plain Python calls as a fallback."),
+        typer.Option(
+            help="Load generator. native calls librdkafka's C functions; python calls the client from Python, which is "
+            "slower and works where native does not."
+        ),
     ] = Generator.NATIVE,  # type: ignore[attr-defined]
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the latency distribution in text.")] = False,
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it as a picture.")] = None,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Also print the latency distribution as a bar chart in text.")
+    ] = False,
+    png: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw the latency distribution as a picture: .png, .svg or .pdf."),
+    ] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure one producer config: how fast, how late, and what bound it.
+    """Measure one producer config: its throughput, its latency, and what limited it.
 
     \b
     Examples:
@@ -123,7 +177,7 @@ def bench(
     limits = Limits(max_bytes=options.parse_size(max_bytes))
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
     if png is not None and png.suffix.lower() not in {".png", ".svg", ".pdf"}:
-        raise typer.BadParameter(f"a picture's name must end in .png, .svg or .pdf, but got {png}")
+        raise typer.BadParameter(f"the picture's file name must end in .png, .svg or .pdf, but got {png}")
     options.check_folder(png, "picture")
     alone = quiet or as_json
     with open_target(target, silent if alone else say) as session:
@@ -144,7 +198,7 @@ def bench(
         if repeat > 1:
             print_spread(runs)
     if png is not None:
-        # Deferred: matplotlib takes half a second to import.
+        # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.pictures import draw_latency
 
         draw_latency(runs, png)
@@ -153,27 +207,35 @@ def bench(
 
 def _rate(load: Load | None, rate: float | None) -> float | None:
     if load is Load.PACED and rate is None:
-        raise typer.BadParameter("--load paced needs --rate: how many records per second to offer")
+        raise typer.BadParameter("--load paced needs --rate, the number of records per second to send")
     if load is Load.SATURATE and rate is not None:
-        raise typer.BadParameter("--load saturate sends as fast as it can, so --rate can't be given with it")
+        raise typer.BadParameter(
+            "--load saturate and --rate exclude each other: a saturating load is sent as fast as possible"
+        )
     return rate
 
 
 def compare_tools(
-    record_bytes: Annotated[int, typer.Option(min=1, help="Record size.")] = 1000,
-    pairs: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A producer property.")] = None,
-    rounds: Annotated[int, typer.Option(min=2, help="How often each is measured.")] = 5,
-    seconds: Annotated[float, typer.Option(help="Seconds per measurement.")] = 5.0,
-    warmup: Annotated[float, typer.Option(help="Seconds of load before that.")] = 3.0,
-    partitions: Annotated[int, typer.Option(help="Partitions of our topics.")] = 3,
-    replication: Annotated[int, typer.Option(help="Replicas of each.")] = 1,
+    record_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a record's value.")] = 1000,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option("-X", metavar="KEY=VALUE", help="One producer property, such as acks=1. May be repeated."),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=2, help="Number of rounds. One round measures each of the two tools once.")
+    ] = 5,
+    seconds: Annotated[float, typer.Option(help="Seconds of load that are measured, each time.")] = 5.0,
+    warmup: Annotated[float, typer.Option(help="Seconds of load before each measurement.")] = 3.0,
+    partitions: Annotated[int, typer.Option(help="Partitions of the topics that are created.")] = 3,
+    replication: Annotated[int, typer.Option(help="Replicas of each partition of those topics.")] = 1,
     bootstrap: options.Bootstrap = None,
     brokers: options.Brokers = 1,
     as_json: options.Json = False,
 ) -> None:
-    """Measure the same workload with our generator and with Kafka's ProducerPerformance, in turn.
+    """Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.
 
-    Both get the same settings (translated for the Java client), a pool of distinct records, and a new topic each time.
+    Both tools get the same settings (translated for the Java client), a pool of distinct records, and a new topic for
+    each measurement.
 
     \b
     Example:
@@ -194,7 +256,7 @@ def compare_tools(
         runner = session.runner()
         expected = _FIRST_GUESS_RECORDS_PER_S
         for number in range(rounds + 1):
-            # The first round settles how many records the Java tool must send, and warms the broker.
+            # Round 0 is not counted: it warms the broker up, and shows how many records the Java tool must send.
             native = runner.run(config, workload).records_per_s
             with owned_topic(session.topics)(workload) as topic:
                 expected = java_throughput(session.cluster, topic, config, workload, expected).records_per_s
@@ -224,4 +286,6 @@ def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
     for name, rates in (("tuner", ours), ("kafka-producer-perf-test", theirs)):
         table.add_row(name, *(f"{rate:,.0f}" for rate in (statistics.median(rates), min(rates), max(rates))))
     OUT.print(table)
-    OUT.print(f"tuner is {ratio} times as fast: 95 % interval over {ratio.rounds} rounds in turn", markup=False)
+    OUT.print(
+        f"tuner is {ratio} times as fast (95 % confidence interval of {ratio.rounds} rounds in turn)", markup=False
+    )

@@ -1,4 +1,4 @@
-"""`tuner broker`: a real Kafka broker on this machine; `tuner cleanup`: what killed runs left on a cluster."""
+"""`tuner broker` runs a Kafka broker on this machine; `tuner cleanup` deletes what killed runs left on a cluster."""
 
 import datetime
 from dataclasses import asdict
@@ -22,21 +22,28 @@ from tuner.model.errors import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.present.console import OUT, say
 
-app = typer.Typer(help="A real Kafka broker on this machine that stays until it is stopped.", no_args_is_help=True)
+app = typer.Typer(
+    help="Start and stop a real Kafka broker on this machine, which runs until you stop it.", no_args_is_help=True
+)
 
 
 @app.command()
 def start(
-    brokers: Annotated[int, typer.Option(min=1, max=9, help="How many; three allow replication 3.")] = 1,
+    brokers: Annotated[
+        int, typer.Option(min=1, max=9, help="Number of brokers. Replication 3 needs three of them.")
+    ] = 1,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port of the first; a free one by default.")
+        int | None,
+        typer.Option(min=1, max=65535, help="Port of the first broker, such as 9092.", show_default="a free port"),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Start it, and print its address.
+    """Start the broker in the background, and print its address.
 
     \b
-    Example:
+    Examples:
+        tuner broker start
+        tuner broker start --brokers 3 --port 9092
         tuner broker start && tuner bench --bootstrap $(tuner broker status --json | jq -r .bootstrap)
     """
     _show(start_persistent(brokers, port=port, progress=say), as_json)
@@ -45,14 +52,22 @@ def start(
 @app.command()
 def run(
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where it listens; it asks nobody for a password.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address to listen on. The broker takes every client that reaches this address, without a password.",
+        ),
     ] = "127.0.0.1:9092",
     advertise: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Where clients are sent to; --listen, unless that is 0.0.0.0."),
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address that clients are told to connect to. It must be given if --listen is 0.0.0.0.",
+            show_default="the same as --listen",
+        ),
     ] = None,
 ) -> None:
-    """Run one in the foreground until it is told to stop: in a container, or for a service manager.
+    """Run a broker in the foreground until Ctrl-C or SIGTERM, for containers and service managers.
 
     \b
     Example:
@@ -66,7 +81,7 @@ def run(
         raise typer.BadParameter(str(error)) from None
     try:
         running = cluster.start(say)
-        OUT.print(f"running at {advertised}; Ctrl-C ends it", markup=False, soft_wrap=True)
+        OUT.print(f"the broker runs at {advertised}; Ctrl-C stops it", markup=False, soft_wrap=True)
         wait_while_running(running)
     finally:
         cluster.stop()
@@ -74,7 +89,13 @@ def run(
 
 @app.command()
 def status(as_json: options.Json = False) -> None:
-    """Say whether it runs, and where; exit code 3 if not."""
+    """Show whether the broker runs, and where; exit code 3 if it does not run.
+
+    \b
+    Examples:
+        tuner broker status
+        tuner broker status --json
+    """
     running = persistent_status()
     _show(running, as_json)
     if running is None:
@@ -83,12 +104,20 @@ def status(as_json: options.Json = False) -> None:
 
 @app.command()
 def stop(as_json: options.Json = False) -> None:
-    """Stop it, and remove its data."""
+    """Stop the broker, and remove its data.
+
+    \b
+    Example:
+        tuner broker stop
+    """
     stopped = stop_persistent()
     if as_json:
         _show(None, as_json)
     else:
-        OUT.print(f"stopped {stopped.bootstrap}, its data is removed" if stopped else "no broker runs", markup=False)
+        OUT.print(
+            f"stopped the broker at {stopped.bootstrap} and removed its data" if stopped else "no broker runs",
+            markup=False,
+        )
 
 
 def _show(broker: PersistentBroker | None, as_json: bool) -> None:
@@ -103,10 +132,10 @@ def _show(broker: PersistentBroker | None, as_json: bool) -> None:
             }
         options.print_json(record)
     elif broker is None:
-        OUT.print("no broker runs; start one with: tuner broker start")
+        OUT.print("no broker runs; `tuner broker start` starts one")
     else:
         since = datetime.datetime.fromtimestamp(broker.started_s).astimezone().isoformat(timespec="seconds")
-        OUT.print(f"running at {broker.bootstrap} since {since}", markup=False, soft_wrap=True)
+        OUT.print(f"the broker runs at {broker.bootstrap} since {since}", markup=False, soft_wrap=True)
         for log in broker.logs:
             OUT.print(f"log: {log}", markup=False, soft_wrap=True)
 
@@ -115,17 +144,26 @@ def cleanup(
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Delete topics of runs that are dead, after asking; without it, only list.")
+        bool,
+        typer.Option(
+            "--remove", help="Delete the topics of dead runs, after asking. Without it, they are only listed."
+        ),
     ] = False,
     unknown: Annotated[
-        bool, typer.Option("--unknown", help="Also those of runs that another host may have started.")
+        bool,
+        typer.Option(
+            "--unknown",
+            help="With --remove, also delete the topics of unknown runs. Another host may have started such a run, so "
+            "check first that it has ended.",
+        ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """List topics that runs of ours left on a cluster, and remove them.
+    """List the topics that earlier tuner runs left on a cluster, and delete them with --remove.
 
-    Only names that `tuner` gives (tuner-DATE-ID-N) are ever touched. A run that is alive on this host is left alone.
+    Only topics that the tuner created (tuner-DATE-ID-N) are listed and deleted. The topics of a run that is alive on
+    this host are never deleted.
 
     \b
     Examples:
@@ -133,17 +171,17 @@ def cleanup(
         tuner cleanup --bootstrap broker:9092 --remove
     """
     if bootstrap is None:
-        raise typer.BadParameter("cleanup is about a cluster of yours: give its address with --bootstrap")
+        raise typer.BadParameter("cleanup needs --bootstrap, the address of your cluster")
     cluster = options.target_of(bootstrap, command_config).cluster()
     running = cluster.start()
     try:
         found = find_leftovers(running)
-        doomed = [left for left in found if left.state == "dead" or (unknown and left.state == "unknown")]
+        removable = [left for left in found if left.state == "dead" or (unknown and left.state == "unknown")]
         if not as_json:
             _print_leftovers(found)
         removed: list[str] = []
-        if remove and doomed and (yes or typer.confirm(f"delete {len(doomed)} topics?", err=True)):
-            removed = remove_leftovers(running, doomed)
+        if remove and removable and (yes or typer.confirm(f"delete {len(removable)} topics?", err=True)):
+            removed = remove_leftovers(running, removable)
     finally:
         cluster.stop()
     if as_json:
@@ -152,13 +190,13 @@ def cleanup(
         options.print_json(record)
     elif removed:
         OUT.print(f"deleted {len(removed)} topics")
-    elif doomed and not remove:
-        say(f"{len(doomed)} can be deleted: add --remove")
+    elif removable and not remove:
+        say(f"{len(removable)} topics can be deleted; add --remove")
 
 
 def _print_leftovers(found: list[Leftover]) -> None:
     if not found:
-        OUT.print("nothing was left behind")
+        OUT.print("no run left topics behind")
         return
     table = Table(*(Column(heading, overflow="fold") for heading in ("topic", "run", "state")))
     for left in found:

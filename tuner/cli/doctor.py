@@ -1,4 +1,4 @@
-"""`tuner doctor`: what was found on this host and on the cluster."""
+"""`tuner doctor` checks this host and the cluster before a study needs them."""
 
 import itertools
 import platform
@@ -35,7 +35,7 @@ from tuner.model.target import Target
 from tuner.present.console import OUT, say
 
 OF_THE_CLUSTER: Final = frozenset({"cluster", "rights"})
-"""Findings about the user's cluster, not about this host."""
+"""Names of the checks that are about the user's cluster. All other checks are about this host."""
 
 _LOW_DISK_BYTES: Final = 5 * 10**9
 _COARSE_TIMER_US: Final = 1_000.0
@@ -45,7 +45,7 @@ _DOCKER_TIMEOUT_S: Final = 5.0
 
 
 class State(StrEnum):
-    """How a check went."""
+    """The result of a check."""
 
     GOOD = "ok"
     WEAK = "weak"
@@ -58,12 +58,13 @@ _STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.AB
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check.
+    """What one check found.
 
     Attributes:
-        name: What was looked at.
-        state: `ok`, `weak` (measurements suffer), `bad` (something will not work), `absent` (not needed, not there).
-        detail: What was found, and what to do where it is not good.
+        name: The subject of the check, such as `disk`.
+        state: `ok`; `weak` if measurements suffer; `bad` if something will not work; `absent` if something optional is
+            not installed.
+        detail: What was found and, unless it is good, what to do.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Finding:
 
 
 def check_host() -> Iterator[Finding]:
-    """Look at this host; nothing is started or changed."""
+    """Check this host without starting or changing anything."""
     for check in (_system, _client, _java, _docker, _timer, _disk, _load):
         yield check()
 
@@ -81,17 +82,23 @@ def _system() -> Finding:
     cores = psutil.cpu_count() or 1
     text = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {cores} cores"
     if sys.platform != "linux":
-        return Finding("host", State.WEAK, f"{text}: thread and socket readings need Linux, so verdicts will know less")
+        return Finding(
+            "host",
+            State.WEAK,
+            f"{text}: CPU time per thread and socket statistics need Linux, so verdicts will be less precise",
+        )
     if cores < 2:
         return Finding(
-            "host", State.WEAK, f"{text}: generator and client share one core; the generator will be the limit"
+            "host",
+            State.WEAK,
+            f"{text}: load generator and client share one core, so the generator will limit the throughput",
         )
     return Finding("host", State.GOOD, text)
 
 
 def _client() -> Finding:
     try:
-        return Finding("client", State.GOOD, f"librdkafka {capi.version()}, its C functions can be called")
+        return Finding("client", State.GOOD, f"librdkafka {capi.version()}; its C functions can be called")
     except GeneratorError as error:
         return Finding("client", State.WEAK, str(error))
 
@@ -100,21 +107,21 @@ def _java() -> Finding:
     try:
         java = find_java()
     except RunnerError as error:
-        return Finding("java", State.BAD, f"{error} (needed for a broker of our own)")
+        return Finding("java", State.BAD, f"{error} (Java is needed to start a broker on this machine)")
     return Finding("java", State.GOOD, f"{java.version} ({java.origin})")
 
 
 def _docker() -> Finding:
     program = shutil.which("docker")
     if program is None:
-        return Finding("docker", State.ABSENT, "no docker program; only clusters in containers need one")
+        return Finding("docker", State.ABSENT, "no docker program was found; only brokers in containers need one")
     try:
         asked = [program, "info", "--format", "{{.ServerVersion}}"]
         ran = subprocess.run(asked, capture_output=True, text=True, timeout=_DOCKER_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        return Finding("docker", State.ABSENT, f"the engine did not answer within {_DOCKER_TIMEOUT_S:.0f} s")
+        return Finding("docker", State.ABSENT, f"the Docker engine did not answer within {_DOCKER_TIMEOUT_S:.0f} s")
     if ran.returncode != 0:
-        return Finding("docker", State.ABSENT, "no engine answers; only clusters in containers need one")
+        return Finding("docker", State.ABSENT, "no Docker engine answers; only brokers in containers need one")
     return Finding("docker", State.GOOD, f"engine {ran.stdout.strip()}")
 
 
@@ -125,15 +132,15 @@ def _timer() -> Finding:
         time.sleep(0.0005)
         late_us.append((time.monotonic_ns() - before) / 1e3 - 500)
     worst = sorted(late_us)[-3]
-    text = f"a sleep of 0.5 ms ends {sorted(late_us)[len(late_us) // 2]:.0f} us late, at times {worst:.0f} us"
+    text = f"a sleep of 0.5 ms ends {sorted(late_us)[len(late_us) // 2]:.0f} us late, at times {worst:.0f} us late"
     if worst > _COARSE_TIMER_US:
-        return Finding("clock", State.WEAK, f"{text}: paced loads will send late; close other programs")
+        return Finding("clock", State.WEAK, f"{text}: paced loads will be sent late; close other programs")
     return Finding("clock", State.GOOD, text)
 
 
 def _disk() -> Finding:
     memory = memory_root(brokers=1)
-    data = "data" if memory is None else "data, in memory,"
+    data = "data" if memory is None else "data (in memory)"
     places = {
         data: memory or Path(tempfile.gettempdir()),
         "cache": _existing(cache_root()),
@@ -143,7 +150,7 @@ def _disk() -> Finding:
     text = ", ".join(f"{name} {amount / 1e9:.0f} GB free" for name, amount in free.items())
     if memory is None and free[data] < _LOW_DISK_BYTES:
         return Finding(
-            "disk", State.BAD, f"{text}: a broker of our own wants 5 GB for its data; set TMPDIR to a larger disk"
+            "disk", State.BAD, f"{text}: a broker on this machine needs 5 GB for its data; set TMPDIR to a larger disk"
         )
     return Finding("disk", State.GOOD, text)
 
@@ -154,16 +161,20 @@ def _existing(folder: Path) -> Path:
 
 def _load() -> Finding:
     busy = psutil.cpu_percent(interval=0.5) / 100
-    text = f"{busy:.0%} of the CPU is in use before we start"
+    text = f"{busy:.0%} of the CPU is in use by other programs"
     if busy > _BUSY_HOST_RATIO:
-        return Finding("idle", State.WEAK, f"{text}: measurements will be noisy; stop what else runs")
+        return Finding("idle", State.WEAK, f"{text}: measurements will be noisy; stop the other programs")
     return Finding("idle", State.GOOD, text)
 
 
 def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Finding]:
-    """Contact a cluster and try our rights on it; nothing is written.
+    """Contact a cluster and check the user's rights on it, without writing a record.
 
-    One small topic is created and deleted, where the target names none of its own.
+    Unless the target names a topic of the user's, one small topic is created and deleted.
+
+    Args:
+        target: The cluster.
+        progress: Called with a line of text when something starts.
     """
     try:
         with open_target(target, progress) as session:
@@ -178,19 +189,26 @@ def _rights(session: OpenTarget) -> Finding:
     try:
         with OwnedTopics(session.cluster) as topics:
             if named is not None:
-                topic, may = topics.describe(named), f"topic {named} may be written to"
+                topic, may = topics.describe(named), f"you may write to the topic {named}"
             else:
-                topic, may = topics.create(partitions=1, replication=1), "topics may be created, written to and deleted"
+                topic, may = topics.create(partitions=1, replication=1), "you may create, write to and delete topics"
                 topics.delete(topic)
     except RunnerError as error:
         return Finding("rights", State.BAD, str(error))
     if not topic.configs:
-        may += f"; DescribeConfigs is missing, so max.message.bytes is taken to be {topic.max_message_bytes:,}"
+        may += (
+            f"; the right DescribeConfigs is missing, so max.message.bytes is assumed to be {topic.max_message_bytes:,}"
+        )
     return Finding("rights", State.GOOD, may)
 
 
 def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Finding]:
-    """How fast our generator goes on this host, against a real broker of our own on it."""
+    """Measure how fast the load generator is on this host, with a real broker that is started on it.
+
+    Args:
+        progress: Called with a line of text when something starts.
+        seconds: Seconds that each record size is measured.
+    """
     config = ProducerConfig.parse(
         {"acks": "1", "linger.ms": 10, "batch.num.messages": 100_000, "queue.buffering.max.kbytes": 65_536}
     )
@@ -212,17 +230,26 @@ def doctor(
     topic: Annotated[
         str | None,
         typer.Option(
-            help="A topic of yours that is to be written to, where we may create none.", rich_help_panel="Target"
+            help="Topic of yours that a study would write to. Give it if you may not create topics.",
+            rich_help_panel="Target",
         ),
     ] = None,
     ceiling: Annotated[
-        bool, typer.Option(help="Measure how fast the generator goes on this host, on a broker of its own.")
+        bool,
+        typer.Option(
+            help="Measure the highest throughput of the load generator on this host, with a broker that is started for "
+            "this measurement."
+        ),
     ] = True,
     as_json: options.Json = False,
 ) -> None:
-    """Say what was found: client, Java, Docker, clock, disk, cluster and rights, and the generator's ceiling here.
+    """Check this host and your cluster, and measure how fast the load generator is on this host.
 
-    Exit code 1 if something will not work, 3 if it is only the cluster: it can't be reached, or refuses us.
+    The checks are about the client library, Java, Docker, the clock, the disks, other programs and, with --bootstrap,
+    contact with the cluster and your rights on it.
+
+    The exit code is 1 if something on this host will not work. It is 3 if only the cluster is the problem, because it
+    can't be reached or refuses access.
 
     \b
     Examples:

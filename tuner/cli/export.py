@@ -1,4 +1,4 @@
-"""`tuner export`: a study as Optuna's tools read it."""
+"""`tuner export` writes a study into an Optuna storage."""
 
 from typing import Annotated
 
@@ -14,17 +14,27 @@ from tuner.storage.url import masked_url
 def export(
     study: options.Study,
     to: Annotated[
-        str, typer.Option(metavar="URL", help="A storage of Optuna's, made if it is not there: sqlite:///optuna.db")
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Optuna storage to write to, such as sqlite:///optuna.db. It is created if it does not exist.",
+        ),
     ],
     record_bytes: Annotated[
-        str | None, typer.Option(metavar="N|N:W,...", help="One record size or mix; all of them by default.")
+        str | None,
+        typer.Option(
+            metavar="N|N:W,...",
+            help="Record size, such as 1000, or mix, such as 100:70,1000:30.",
+            show_default="all of the study",
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a study as studies of Optuna's, one per record size: for optuna-dashboard and optuna.visualization.
+    """Export a study to Optuna, for optuna-dashboard and optuna.visualization.
 
-    Baselines and trials of the search are written, with params, values, constraints and what is known of them. What is
-    there already is not written again, so a study that goes on can be exported again.
+    Each record size becomes one Optuna study. It holds the baselines and the trials of the search with their
+    parameters, values, constraints and user attributes. You can export a running study again: trials that are there
+    already are not written twice.
 
     \b
     Examples:

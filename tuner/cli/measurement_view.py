@@ -1,4 +1,4 @@
-"""A measurement as people read it: window by window while it runs, and its result."""
+"""Prints a measurement on the terminal: each window while it runs, and the result at the end."""
 
 import math
 import statistics
@@ -28,7 +28,14 @@ _PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.99
 
 
 def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | None, *, plot: bool) -> None:
-    """The final table of a run, its verdict, its checks, and the same run with Kafka's own tool."""
+    """Print the result of a measurement with its verdict and checks, and the command for Kafka's own tool.
+
+    Args:
+        seen: The measurement.
+        bootstrap: The cluster's address, for the command.
+        command_config: File with the connection settings, for the command.
+        plot: Whether to print the latency distribution, too.
+    """
     verdict = judge(Evidence.of(seen))
     columns = (Column(style="bold"), Column(overflow="fold"))
     table = Table(*columns, show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -58,7 +65,7 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         ),
         ("client", f"{seen.origin.client_version}, {seen.origin.generator} generator, {seen.origin.cluster} cluster"),
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),
-        ("latency", _percentiles(seen.latency) if seen.latency.count else "none was sampled"),
+        ("latency", _percentiles(seen.latency) if seen.latency.count else "no latency was sampled"),
         *delay,
         ("bound by", f"{verdict.bound}: {verdict.because}"),
         ("counts", _counts(seen)),
@@ -76,7 +83,7 @@ def _counts(seen: Measurement) -> str:
     if counts.agree:
         known = [f"{counts.acknowledged:,} acknowledged"]
         if counts.transmitted is not None:
-            known.append("as many by the client's statistics")
+            known.append("as many sent by the client's statistics")
         if counts.stored is not None:
             known.append("as many in the topic")
         return " = ".join(known)
@@ -86,11 +93,11 @@ def _counts(seen: Measurement) -> str:
 def _check(seen: Measurement) -> str:
     check = seen.latency_check
     if check is None or seen.latency_is_local:
-        return "not possible: the client reported no round trips"
-    drain = "" if check.drain_us is None else f"; deliveries waited {check.drain_us / 1e3:.2f} ms for us"
+        return "not possible, because the client reported no round trips"
+    drain = "" if check.drain_us is None else f"; deliveries waited {check.drain_us / 1e3:.2f} ms until they were read"
     batch = "" if check.batch_us is None else f" + batch {check.batch_us / 1e3:.2f}"
     return (
-        f"seen {check.seen_us / 1e3:.2f} ms, the client says {check.client_us / 1e3:.2f} ms "
+        f"measured {check.seen_us / 1e3:.2f} ms, the client's statistics say {check.client_us / 1e3:.2f} ms "
         f"({check.difference_ratio:+.1%}): queue {check.queue_us / 1e3:.2f}{batch} "
         f"+ socket {check.outbuf_us / 1e3:.2f} + round trip {check.rtt_us / 1e3:.2f}{drain}"
     )
@@ -107,36 +114,45 @@ def _cost(seen: Measurement) -> str:
         parts.append(f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.1f} ms per MB)")
     if used.host_cpu_ratio is not None:
         parts.append(f"host {used.host_cpu_ratio:.0%} of {used.host_cores}")
-    return ", ".join(parts) or "not known here"
+    return ", ".join(parts) or "unknown"
 
 
 def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
-    """What a user should know before believing the figures."""
+    """Return the warnings that a user should read before believing the numbers."""
     found = list(seen.warnings)
     if seen.latency_is_local:
-        found.append("acks=0: nobody answers, so the latency is the hand-off to the local socket, not a delivery")
+        found.append(
+            "with acks=0 the broker sends no answer, so the latency only shows when the record was handed to the local "
+            "socket"
+        )
     if verdict.bound is Bottleneck.OTHER_PROCESSES:
-        found.append("other processes on this host took the CPU: the throughput says nothing about this config")
+        found.append("other processes on this host took the CPU, so the throughput says nothing about this config")
     elif verdict.says_nothing_of_config:
-        found.append("the load generator was the bottleneck: the throughput says nothing about this config")
+        found.append("the load generator was the bottleneck, so the throughput says nothing about this config")
     if verdict.latency_is_buffer:
         found.append(
-            "the latency is the time that the client's full buffer takes to drain; offer a --rate to measure latency"
+            "the latency is mostly the time that a record waits in the client's full buffer; give a --rate to measure "
+            "the latency of this config"
         )
     check = seen.latency_check
     if check is not None and check.agrees is False and not seen.latency_is_local:
-        found.append(f"seen and internal latency differ by {check.difference_ratio:+.1%}, more than 3 %")
+        found.append(
+            f"the measured latency and the client's statistics differ by {check.difference_ratio:+.1%}, more than 3 %"
+        )
     if not seen.counts.agree:
         found.append("the counts differ: " + "; ".join(seen.counts.differences()))
     if seen.latency.count < _MIN_SAMPLES_P999:
-        found.append(f"only {seen.latency.count:,} latencies were sampled: p99.9 and max are rough; measure for longer")
+        found.append(
+            f"only {seen.latency.count:,} latencies were sampled, so p99.9 and max are rough; measure for longer"
+        )
     used = seen.activity.partitions_used if seen.activity else None
     if used is not None and used < seen.workload.partitions:
         found.append(
-            f"only {used} of {seen.workload.partitions} partitions got their share (sticky.partitioning.linger.ms)"
+            f"only {used} of {seen.workload.partitions} partitions got their share of the records "
+            "(sticky.partitioning.linger.ms decides how long the client stays with one)"
         )
     if seen.stopped_early:
-        found.append("the run was stopped before its time")
+        found.append("the measurement was stopped early")
     return found
 
 
@@ -157,12 +173,15 @@ def _print_command(seen: Measurement, bootstrap: str, command_config: Path | Non
         command_config=str(command_config) if command_config else None,
     )
     OUT.print()
-    OUT.print("the same with Kafka's own tool (config translated to the Java client, not measured there):", style="dim")
+    OUT.print(
+        "the same load with Kafka's own tool (the config is translated for the Java client and not measured with it):",
+        style="dim",
+    )
     OUT.print(command, style="dim", markup=False, soft_wrap=True)
 
 
 def print_spread(runs: Sequence[Measurement]) -> None:
-    """How far repeats of one measurement lie apart."""
+    """Print how far repeated measurements of one config lie apart."""
     numbers = (Column(heading, justify="right") for heading in ("median", "lowest", "highest", "spread"))
     table = Table("", *numbers, title=f"{len(runs)} runs of the same config", title_justify="left")
     for name, values in (
@@ -180,7 +199,11 @@ def print_spread(runs: Sequence[Measurement]) -> None:
 
 @contextmanager
 def live_view(title: str) -> Iterator[Watch]:
-    """A `Watch` that shows windows: a table that moves on a terminal, a line each elsewhere."""
+    """Yield a `Watch` that shows each window: in a live table on a terminal, else as one line.
+
+    Args:
+        title: Title of the table.
+    """
     windows: list[Window] = []
     if not (ERR.is_terminal and sys.stderr.isatty()):
 
@@ -235,7 +258,7 @@ def _windows_table(title: str, windows: list[Window]) -> Table:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """One bar per value, the highest full; empty for no values."""
+    """Return one bar character per value, with a full bar for the highest value; empty without values."""
     top = max(values, default=0.0)
     if top <= 0:
         return ""
@@ -243,7 +266,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def hdr_plot(histogram: Histogram) -> list[str]:
-    """Latency by percentile, one line each, bars on a logarithmic scale."""
+    """Return one line per percentile with its latency and a bar on a logarithmic scale."""
     if not histogram.count:
         return []
     points = [(ratio, histogram.percentile_us(ratio) / 1e3) for ratio in _PLOT_RATIOS]

@@ -1,4 +1,4 @@
-"""`tuner sync` and `tuner ui`: a study in MLflow."""
+"""`tuner sync` writes a study to MLflow, and `tuner ui` opens MLflow's pages."""
 
 import os
 import socket
@@ -23,20 +23,23 @@ from tuner.tracking.connection import QUIET
 TrackingUri = Annotated[
     str | None,
     typer.Option(
-        metavar="URI", help="MLflow to use instead of the study's own, MLFLOW_TRACKING_URI, or the file beside it."
+        metavar="URI",
+        help="Address of the MLflow server, such as http://mlflow:5000.",
+        show_default="the study's tracking.uri, else MLFLOW_TRACKING_URI, else studies/mlflow.db",
     ),
 ]
 
 
 def sync_study(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name, folder or file of a study that was run.")],
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, its folder, or its study file.")],
     tracking_uri: TrackingUri = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Bring MLflow up to date with a study: after its server was away, or to fill another one.
+    """Bring MLflow up to date with a study, for example after the MLflow server was down.
 
-    What is there already is not written again. The study's record is only read.
+    The command writes what is missing, so with --tracking-uri it also copies the study to another MLflow server. The
+    study's own results are not changed.
 
     \b
     Examples:
@@ -56,11 +59,14 @@ def sync_study(
     if as_json:
         options.print_json({"schema_version": SCHEMA_VERSION, "kind": "sync", "study": folder.name, **asdict(outcome)})
     elif outcome.error is None and not quiet:
-        OUT.print(f"MLflow at {outcome.uri} shows {folder.name}: {outcome.runs_written} runs written", markup=False)
+        OUT.print(
+            f"MLflow at {outcome.uri} is up to date with {folder.name}: {outcome.runs_written} runs written",
+            markup=False,
+        )
     if outcome.error is not None:
         ERR.print(
-            f"error: MLflow at {outcome.uri} must show {folder.name}, but {outcome.trials_behind} trials are not known "
-            f"to be there: {outcome.error}",
+            f"error: MLflow at {outcome.uri} must show {folder.name}, but {outcome.trials_behind} trials may be "
+            f"missing there: {outcome.error}",
             style="red",
             markup=False,
             soft_wrap=True,
@@ -70,45 +76,59 @@ def sync_study(
 
 def ui(
     study: Annotated[
-        str | None, typer.Argument(metavar="STUDY", help="Whose MLflow to show; without it, the one of this folder.")
+        str | None,
+        typer.Argument(
+            metavar="STUDY",
+            help="Name of a study, or its folder, to open the MLflow that this study is written to.",
+            show_default="the MLflow of the studies folder",
+        ),
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on; a free one if it is taken.")] = 5000,
-    host: Annotated[str, typer.Option(help="Address to listen on. MLflow asks nobody for a password.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port to listen on. If it is taken, a free port is used.")
+    ] = 5000,
+    host: Annotated[
+        str,
+        typer.Option(help="Address to listen on. Everybody who can reach it sees the studies, without a password."),
+    ] = "127.0.0.1",
     tracking_uri: TrackingUri = None,
 ) -> None:
-    """Show studies in MLflow's own pages, on this machine, until Ctrl-C.
+    """Show your studies in the MLflow UI, on this machine, until Ctrl-C.
 
-    Where studies are mirrored to a server, its address is printed and nothing is started.
+    If the studies are written to an MLflow server, the command only prints the address of that server.
 
     \b
     Examples:
         tuner ui
         tuner ui overnight --port 8080
     """
-    place = _place(study, tracking_uri)
+    place = _tracking_location(study, tracking_uri)
     if place.is_web:
         OUT.print(place.shown, markup=False, soft_wrap=True)
         return
     if place.sqlite_file is not None and not place.sqlite_file.is_file():
         raise StudyNotFound(
-            f"MLflow's store must be there, but {place.sqlite_file} is not: `tuner run` or `tuner sync` makes it"
+            f"MLflow's database must exist, but there is no {place.sqlite_file}; `tuner run` or `tuner sync` creates it"
         )
-    chosen = _free(host, port)
+    chosen = _free_port(host, port)
     if chosen != port:
-        say(f"port {port} is taken, so it is {chosen}")
-    OUT.print(f"MLflow at http://{host}:{chosen} shows {place.shown}; Ctrl-C ends it", markup=False, soft_wrap=True)
+        say(f"port {port} is taken, so MLflow listens on {chosen}")
+    OUT.print(f"MLflow at http://{host}:{chosen} shows {place.shown}; Ctrl-C stops it", markup=False, soft_wrap=True)
     _serve(place, host, chosen)
 
 
-def _place(study: str | None, uri: str | None) -> TrackingLocation:
+def _tracking_location(study: str | None, uri: str | None) -> TrackingLocation:
     if study is None:
         return TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     results = load_study(study).results
     return TrackingLocation.of(tracking_of(results.facts, uri), results.folder.parent)
 
 
-def _free(host: str, port: int) -> int:
-    """The port, or a free one if somebody listens on it."""
+def _free_port(host: str, port: int) -> int:
+    """Return the port, or a free port if another program listens on it.
+
+    Raises:
+        typer.BadParameter: No port can be opened at this address.
+    """
     for wanted in (port, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -117,17 +137,17 @@ def _free(host: str, port: int) -> int:
             except OSError:
                 continue
             return int(probe.getsockname()[1])
-    raise typer.BadParameter(f"an address of this machine is needed to listen on, but {host} is none")
+    raise typer.BadParameter(f"--host must be an address of this machine, but got {host}")
 
 
 def _serve(place: TrackingLocation, host: str, port: int) -> None:
-    """Become MLflow's server."""
+    """Replace this process with an MLflow server."""
     settings = {
         **QUIET,
-        # Here and not on the command line, which every user of the machine can read: it may hold a password.
+        # The URI may hold a password, and every user of the machine can read the command line.
         "MLFLOW_BACKEND_STORE_URI": place.uri,
         "PYTHONWARNINGS": "ignore",
-        # Runs of language models and the like, which are not what this shows: processes that nobody needs.
+        # MLflow's background jobs are for language models. Without this, their processes would be started for nothing.
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
     words = [

@@ -1,4 +1,4 @@
-"""What several verbs share: options, how their texts become values, and how results become JSON."""
+"""Options that several verbs share, the parsing of their values, and JSON output."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,11 @@ from tuner.model.target import Target
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a text such as `64KiB`, `50GB` or `1000`."""
+    """Return the bytes of a text such as `64KiB`, `50GB` or `1000`.
+
+    Raises:
+        typer.BadParameter: The text is not a size.
+    """
     try:
         return size_bytes(text)
     except ValueError as error:
@@ -21,13 +25,19 @@ def parse_size(text: str) -> int:
 
 
 def check_folder(file: Path | None, what: str = "file") -> None:
-    """Refuse a file that could not be written for want of its folder; None is no file to be written.
+    """Check before the work begins that the folder of an output file exists.
+
+    Args:
+        file: The output file; None where the user asked for no file.
+        what: What the message calls the file.
 
     Raises:
-        typer.BadParameter: There is no such folder.
+        typer.BadParameter: The folder does not exist.
     """
     if file is not None and not file.absolute().parent.is_dir():
-        raise typer.BadParameter(f"the {what}'s folder must exist, but {file.absolute().parent} does not")
+        raise typer.BadParameter(
+            f"the folder of the {what} must exist, but {file.absolute().parent} does not; create it or choose another"
+        )
 
 
 def print_json(record: object, indent: int | None = 2) -> None:
@@ -35,12 +45,15 @@ def print_json(record: object, indent: int | None = 2) -> None:
     typer.echo(json.dumps(record, indent=indent))
 
 
-Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, or its folder.")]
+Study = Annotated[
+    str, typer.Argument(metavar="STUDY", help="Name of a study, such as overnight, or its folder, studies/overnight.")
+]
 Bootstrap = Annotated[
     str | None,
     typer.Option(
         metavar="HOST:PORT[,HOST:PORT]",
-        help="Address of your cluster. Without it, a real Kafka broker is started on this machine for the run.",
+        help="Address of your cluster, such as broker:9092. Without it, the tuner starts a real Kafka broker on this "
+        "machine and removes it at the end.",
         rich_help_panel="Target",
     ),
 ]
@@ -48,7 +61,8 @@ CommandConfig = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Properties file with how to connect to it (security.protocol, sasl.*, ssl.*); see docs/security.md.",
+        help="Properties file with the connection settings of your cluster (security.protocol, sasl.*, ssl.*), such as "
+        "client.properties. See docs/security.md.",
         rich_help_panel="Target",
     ),
 ]
@@ -56,16 +70,21 @@ Container = Annotated[
     str | None,
     typer.Option(
         metavar="IMAGE",
-        help="Run the broker in a container of this image, such as apache/kafka:4.1.0; needs a Docker engine.",
+        help="Start the broker in a container of this image, such as apache/kafka:4.1.0. This needs a Docker engine.",
         rich_help_panel="Target",
     ),
 ]
 Brokers = Annotated[
     int,
-    typer.Option(min=1, max=9, help="Brokers to start when there is no --bootstrap.", rich_help_panel="Target"),
+    typer.Option(
+        min=1, max=9, help="Number of brokers to start on this machine without --bootstrap.", rich_help_panel="Target"
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output, nothing else there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print the result as JSON. Standard output then holds nothing else."),
+]
 
 
 def target_of(
@@ -77,31 +96,44 @@ def target_of(
     topic: str | None = None,
     like: str | None = None,
 ) -> Target:
-    """The target that the options describe.
+    """Return the target that the options describe.
+
+    Args:
+        bootstrap: Address of the user's cluster; None to start brokers on this machine.
+        command_config: File with the connection settings of that cluster.
+        container: Image to start the broker from.
+        brokers: How many brokers to start.
+        topic: The user's topic to write to.
+        like: The user's topic whose settings the created topics get.
 
     Raises:
-        typer.BadParameter: Options that need `--bootstrap` stand without it, or exclude each other.
+        typer.BadParameter: An option needs `--bootstrap` and it is missing, or two options exclude each other.
         ConfigError: The connection file is wrong; the message names file, line and key.
     """
     if topic is not None and like is not None:
-        raise typer.BadParameter("--topic writes to that topic as it is, so --like can't be given with it")
+        raise typer.BadParameter("--topic and --like exclude each other: --topic uses a topic of yours as it is")
     if bootstrap is None:
         for option, value in (("--command-config", command_config), ("--topic", topic), ("--like", like)):
             if value is not None:
-                raise typer.BadParameter(f"{option} is about a cluster of yours: give its address with --bootstrap")
+                raise typer.BadParameter(
+                    f"{option} needs --bootstrap: it is about your cluster, so give the cluster's address"
+                )
         return Target(container=container, brokers=brokers)
     if container is not None:
-        raise typer.BadParameter("--bootstrap names a cluster that runs, so --container can't be given with it")
+        raise typer.BadParameter(
+            "--bootstrap and --container exclude each other: give the address of a running cluster, or the image of a "
+            "broker to start"
+        )
     connection = ConnectionConfig.parse(read_properties(command_config)).values if command_config else {}
     connection.pop("bootstrap.servers", None)
     return Target(bootstrap=bootstrap, connection=connection, topic=topic, like=like)
 
 
 def config_values(file: Path | None, pairs: list[str]) -> dict[str, str]:
-    """Producer properties of `--config` and `-X`; the latter win.
+    """Return the producer properties of `--config` and `-X`, where a property of `-X` wins.
 
     Raises:
-        ConfigError: The file or a pair can't be read.
+        ConfigError: The file can't be read, or a pair does not read KEY=VALUE.
     """
     values = read_properties(file) if file else {}
     return {**values, **parse_pairs(pairs)}

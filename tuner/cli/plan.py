@@ -1,4 +1,4 @@
-"""`tuner init`, `tuner plan` and `tuner schema`: everything about a study file that needs no cluster."""
+"""`tuner init`, `tuner plan` and `tuner schema`: the verbs about study files that need no cluster."""
 
 import datetime
 from itertools import groupby
@@ -23,9 +23,9 @@ _OVERHEAD_S = 1.0
 
 
 def init(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")] = Path("study.yaml"),
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("study.yaml"),
 ) -> None:
-    """Write a study file to begin with: every section with its defaults, explained.
+    """Write a new study file that lists the settings with their defaults and explains them.
 
     \b
     Examples:
@@ -33,14 +33,14 @@ def init(
         tuner init overnight.yaml
     """
     if path.exists():
-        raise typer.BadParameter(f"a new file is written, but {path} is there already; name another")
+        raise typer.BadParameter(f"the file must be new, but {path} is there already; name another file")
     options.check_folder(path)
     path.write_text(STARTER_TEXT, encoding="utf-8")
-    say(f"written to {path}; next: tuner plan {path}")
+    say(f"wrote {path}; next: tuner plan {path}")
 
 
 def schema() -> None:
-    """Print the JSON Schema of study files, for editors that check and complete YAML.
+    """Print the JSON Schema of study files, so that an editor can check and complete them.
 
     \b
     Examples:
@@ -53,11 +53,13 @@ def plan(
     study_file: Annotated[Path, typer.Argument(metavar="STUDY.YAML", help="Study file.")],
     mb_per_s: Annotated[
         float,
-        typer.Option(min=0.001, help="What one trial writes a second, for the bytes: your guess of the capacity."),
+        typer.Option(
+            min=0.001, help="Throughput that you expect in the saturating phase, from which the bytes are estimated."
+        ),
     ] = 200.0,
     as_json: options.Json = False,
 ) -> None:
-    """Say what a study would do: trials, time, bytes, search space, and what is created on the cluster. No traffic.
+    """Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.
 
     \b
     Examples:
@@ -120,14 +122,14 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     for size in record["sizes"]:
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         OUT.print(
-            f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before it up to "
-            f"{spec.stabilising_trials} baselines to burn in, after it up to {_confirming(spec)} to confirm",
+            f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
+            f"{spec.stabilising_trials} burn-in runs, after them up to {_most_confirmations(spec)} confirmations",
             markup=False,
         )
     OUT.print(f"time      {_time_text(spec, record['seconds'])}", markup=False)
     written = record["bytes_at_most"]
     if written is None:
-        OUT.print("bytes     as many as time allows: set search.max_bytes to bound them", markup=False)
+        OUT.print("bytes     as many as time allows; set search.max_bytes to limit them", markup=False)
     else:
         limit = (
             " (the study's limit)"
@@ -143,10 +145,13 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
         for parameter in space.parameters:
             table.add_row(parameter.name, parameter.text, parameter.unit, parameter.default)
         OUT.print(table)
-        if waiting := _waiting(_searched_from(spec, space)):
-            OUT.print(f"in turn: {waiting}; name a knob in the study file to have it among the first", markup=False)
+        if waiting := _later_knobs_text(_searched_from(spec, space)):
+            OUT.print(
+                f"searched later: {waiting}; name a knob under space in the study file to search it from the beginning",
+                markup=False,
+            )
         steps = spec.search.grid_steps
-        OUT.print(f"a grid of {steps} steps a knob: {space.combinations_text(steps)}", markup=False)
+        OUT.print(f"a grid of {steps} values per knob: {space.combinations_text(steps)}", markup=False)
         for rule in space.rules:
             OUT.print(f"  rule: {rule}", markup=False)
         if space.fixed:
@@ -155,26 +160,26 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
 
 
 def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
-    """How many configs are known when each knob begins to be changed; those that are missing, from the beginning."""
+    """Return after how many measured configs each knob is searched; a knob that is missing is searched at once."""
     return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
 
 
-def _waiting(begin: dict[str, int]) -> str:
-    """Which knobs wait, and until when; empty where none does."""
+def _later_knobs_text(begin: dict[str, int]) -> str:
+    """Return in words which knobs are searched later, and after how many configs; empty if there are none."""
     together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
-    return "; ".join(f"from {known} configs on also {', '.join(names)}" for known, names in together if known)
+    return "; ".join(f"{', '.join(names)} after {known} configs" for known, names in together if known)
 
 
 def _seconds(spec: StudySpec, trials: dict[RecordSizes, int | None]) -> float | None:
     each_s = spec.trial_s + _OVERHEAD_S
-    others = _confirming(spec) + spec.stabilising_trials
+    others = _most_confirmations(spec) + spec.stabilising_trials
     known = [] if spec.search.hours is None else [spec.search.hours * 3600]
     if all(count is not None for count in trials.values()):
         known.append(sum((count or 0) + others for count in trials.values()) * each_s / len(spec.targets))
     return min(known, default=None)
 
 
-def _confirming(spec: StudySpec) -> int:
+def _most_confirmations(spec: StudySpec) -> int:
     return most_steps(spec.confirm) + spec.winner_stabilising_trials
 
 
@@ -190,7 +195,7 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
     parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
     if parts and spec.search.racing:
-        parts.append("or less: racing stops trials that are sure not to come to anything")
+        parts.append("or less, because racing stops trials early that can no longer win")
     if spec.search.until is not None:
         parts.append(f"no new trial after {spec.search.until}")
     return ", ".join(parts) or "until you stop it"
@@ -199,7 +204,7 @@ def _time_text(spec: StudySpec, seconds: float | None) -> str:
 def _creates(spec: StudySpec) -> str:
     load, target = spec.workload, spec.targets[0]
     if target.topic is not None:
-        return f"nothing: it writes to your topic {target.topic}, and leaves what it wrote there"
+        return f"nothing; the study writes to your topic {target.topic}, and its records stay there"
     like = f"like {target.like}" if target.like else f"{load.partitions} partitions, replication {load.replication}"
-    where = "on the cluster" if target.bootstrap is not None else "on a broker of our own, which is removed at the end"
+    where = "on your cluster" if target.bootstrap is not None else "on a broker that is started for the study"
     return f"one topic at a time {where} (tuner-..., {like}), deleted after its trial"

@@ -1,4 +1,4 @@
-"""`tuner recommend`: the config to use, in the form that you paste; `tuner explain`: why that one."""
+"""`tuner recommend` shows the config to use, in a form to paste; `tuner explain` shows why it is recommended."""
 
 import shlex
 from collections.abc import Sequence
@@ -25,21 +25,36 @@ from tuner.storage.files import size_name
 
 RecordBytes = Annotated[
     str | None,
-    typer.Option(metavar="N|N:W,...", help="Record size or mix; without it, every one that the study measured."),
+    typer.Option(
+        metavar="N|N:W,...",
+        help="Record size, such as 1000, or mix, such as 100:70,1000:30.",
+        show_default="all of the study",
+    ),
 ]
 AskedGoal = Annotated[
     Goal | None,
     typer.Option(
-        help="What the config is to be best at; by default the first of balanced, throughput, latency with a gain."
+        help="What the config should be best at.",
+        show_default="the first of balanced, throughput, latency with a proven gain",
     ),
 ]
 MaxP99Ms = Annotated[
     float | None,
-    typer.Option("--max-p99-ms", min=0, metavar="X", help="Only configs whose p99 latency stays below this."),
+    typer.Option(
+        "--max-p99-ms",
+        min=0,
+        metavar="X",
+        help="Consider only configs whose p99 latency is at most this many milliseconds, such as 10.",
+    ),
 ]
 MinMbPerS = Annotated[
     float | None,
-    typer.Option("--min-mb-per-s", min=0, metavar="Y", help="Only configs that carry as many megabytes a second."),
+    typer.Option(
+        "--min-mb-per-s",
+        min=0,
+        metavar="Y",
+        help="Consider only configs whose throughput is at least this many megabytes per second, such as 50.",
+    ),
 ]
 
 
@@ -49,17 +64,22 @@ def recommend(
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
-    form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TABLE,
+    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it there instead of to standard output.")
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
     tracking_uri: Annotated[
-        str | None, typer.Option(metavar="URI", help="Read the study from this MLflow server instead of its folder.")
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="Read the recommendation from this MLflow server instead of from the study's results, such as "
+            "http://mlflow:5000.",
+        ),
     ] = None,
 ) -> None:
-    """Name the config to use for a record size, with what is known of its gain, ready to paste.
+    """Show the config to use for each record size, with its measured gain, ready to paste.
 
-    The forms java and spring are translated for Kafka's Java producer, and were not measured there.
+    The forms java and spring are a translation for Kafka's Java producer, and were not measured with it.
 
     \b
     Examples:
@@ -70,30 +90,39 @@ def recommend(
     """
     conditions = Conditions(max_p99_ms, min_mb_per_s)
     if tracking_uri is not None:
-        found, missing = [_tracked(tracking_uri, study, record_bytes, goal, conditions)], ""
+        found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _recorded(study, load_study(study).results, record_bytes, goal, conditions)
+        found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions)
     show_found(found, form, output)
     if tracking_uri is None and output is None and form is Format.TABLE:
-        say(f"why: {_why(study, record_bytes, goal, conditions)}")
+        say(f"why: {_explain_command(study, record_bytes, goal, conditions)}")
     if missing:
         raise NoFeasibleConfig(missing)
 
 
 def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
-    """Print recommendations, or write them, and say what to know before using them."""
+    """Print recommendations or write them to a file, then warn of what the user should know before using them."""
     if output is None:
         typer.echo(export_all(found, form), nl=False)
     else:
         _write(found, form, output)
     for each in found:
-        _weaknesses(each, form)
+        _warn_before_use(each, form)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
-        warn(f"{len(found)} configs follow each other, one per record size: take one, or choose with --record-bytes")
+        warn(
+            f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "
+            "--record-bytes"
+        )
 
 
 def study_record(name: str, folder: str | None, found: Sequence[Recommendation]) -> dict[str, Any]:
-    """What a study came to, of JSON types only; `folder` is None where it lies on another host."""
+    """Return the recommendations of a study as one JSON document.
+
+    Args:
+        name: The study's name.
+        folder: The study's folder; None if it is on another host.
+        found: The recommendations, one per record size.
+    """
     return {
         "schema_version": 1,
         "kind": "study",
@@ -103,13 +132,20 @@ def study_record(name: str, folder: str | None, found: Sequence[Recommendation])
     }
 
 
-def _recorded(
+def _from_results(
     study: str, results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> tuple[list[Recommendation], str]:
-    """What the study's record says, and why it says nothing of some sizes.
+    """Return the recommendations of a study, and the reason why some record sizes have none.
+
+    Args:
+        study: What the user called the study.
+        results: Its results.
+        record_bytes: The record size or mix; None for all of the study.
+        goal: The goal; None for the first that has a proven gain.
+        conditions: Bounds that the configs must keep.
 
     Raises:
-        NoFeasibleConfig: It says nothing of any.
+        NoFeasibleConfig: There is no recommendation for any of the sizes.
     """
     sizes = [record_bytes] if record_bytes is not None else [size.record_bytes for size in results.sizes]
     found, missing = [], []
@@ -120,16 +156,16 @@ def _recorded(
             missing.append(str(error))
     why = "; ".join(missing)
     if not found:
-        raise NoFeasibleConfig(why or f"{study} has no results yet: its first trial has not ended")
+        raise NoFeasibleConfig(why or f"{study} has no results yet, because its first trial has not ended; try later")
     return found, why
 
 
-def _tracked(
+def _from_mlflow(
     uri: str, study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions
 ) -> Recommendation:
     if record_bytes is None:
-        raise typer.BadParameter("--tracking-uri needs --record-bytes: MLflow keeps a run per record size")
-    # Deferred: MLflow takes seconds to import.
+        raise typer.BadParameter("--tracking-uri needs --record-bytes, because MLflow has one run per record size")
+    # Imported here, because importing MLflow takes seconds.
     from tuner.tracking import recommend_from_tracking, recommendations_from_tracking
 
     if goal is None:
@@ -140,16 +176,17 @@ def _tracked(
     if not found:
         asked = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
-            f"a config that MLflow keeps of {study} for {record_bytes} B and {asked} must keep --max-p99-ms and "
-            "--min-mb-per-s, but none does; MLflow keeps one per goal, the study's folder has the whole front"
+            f"a config must keep --max-p99-ms and --min-mb-per-s, but no config that MLflow has of {study} for "
+            f"{record_bytes} B and {asked} does; MLflow has only the winner of each goal, so leave --tracking-uri out "
+            "to consider the whole front"
         )
-    # As `recommend_for` chooses among the same.
+    # The same order of preference as in `recommend_for`.
     changes = [each for each in found if not each.is_baseline]
     return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 
 
-def _why(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:
-    """The command that explains what this one recommended."""
+def _explain_command(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:
+    """Return the `tuner explain` command for this recommendation."""
     asked = (
         ("--record-bytes", record_bytes),
         ("--goal", goal),
@@ -161,7 +198,7 @@ def _why(study: str, record_bytes: str | None, goal: Goal | None, conditions: Co
 
 
 def _write(found: list[Recommendation], form: Format, output: Path) -> None:
-    """One file; for several sizes in a form that holds one config, one file each."""
+    """Write the recommendations to a file, or to one file per record size where the form holds only one config."""
     options.check_folder(output)
     if len(found) == 1 or form in (Format.TABLE, Format.JSON):
         files = {output: export_all(found, form)}
@@ -175,15 +212,15 @@ def _write(found: list[Recommendation], form: Format, output: Path) -> None:
         say(f"written to {path}")
 
 
-def _weaknesses(found: Recommendation, form: Format) -> None:
-    """What to know before using it; the table says most of it itself."""
+def _warn_before_use(found: Recommendation, form: Format) -> None:
+    """Warn of what the user should know before using a config. The table shows most of it itself."""
     for warning in found.warnings:
         warn(warning)
     if form in TRANSLATED:
         translation = translate_to_java(found.config)
         warn(f"{LABEL}: the config was found and measured with {found.config.client}")
         if translation.without_twin:
-            warn(f"without a twin in Java, left out: {', '.join(translation.without_twin)}")
+            warn(f"left out, because the Java client has no such property: {', '.join(translation.without_twin)}")
     if form is Format.TABLE:
         return
     if found.is_baseline:
@@ -191,7 +228,7 @@ def _weaknesses(found: Recommendation, form: Format) -> None:
     elif not found.confirmed:
         warn(f"{found.record_bytes} B: {NO_GAIN}")
     if found.trial.guarantee != found.baseline.guarantee:
-        warn(f"it promises {found.trial.guarantee}; the baseline promises {found.baseline.guarantee}")
+        warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")
 
 
 def explain(
@@ -202,9 +239,10 @@ def explain(
     min_mb_per_s: MinMbPerS = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say why a config is recommended: what each of its changes brings, and what mattered over the whole search.
+    """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
-    What a change brings was measured: the config in turn with itself, that one change undone.
+    What a change brings was measured: the config was run in turn with a copy of itself in which only that property has
+    the baseline's value.
 
     \b
     Examples:
@@ -213,7 +251,7 @@ def explain(
     """
     loaded = load_study(study)
     results = loaded.results
-    recommended, missing = _recorded(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
+    recommended, missing = _from_results(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         options.print_json(explanations_record(results.name, found))
@@ -227,6 +265,6 @@ def explain(
     for warning in dict.fromkeys(warning for each in found for warning in each.found.warnings):
         warn(warning)
     if not results.finished:
-        warn("the study is not finished: what is recommended may still change")
+        warn("the study is not finished, so the recommendation may still change")
     if missing:
         raise NoFeasibleConfig(missing)

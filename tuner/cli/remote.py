@@ -1,6 +1,6 @@
-"""The verbs against a service: `tuner --server URL run | status | front | recommend | report`, and its own.
+"""The verbs that work on a service: `tuner --server URL run`, `status`, `front`, `recommend`, `report` and others.
 
-They print what the same verbs print of studies on this host.
+A verb that also exists without a service prints the same in both cases.
 """
 
 import contextlib
@@ -37,12 +37,17 @@ _KINDS: Final[Mapping[str, ExitCode]] = {
     "name-taken": ExitCode.USAGE,
 }
 
-Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study.")]
+Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study on the service, such as orders.")]
 
 
 @contextlib.contextmanager
 def service() -> Iterator[Client]:
-    """The service that the command line or the environment names; its refusals end the command."""
+    """Yield a client of the service that the user named, and end the command if the service refuses a request.
+
+    Raises:
+        typer.BadParameter: The address or the token has the wrong form.
+        typer.Exit: The service refused a request, or can't be reached; the message was printed.
+    """
     try:
         yield Client(os.environ[SERVER_VARIABLE], _token())
     except ValueError as error:
@@ -55,14 +60,21 @@ def service() -> Iterator[Client]:
 
 
 def run(
-    study_file: Annotated[Path, typer.Argument(metavar="STUDY.YAML", help="Study file; its target is a name.")],
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit it, and don't wait for its end.")] = False,
+    study_file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STUDY.YAML", help="Study file whose target is the name of one of the service's clusters."
+        ),
+    ],
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Submit the study and return at once, without following it.")
+    ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Submit a study to the service, and follow it to its end.
+    """Submit a study to the service, and follow it until it ends.
 
-    Ctrl-C ends the following, and not the study. The same command follows it again.
+    Ctrl-C only stops this command: the study keeps running on the service. The same command follows the study again.
 
     \b
     Examples:
@@ -72,35 +84,43 @@ def run(
     try:
         text = study_file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"a study file must be readable text, but {study_file}: {error}") from None
+        raise typer.BadParameter(f"a study file must be readable text, but {study_file} is not: {error}") from None
     with service() as client:
         view = client.submit(text, "application/json" if study_file.suffix == ".json" else "application/yaml")
         name = view["name"]
         silent = quiet or as_json
         if not silent:
-            say(f"study {name} is {view['state']} at {client.url}; Ctrl-C ends the following, not the study")
+            say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
         if detach:
             typer.echo(json.dumps(view, indent=2) if as_json else name)
             return
-        ended = _followed(client, name, silent=silent)
+        ended = _follow(client, name, silent=silent)
         if ended != "complete":
             note = client.study(name)["note"]
             raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
-        found = _found_for_each_size(client, name)
+        found = _recommendation_for_each_size(client, name)
         if as_json:
             options.print_json(study_record(name, None, found))
         else:
             OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not found:
-            raise NoFeasibleConfig(f"no config of {name} keeps every constraint; `tuner front {name}` shows why")
+            raise NoFeasibleConfig(
+                f"no config of {name} keeps every constraint; `tuner front {name}` shows how near they came"
+            )
 
 
 def status(
     study: Study,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it until the study ends.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show how far a study on the service is."""
+    """Show the progress of a study on the service.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example status orders
+        tuner --server https://tuner.example status orders --watch
+    """
     with service() as client:
         shown = None
         while True:
@@ -123,10 +143,17 @@ def status(
 
 def front(
     study: Study,
-    record_bytes: Annotated[str | None, typer.Option(metavar="N", help="Only this record size or mix.")] = None,
+    record_bytes: Annotated[
+        str | None, typer.Option(metavar="N", help="Show only this record size or mix, such as 1000.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Show the Pareto front of a study on the service."""
+    """Show the Pareto front of a study on the service.
+
+    \b
+    Example:
+        tuner --server https://tuner.example front orders --record-bytes 1000
+    """
     with service() as client:
         if as_json:
             options.print_json(client.front(study, record_bytes))
@@ -140,10 +167,18 @@ def recommend(
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
-    form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.TABLE,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
+    ] = None,
 ) -> None:
-    """Name the config to use, from a study on the service, ready to paste."""
+    """Show the config to use, from a study on the service, ready to paste.
+
+    \b
+    Examples:
+        tuner --server https://tuner.example recommend orders --record-bytes 1000
+        tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
+    """
     with service() as client:
         found = _recommendations(client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s)
     show_found(found, form, output)
@@ -152,10 +187,15 @@ def recommend(
 def report(
     study: Study,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write it; by default STUDY.html.")
+        Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="STUDY.html")
     ] = None,
 ) -> None:
-    """Write a study on the service as one HTML file."""
+    """Write the report of a study on the service as one HTML file.
+
+    \b
+    Example:
+        tuner --server https://tuner.example report orders --output orders.html
+    """
     path = output or Path(f"{study}.html")
     options.check_folder(path)
     with service() as client:
@@ -164,7 +204,12 @@ def report(
 
 
 def studies(as_json: options.Json = False) -> None:
-    """List the studies of the service, the newest first."""
+    """List the studies on the service, newest first.
+
+    \b
+    Example:
+        tuner --server https://tuner.example studies
+    """
     with service() as client:
         found = list(client.studies())
     if as_json:
@@ -177,25 +222,43 @@ def studies(as_json: options.Json = False) -> None:
 
 
 def pause(study: Study) -> None:
-    """Stop a study on the service until it is resumed."""
+    """Stop a study on the service until you resume it.
+
+    \b
+    Example:
+        tuner --server https://tuner.example pause orders
+    """
     with service() as client:
         typer.echo(client.pause(study)["state"])
 
 
 def resume(study: Study) -> None:
-    """Go on with a study that was paused, or failed."""
+    """Continue a study on the service that was paused or that failed.
+
+    \b
+    Example:
+        tuner --server https://tuner.example resume orders
+    """
     with service() as client:
         typer.echo(client.resume(study)["state"])
 
 
 def cancel(study: Study) -> None:
-    """Stop a study on the service for good; what it found is kept."""
+    """Stop a study on the service for good; its results are kept.
+
+    \b
+    Example:
+        tuner --server https://tuner.example cancel orders
+    """
     with service() as client:
         typer.echo(client.cancel(study)["state"])
 
 
 def _token() -> str | None:
-    """From the environment or a file; never from the command line, which others on the host can read."""
+    """Return the token from the environment or from a file; None where the user gave none.
+
+    There is no option for it, because other users of the host can read command lines.
+    """
     token, path = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
     if token:
         return token.strip()
@@ -204,11 +267,20 @@ def _token() -> str | None:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"the token's file must be readable text, but {path}: {error}") from None
+        raise typer.BadParameter(
+            f"the token file that {TOKEN_FILE_VARIABLE} names must be readable text, but {path} is not: {error}"
+        ) from None
 
 
-def _followed(client: Client, name: str, *, silent: bool) -> str:
-    """The state in which the study ended. The service may be stopped and started meanwhile."""
+def _follow(client: Client, name: str, *, silent: bool) -> str:
+    """Follow a study until it ends, and return the state in which it ended.
+
+    The service may be restarted meanwhile: a lost connection is opened again up to 20 times in a row.
+
+    Raises:
+        ServiceUnreachable: The service stayed away for too long.
+        ServiceRefused: The service refuses to show the study.
+    """
     after, tries = 0, 0
     while True:
         try:
@@ -244,8 +316,8 @@ def _recommendations(
     return [recommendation_of(each) for each in record.get("recommendations", [record])]
 
 
-def _found_for_each_size(client: Client, study: str) -> list[Recommendation]:
-    """One per record size: for the first goal for which something is better than the baseline."""
+def _recommendation_for_each_size(client: Client, study: str) -> list[Recommendation]:
+    """Return the service's recommendation for each record size, and warn of each size for which it has none."""
     found = []
     for size in (each["record_bytes"] for each in client.front(study)["fronts"]):
         try:
@@ -253,5 +325,5 @@ def _found_for_each_size(client: Client, study: str) -> list[Recommendation]:
         except ServiceRefused as error:
             if error.kind != "no-feasible-config":
                 raise
-            warn(f"{size} B: no config keeps every constraint")
+            warn(f"{size} B: no config keeps every constraint, so there is no recommendation")
     return found

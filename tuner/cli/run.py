@@ -1,4 +1,4 @@
-"""`tuner run`: search for the best configs; `tuner confirm`: measure them again. Both go on where they stopped."""
+"""`tuner run` searches for the best configs, `tuner confirm` measures them again. Both resume where they stopped."""
 
 import os
 import re
@@ -27,64 +27,106 @@ from tuner.study_file import load_study, parse_study, sizes_in, study_text
 
 def run(
     study_file: Annotated[
-        Path | None, typer.Argument(metavar="STUDY.YAML", help="Study file; `tuner init` writes one to begin with.")
+        Path | None,
+        typer.Argument(metavar="STUDY.YAML", help="Study file; `tuner init overnight.yaml` writes a new one."),
     ] = None,
     record_bytes: Annotated[
         str | None,
-        typer.Option(metavar="N[,N...]", help="Record sizes, without a study file.", rich_help_panel="Without a file"),
+        typer.Option(
+            metavar="N[,N...]",
+            help="Record sizes, such as 100,1000, or one mix, such as 100:70,1000:30 (size:weight).",
+            show_default="100,1000",
+            rich_help_panel="Without a file",
+        ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of the study; made of target and sizes.", rich_help_panel="Without a file")
+        str | None,
+        typer.Option(
+            help="Name of the study, which is also the name of its folder. By default it is made of the target and the "
+            "record sizes.",
+            rich_help_panel="Without a file",
+        ),
     ] = None,
     current: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Producer properties that you use today: the baseline.",
+            help="Properties file that your producer uses today. It is the baseline, which every config is compared "
+            "with. By default the baseline is the client without any property set.",
             rich_help_panel="Without a file",
         ),
     ] = None,
-    objectives: Annotated[Goal | None, typer.Option(help="What to optimise.", rich_help_panel="Without a file")] = None,
+    objectives: Annotated[
+        Goal | None,
+        typer.Option(
+            help="What to optimise. balanced optimises throughput and latency.",
+            show_default="balanced",
+            rich_help_panel="Without a file",
+        ),
+    ] = None,
     durability: Annotated[
         str | None,
         typer.Option(
             metavar="baseline|any|leader|all|ordered|idempotent",
-            help="The least that a config may promise.",
+            help="The weakest guarantee that a config may give. baseline: no weaker than the baseline's.",
+            show_default="baseline",
             rich_help_panel="Without a file",
         ),
     ] = None,
-    method: Annotated[Method | None, typer.Option(help="How to search.", rich_help_panel="Without a file")] = None,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="How new configs are proposed; docs/search.md compares the methods.",
+            show_default="bayesian",
+            rich_help_panel="Without a file",
+        ),
+    ] = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Trials per record size.", rich_help_panel="How long")
+        int | None,
+        typer.Option(min=1, help="Number of trials per record size, such as 40.", rich_help_panel="How long"),
     ] = None,
     hours: Annotated[
-        float | None, typer.Option(min=0, help="Hours for the whole study.", rich_help_panel="How long")
+        float | None,
+        typer.Option(min=0, help="Hours that the whole study may take, such as 8.", rich_help_panel="How long"),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="HH:MM", help="No new trial after that.", rich_help_panel="How long")
+        str | None,
+        typer.Option(
+            metavar="HH:MM",
+            help="Local time after which no new trial starts, such as 07:00.",
+            rich_help_panel="How long",
+        ),
     ] = None,
     executor: Annotated[
-        Executor | None, typer.Option(help="Where benchmarks run; `simulated` measures nothing.")
+        Executor | None,
+        typer.Option(
+            help="Where the benchmarks run: ray and local measure; simulated invents the numbers, to try a study "
+            "without Kafka."
+        ),
     ] = None,
     ray_address: Annotated[
         str | None,
-        typer.Option(envvar="RAY_ADDRESS", metavar="ADDRESS", help="Ray cluster to use; else Ray is started here."),
+        typer.Option(
+            envvar="RAY_ADDRESS",
+            metavar="ADDRESS",
+            help="Address of your Ray cluster, such as head:6379, or auto. Without it, Ray is started on this machine.",
+        ),
     ] = None,
-    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Mirror the study in MLflow.")] = True,
+    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Search for the best producer configs, and measure the winners against what you have.
+    """Search for the best producer configs, and confirm the winners against your current config.
 
-    Results go to studies/NAME in this folder (KAFKA_TUNER_STUDIES for another). Stop it at any time: the same command
-    goes on where it stopped.
+    The results are kept in studies/NAME below the working folder; KAFKA_TUNER_STUDIES names another place. You can
+    stop the command at any time: the same command resumes the study where it stopped.
 
     \b
     Examples:
-        tuner run                                              a real broker of our own, 100 and 1000 B, some minutes
+        tuner run                                     try it: Kafka on this machine, 100 and 1000 B records
         tuner run overnight.yaml --until 07:00
         tuner run --record-bytes 100,1000 --bootstrap broker:9092 --command-config client.properties --hours 8
         tuner run --record-bytes 1000 --bootstrap broker:9092 --current producer.properties --trials 40
@@ -97,12 +139,14 @@ def run(
         }  # fmt: skip
         for option, value in given.items():
             if value is not None:
-                raise typer.BadParameter(f"{option} is written in the study file, so it can't be given with one")
+                raise typer.BadParameter(
+                    f"{option} and a study file exclude each other: write the setting into {study_file}"
+                )
         spec, text = load_study(study_file)
     else:
         sizes = sizes_in(record_bytes or "100,1000")
         made = "-".join(map(str, (bootstrap or container or "embedded", *sizes)))
-        # Without a limit it is a short study, as a first one should be.
+        # `_with_options` applies the limits below. Without any, the study has the default number of trials.
         text = study_text(
             {
                 "study": {"name": name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]},
@@ -115,9 +159,9 @@ def run(
             }
         )
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
-    spec = _adjusted(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
+    spec = _with_options(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
     folder = study_folder(spec.name)
-    study = _shown(spec, text, folder, mlflow=mlflow, silent=quiet or as_json)
+    study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=quiet or as_json)
     found = recommendations(study.results, tell=warn)
     if as_json:
         options.print_json(study_record(spec.name, str(folder), found))
@@ -130,21 +174,23 @@ def run(
                 say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
             say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")
     if not found:
-        raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
+        raise NoFeasibleConfig(
+            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near they came"
+        )
 
 
-def _shown(
+def _run_with_view(
     spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True
 ) -> api.Study:
-    """Run a study before the user's eyes."""
+    """Run a study and show its progress on the terminal."""
     with StudyView(quiet=silent) as view:
-        view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, the same command goes on")
+        view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
         return api.run_study(
             spec, text=text, folder=folder, reporter=view, warn=warn, mlflow=mlflow, searching=searching
         )
 
 
-def _adjusted(
+def _with_options(
     spec: StudySpec,
     *,
     trials: int | None,
@@ -153,7 +199,14 @@ def _adjusted(
     executor: Executor | None,
     ray_address: str | None,
 ) -> StudySpec:
-    """Limits and places of the command line win over those of the file."""
+    """Return the study with the options of the command line in place of the file's settings.
+
+    A time limit on the command line replaces `hours`, `until` and `trials` of the file. A number of trials alone
+    replaces only `trials`.
+
+    Raises:
+        typer.BadParameter: `until` is not a time of day.
+    """
     changes: dict[str, Any] = {}
     if until is not None:
         try:
@@ -169,31 +222,68 @@ def _adjusted(
 
 
 def confirm(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study, its folder, or its study file.")],
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="Name of a study, its folder, or its study file. Give the study file if it refers to other files.",
+        ),
+    ],
     goals: Annotated[
-        list[Goal] | None, typer.Option("--goal", help="Whose winners; may be repeated. The study file's without it.")
+        list[Goal] | None,
+        typer.Option(
+            "--goal",
+            help="Goal whose winner is measured again; may be repeated.",
+            show_default="confirm.goals of the study file",
+        ),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=2, help="Rounds of baseline and winners, in any case.")] = None,
-    max_rounds: Annotated[int | None, typer.Option(min=2, help="The most rounds.")] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Minimum number of rounds. One round measures the baseline and each winner once.",
+            show_default="confirm.rounds of the study file",
+        ),
+    ] = None,
+    max_rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Maximum number of rounds, used where the gain is still uncertain.",
+            show_default="confirm.max_rounds of the study file",
+        ),
+    ] = None,
     width_ratio: Annotated[
-        float | None, typer.Option(min=0.001, help="Intervals as narrow as this, relative to the gain, are enough.")
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.05 "
+            "for a twentieth.",
+            show_default="confirm.width_ratio of the study file",
+        ),
     ] = None,
     ablation_rounds: Annotated[
-        int | None, typer.Option(min=0, help="Rounds in which each change of a winner is undone alone.")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Rounds that measure a winner with one changed property at a time set back to the baseline's value. "
+            "They show what each change brings.",
+            show_default="confirm.ablation_rounds of the study file",
+        ),
     ] = None,
-    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Mirror the study in MLflow.")] = True,
+    mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure a study's best configs and the baseline again, in turn, and recommend what is better beyond doubt.
+    """Measure the best configs of a study and the baseline again, in turn, to find out which gains are real.
 
-    A study does so by itself when its search ends. This does it anew, also for a study whose search was cut short: on
-    another day, say, or with more rounds. The study's target is used again.
+    A study does this by itself when its search ends. Use this verb to do it again on another day or with more rounds,
+    or to confirm a study whose search you stopped early. It measures on the target of the study.
 
     \b
     Examples:
         tuner confirm overnight
         tuner confirm overnight --goal throughput --max-rounds 40 --width-ratio 0.05
-        tuner confirm overnight.yaml                      where the study file names files beside it
+        tuner confirm overnight.yaml                  if the study file refers to files beside it
     """
     results = api.load_study(study).results
     folder = results.folder
@@ -207,8 +297,10 @@ def confirm(
     }
     spec = replace(spec, confirm=replace(spec.confirm, **{k: value for k, value in asked.items() if value is not None}))
     if not spec.confirm.rounds:
-        raise typer.BadParameter(f"the study file of {spec.name} asks for no rounds (confirm.rounds): give --rounds")
-    confirmed = _shown(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
+        raise typer.BadParameter(
+            f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
+        )
+    confirmed = _run_with_view(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
     found = recommendations(confirmed.results, goals, warn)
     OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
     if confirmed.results.simulated:
@@ -218,15 +310,18 @@ def confirm(
 
 
 def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> tuple[StudySpec, str]:
-    """A study and its text: of the study file given, or else as it was kept.
+    """Return a study and the text of its study file.
+
+    The text is read from the study file if the user named one, and else from the copy that is kept with the results.
 
     Args:
-        study: As the user named it; a study file's paths are relative to it, a kept text's to the working folder.
-        results: The study's.
-        searched: Whether its configs are asked for; else only how it measured.
+        study: What the user typed: a name, a folder or a file. Paths in a study file are relative to that file, and
+            paths in the kept copy are relative to the working folder.
+        results: The results of the study.
+        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
 
     Raises:
-        StudyFileError: The text says what can't be done.
+        StudyFileError: The text is no valid study file.
     """
     given = Path(study)
     if given.is_file():

@@ -1,4 +1,4 @@
-"""`tuner serve`: the service, its tokens, and the processes of its studies."""
+"""`tuner serve` runs the service, manages its tokens, and is the entry of the processes that run its studies."""
 
 from dataclasses import replace
 from functools import partial
@@ -12,13 +12,19 @@ from tuner.present.console import ERR, OUT, say
 from tuner.service.config import load_config
 from tuner.service.http.tokens import Role, TokenFile
 
-app: Final = typer.Typer(help="Run the service: studies submitted over HTTP, recommendations fetched by URL.")
-_tokens: Final = typer.Typer(help="Make and remove the tokens that clients of the service need.", no_args_is_help=True)
+app: Final = typer.Typer(help="Run the HTTP service, which runs the studies you submit and returns recommendations.")
+_tokens: Final = typer.Typer(
+    help="Create, list and remove the tokens with which clients use the service.", no_args_is_help=True
+)
 app.add_typer(_tokens, name="token")
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="The service's own file; see docs/service.md."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Config file of the service, such as service.yaml; docs/service.md describes it.",
+    ),
 ]
 
 
@@ -26,21 +32,28 @@ Config = Annotated[
 def serve(
     context: typer.Context,
     config: Config = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen at, in place of the file's.")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port, in place of the file's.")] = None,
-    access_log: Annotated[bool, typer.Option("--access-log/--no-access-log", help="Log each request.")] = True,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on, such as 0.0.0.0; wins over the config file.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65_535, help="Port to listen on, such as 8080; wins over the config file."),
+    ] = None,
+    access_log: Annotated[
+        bool, typer.Option("--access-log/--no-access-log", help="Log one line for each request.")
+    ] = True,
 ) -> None:
-    """Serve until it is stopped. Studies that were under way go on with the next start.
+    """Run the HTTP service until it is stopped. Studies that were running continue with the next start.
 
     \b
     Examples:
-        tuner serve                              on 127.0.0.1:8080, with a broker of our own
+        tuner serve                              on 127.0.0.1:8080, and studies measure on brokers that it starts
         tuner serve --config service.yaml
         tuner serve token add ci --role submit --config service.yaml
     """
     if context.invoked_subcommand is not None:
         return
-    # Deferred: whoever only makes a token needs no web framework.
+    # Imported here, because `tuner serve token` needs no web framework.
     from tuner.service.http.server import serve as serve_forever
 
     tell = partial(ERR.print, markup=False, soft_wrap=True)
@@ -55,8 +68,8 @@ def study(
     config: Config = None,
     attempt: Annotated[str, typer.Option()] = "",
 ) -> None:
-    """Run one submitted study; the service starts this."""
-    # Deferred, as above.
+    """Run one submitted study. The service starts this command."""
+    # Imported here for the same reason as above.
     from tuner.service.worker.study_process import run_child
 
     run_child(name, load_config(config), attempt)
@@ -64,11 +77,16 @@ def study(
 
 @_tokens.command()
 def add(
-    name: Annotated[str, typer.Argument(help="Whose it is; stands in the access log and with each study.")],
-    role: Annotated[Role, typer.Option(metavar="read|submit", help="What it is good for.")] = Role.READ,
+    name: Annotated[
+        str, typer.Argument(help="Name of the client. It is shown in the access log and with each submitted study.")
+    ],
+    role: Annotated[
+        Role,
+        typer.Option(metavar="read|submit", help="read sees studies and recommendations; submit also runs studies."),
+    ] = Role.READ,
     config: Config = None,
 ) -> None:
-    """Make a token, and print it once: only its hash is kept.
+    """Create a token and print it. It is printed only this once, because only its hash is kept.
 
     \b
     Examples:
@@ -76,12 +94,17 @@ def add(
         tuner serve token add pipelines
     """
     typer.echo(_file(config).add(name, role))
-    say(f"this is the only time that it is shown; {name} may {role}")
+    say(f"keep this token, it is not shown again; {name} has the role {role}")
 
 
 @_tokens.command(name="list")
 def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
-    """List the tokens: names and roles."""
+    """List the tokens with their names, roles and dates.
+
+    \b
+    Example:
+        tuner serve token list
+    """
     found = _file(config).tokens()
     if as_json:
         rows = [{"name": each.name, "role": str(each.role), "created_at": each.created_at} for each in found]
@@ -92,10 +115,15 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
 
 
 @_tokens.command()
-def remove(name: Annotated[str, typer.Argument(help="Whose.")], config: Config = None) -> None:
-    """Make a token good for nothing, at once."""
+def remove(name: Annotated[str, typer.Argument(help="Name of the client.")], config: Config = None) -> None:
+    """Revoke a token at once.
+
+    \b
+    Example:
+        tuner serve token remove ci
+    """
     _file(config).remove(name)
-    say(f"the token of {name} is good for nothing now")
+    say(f"the token of {name} is revoked")
 
 
 def _file(config: Path | None) -> TokenFile:

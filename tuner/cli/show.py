@@ -1,4 +1,4 @@
-"""`tuner status`, `front` and `report`: what a study has come to so far; `tuner compare`: two studies side by side."""
+"""`tuner status`, `front` and `report` show the results of a study; `tuner compare` shows two studies side by side."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -29,17 +29,17 @@ from tuner.storage.protocols import ResultsStore
 
 _POLL_S: Final = 2.0
 _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
-"""Shown in any comparison; what else a goal is about has its own name."""
+"""The metrics that every comparison shows, with the words after their numbers. Other metrics keep their names."""
 
 
 def status(
     study: options.Study,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it until the study ends.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing the status until the study ends.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show how far a study is: trials done, the best so far, time left, what it does now, what failed.
+    """Show the progress of a study: trials done, best results so far, time left, current step, failures.
 
-    For a record size whose winners were confirmed, it shows what is recommended in place of the best so far.
+    For a record size that is confirmed already, the recommended configs are shown instead of the best so far.
 
     \b
     Examples:
@@ -51,7 +51,7 @@ def status(
     seen = _statuses(folder) if watch else iter([next(_statuses(folder))])
     if as_json:
         for found in seen:
-            # One document, or with --watch one per line.
+            # With --watch, each change is one JSON document on one line.
             options.print_json(found.as_json(), indent=None if watch else 2)
     elif watch and OUT.is_terminal:
         with Live(console=OUT, auto_refresh=False) as live:
@@ -63,13 +63,13 @@ def status(
 
 
 def _statuses(folder: Path) -> Iterator[Status]:
-    """The status now, and again whenever it changes, until the study no longer runs.
+    """Yield the status now, and again at every change until the study no longer runs.
 
-    The record is read again only when a trial has ended: looking on must not disturb what is measured.
+    The trials are read again only when a new trial has ended, because reading must not disturb the measurements.
     """
     with closing(storage_at().read(folder)) as store:
         results = results_of(store, folder)
-        last, shown = _last(store, sum(len(size.trials) for size in results.sizes)), None
+        last, shown = _last_sequence(store, sum(len(size.trials) for size in results.sizes)), None
         while True:
             found = status_of(results, store.progress(), datetime.now(UTC))
             if found != shown:
@@ -78,25 +78,31 @@ def _statuses(folder: Path) -> Iterator[Status]:
                 return
             shown = found
             time.sleep(_POLL_S)
-            newest = _last(store, last)
+            newest = _last_sequence(store, last)
             if newest != last:
                 results, last = results_of(store, folder), newest
 
 
-def _last(store: ResultsStore, after: int) -> int:
+def _last_sequence(store: ResultsStore, after: int) -> int:
     return max((sequence for sequence, _ in store.trials(after)), default=after)
 
 
 def front(
     study: options.Study,
     record_bytes: Annotated[
-        str | None, typer.Option(metavar="N", help="Only this record size or mix; without it, all of the study.")
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Show only this record size or mix, such as 1000.",
+            show_default="all of the study",
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Show a study's Pareto front: every config that none other beats in all objectives, beside the baseline.
+    """Show the Pareto front of a study: the configs that no other config beats in every objective.
 
-    Where no config keeps every constraint, it shows how near the trials came to each.
+    Each config is shown with its gain over the baseline, its guarantee and its verdict. If no config keeps every
+    constraint, the command shows how near the trials came to each constraint.
 
     \b
     Examples:
@@ -123,16 +129,19 @@ def front(
     if results.simulated:
         warn(SIMULATED)
     if not results.finished:
-        warn("the study is not finished: its front may still change")
+        warn("the study is not finished, so its front may still change")
 
 
 def report(
     study: options.Study,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write it; by default report.html in its folder.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write.", show_default="report.html in the study's folder"),
     ] = None,
 ) -> None:
-    """Write a study as one HTML file: recommendations, fronts, every trial; it needs no network to be read.
+    """Write the report of a study, with recommendations, fronts and all trials, as one HTML file.
+
+    The file contains everything that it shows, so it can be sent by mail and read without a network.
 
     \b
     Examples:
@@ -141,22 +150,31 @@ def report(
     """
     options.check_folder(output)
     results = load_study(study).results
-    # Deferred: it imports matplotlib, plotly and Optuna.
+    # Imported here, because it imports matplotlib, plotly and Optuna.
     from tuner.present.report.bundle import REPORT_FILE, write_report
 
     typer.echo(write_report(results, output or results.folder / REPORT_FILE))
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="Name of a study, or its folder.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another one; with the same name, give folders.")],
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw both fronts as a page to point at.")] = None,
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw both fronts as a picture.")] = None,
+    first: Annotated[str, typer.Argument(metavar="A", help="Name of the first study, or its folder.")],
+    second: Annotated[
+        str,
+        typer.Argument(
+            metavar="B", help="Name of the second study, or its folder. Give folders if both have the same name."
+        ),
+    ],
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw both fronts as an HTML page that shows each config on hovering."),
+    ] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw both fronts as a PNG picture.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare two studies: their fronts, and the best config of each for each record size and goal.
+    """Compare two studies: their Pareto fronts, and their best configs for each record size and goal.
 
-    Where client, brokers, host or workload differ, a warning says so: the numbers then differ for that reason too.
+    A warning names each difference in client, brokers, host or workload, because the numbers may differ for that
+    reason alone.
 
     \b
     Examples:
@@ -173,7 +191,7 @@ def compare(
         for size in found.sizes:
             _print_compared(found, size)
         if not found.sizes:
-            OUT.print("the studies have no record size in common", markup=False)
+            OUT.print("the studies have no record size in common, so there is nothing to compare", markup=False)
     for difference in found.differences:
         warn(difference)
     _draw(studies, found, html, png)
@@ -184,20 +202,24 @@ def _print_compared(found: Comparison, size: SizeComparison) -> None:
     columns = (Column(heading, overflow="fold") for heading in ("goal", one, other, "better"))
     table = Table(*columns, title=f"{size.record_bytes} B records", title_justify="left")
     for each in size.goals:
-        told = [_brief(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
-        cells = (str(each.goal), *told, _better(each, found.names))
+        told = [_config_cell(recommended, each.metrics) for recommended in (each.ours, each.theirs)]
+        cells = (str(each.goal), *told, _winner_cell(each, found.names))
         table.add_row(*map(Text, cells))
     OUT.print(table)
     volumes = [number(volume) for volume in size.hypervolumes]
-    OUT.print(f"hypervolume over {one}'s baseline: {volumes[0]} and {volumes[1]}", style="dim", markup=False)
     OUT.print(
-        f"not measured in turn with each other: up to {NOISE_RATIO:.0%} counts as no difference",
+        f"hypervolume of the fronts (more is better; reference: the baseline of {one}): {volumes[0]} and {volumes[1]}",
+        style="dim",
+        markup=False,
+    )
+    OUT.print(
+        f"the studies were not measured in turn, so a difference of up to {NOISE_RATIO:.0%} counts as none",
         style="dim",
         markup=False,
     )
 
 
-def _brief(found: Recommendation | None, asked: Sequence[str]) -> str:
+def _config_cell(found: Recommendation | None, asked: Sequence[str]) -> str:
     if found is None:
         return "nothing yet"
     numbers = [
@@ -209,9 +231,9 @@ def _brief(found: Recommendation | None, asked: Sequence[str]) -> str:
     return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not measured again'})"
 
 
-def _better(each: GoalComparison, names: tuple[str, str]) -> str:
+def _winner_cell(each: GoalComparison, names: tuple[str, str]) -> str:
     if each.times is None:
-        return "can't be told"
+        return "can't be compared"
     if each.winner is None:
         return f"no difference ({each.times:.2f})"
     return f"{names[each.winner]}, {each.times if each.winner else 1 / each.times:.2f} times"
@@ -221,12 +243,12 @@ def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: P
     if html is None and png is None:
         return
     if not found.sizes:
-        warn("without a record size in common there is nothing to draw")
+        warn("nothing is drawn, because the studies have no record size in common")
         return
     if studies[0].objectives != studies[1].objectives:
-        warn("with different objectives the fronts have no axes in common: nothing is drawn")
+        warn("nothing is drawn, because the studies have different objectives and so no common axes")
         return
-    # Deferred: they import matplotlib and plotly.
+    # Imported here, because they import matplotlib and plotly.
     from tuner.present.report.page import fronts_html
     from tuner.present.report.pictures import draw_fronts
     from tuner.present.report.view import views_of

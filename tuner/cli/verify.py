@@ -1,4 +1,4 @@
-"""`tuner verify`: whether a config is worse than the baseline, for scripts and pipelines."""
+"""`tuner verify` finds out whether a config is worse than the baseline, for scripts and pipelines."""
 
 import os
 import re
@@ -27,75 +27,106 @@ _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Producer properties to verify.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Properties file of the producer config to verify.")],
     against: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Producer properties to compare with; the client's defaults without it."),
+        typer.Option(
+            metavar="FILE",
+            help="Properties file of the baseline.",
+            show_default="the client's defaults, or the baseline of --study",
+        ),
     ] = None,
     study: Annotated[
         str | None,
         typer.Option(
             "--study",
             metavar="STUDY",
-            help="Measure as this study did: its target, workload, phases, fixed rates and baseline.",
+            help="Measure as this study did, with its target, workload, phases, fixed rates and baseline.",
         ),
     ] = None,
     record_bytes: Annotated[
         str | None,
         typer.Option(
-            metavar="N[,N...]", help="Record sizes, one comparison each.", show_default="1000, or all of --study"
+            metavar="N[,N...]",
+            help="Record sizes, such as 100,1000. Each is compared on its own.",
+            show_default="1000, or all of --study",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=2, help="Rounds of both in turn, in any case.")] = 8,
-    max_rounds: Annotated[int, typer.Option(min=2, help="The most rounds.")] = 20,
+    rounds: Annotated[
+        int, typer.Option(min=2, help="Minimum number of rounds. One round measures the baseline and the file once.")
+    ] = 8,
+    max_rounds: Annotated[
+        int, typer.Option(min=2, help="Maximum number of rounds, used where the result is still uncertain.")
+    ] = 20,
     width_ratio: Annotated[
-        float, typer.Option(min=0.001, help="Intervals as narrow as this, relative to the gain, need no more rounds.")
+        float,
+        typer.Option(
+            min=0.001,
+            help="Stop adding rounds when the gain's confidence interval is this narrow, relative to the gain: 0.1 for "
+            "a tenth.",
+        ),
     ] = 0.1,
     min_gain: Annotated[
-        float | None, typer.Option(min=0, metavar="X", help="Miss unless every gain is at least X, interval and all.")
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="X",
+            help="End with exit code 99 unless the whole confidence interval of every gain is at or above X, such as "
+            "1.1.",
+        ),
     ] = None,
     tolerance_ratio: Annotated[
-        float, typer.Option(min=0, max=0.99, help="How much worse than the baseline a number may be.")
+        float,
+        typer.Option(min=0, max=0.99, help="How much worse than the baseline a number may be: 0.05 for 5 percent."),
     ] = 0.0,
     allow_weaker: Annotated[
         bool,
         typer.Option(
             "--allow-weaker",
-            help="Let a weaker guarantee pass, and a latency that acks=0 on one side leaves out: both are only said.",
+            help="Only warn, and do not fail, if the file gives a weaker guarantee than the baseline, or if acks=0 on "
+            "one side means that latencies can't be compared.",
         ),
     ] = False,
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds that each phase measures.", show_default="10, or as --study")
+        float | None, typer.Option(help="Seconds of load that each phase measures.", show_default="10, or as --study")
     ] = None,
     warmup: Annotated[
-        float | None, typer.Option(help="Seconds of load before that.", show_default="2, or as --study")
+        float | None,
+        typer.Option(help="Seconds of load before the measurement of each phase.", show_default="2, or as --study"),
     ] = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,
     container: options.Container = None,
     executor: Annotated[
         Executor | None,
-        typer.Option(help="Where benchmarks run; `simulated` measures nothing.", show_default="local, or as --study"),
+        typer.Option(
+            help="Where the benchmarks run: ray and local measure; simulated invents the numbers, to try the command "
+            "without Kafka.",
+            show_default="local, or as --study",
+        ),
     ] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure a properties file in turn with the baseline; exit code 99 if it is worse.
+    """Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.
 
-    It is worse where a number's whole 95 % interval is: throughput as fast as acknowledgements allow, or p99 latency at
-    30 % of what the baseline carries. Records lost and a rate not held count as worse too, and so do a weaker guarantee
-    (acks=1 in place of all, say; with --study, one below its durability), a number that only one side has (with acks=0
-    there is no latency), and a constraint of --study that the means do not keep. What is compared is burnt in first.
-    The measurements are kept as a study.
+    Two numbers are compared: the throughput as fast as acknowledgements allow, and the p99 latency at 30 % of the
+    baseline's throughput. A number is worse if its whole 95 % confidence interval lies on the worse side.
+
+    These also lead to exit code 99: lost records, a paced rate that was not held, a guarantee weaker than the
+    baseline's (or than the durability of --study), a latency that only one side has because the other uses acks=0, and
+    a broken constraint of --study.
+
+    Before the rounds, burn-in runs bring the brokers to a steady state. All measurements are kept as a study.
 
     \b
     Examples:
         tuner verify producer.properties --record-bytes 1000 --bootstrap broker:9092
         tuner verify new.properties --against old.properties --record-bytes 100,1000 --json
-        tuner verify new.properties --min-gain 1.1          exit code 99 unless at least 10 % better in both numbers
-        tuner verify new.properties --tolerance-ratio 0.05  up to 5 % worse is let pass
-        tuner verify fast.properties --allow-weaker         acks=1 against acks=all, and that is meant
-        tuner verify best.properties --study overnight      as that study measured: does what it recommended hold?
+        tuner verify new.properties --min-gain 1.1          both numbers must be at least 10 % better
+        tuner verify new.properties --tolerance-ratio 0.05  both numbers may be up to 5 % worse
+        tuner verify fast.properties --allow-weaker         acks=1 against acks=all, on purpose
+        tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
     config = ProducerConfig.parse(read_properties(file))
     name = _free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80])
@@ -125,19 +156,24 @@ def verify(
             "--executor": executor,
         }
         if given := [option for option, value in fixed.items() if value is not None]:
-            raise typer.BadParameter(f"--study says how to measure, so that {', '.join(given)} can't be given with it")
-        spec, text, rates = _like(study, name, record_bytes)
+            raise typer.BadParameter(
+                f"--study decides how to measure, so leave out what it decides already: {', '.join(given)}"
+            )
+        spec, text, rates = _study_like(study, name, record_bytes)
     if same_effect(config.in_force, spec.baseline.in_force):
         what = str(against) if against else "the study's baseline" if study else "the client's defaults"
-        raise typer.BadParameter(f"{file} must differ from {what} to be compared with it, but has the same effect")
+        raise typer.BadParameter(
+            f"{file} must differ from {what} to be compared, but both configure the producer in the same way"
+        )
     confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
     spec = replace(spec, confirm=confirm)
-    # Without a study to say so, the baseline's guarantee is the least; what the file is read with refuses nothing.
+    # Without --study, the file must give at least the baseline's guarantee. The study made above has `durability: any`,
+    # so that a weaker file is measured too and its numbers are shown.
     promises = promises_of(spec, spec.floor if study else None)
     given_up = promises.misses(allow_weaker=allow_weaker)
     silent = quiet or as_json
     if given_up and not silent:
-        say(f"{given_up[0]}; the numbers are measured all the same")
+        say(f"{given_up[0]}; it is measured all the same, so that you see the numbers")
     with StudyView(quiet=silent) as view:
         results = run_study(spec, text, study_folder(name), view, rates=rates)
     found = [verification_of(size, spec) for size in results.sizes]
@@ -147,16 +183,17 @@ def verify(
     else:
         _print(promises, found)
         if not quiet:
-            say(f"every measurement: tuner report {name}")
+            say(f"all measurements: tuner report {name}")
     if promises.weaker and not given_up:
         warn(f"the guarantee is weaker: {promises}")
     if results.simulated:
         warn("simulated: nothing was measured on Kafka")
     unmeasured = [each for each in found if not each.measured]
     if unmeasured:
-        why = "; ".join(unmeasured[0].warnings) or "no round has both sides"
+        why = "; ".join(unmeasured[0].warnings) or "no round measured both"
         raise StudyError(
-            f"both sides must be measured in two rounds or more, but {unmeasured[0].record_bytes} B: {why}"
+            "a comparison needs at least two rounds that measured both the file and the baseline, but "
+            f"{unmeasured[0].record_bytes} B has fewer: {why}"
         )
     missed = [*given_up, *(f"{size} B: {sentence}" for size, sentences in misses.items() for sentence in sentences)]
     for sentence in missed:
@@ -165,8 +202,20 @@ def verify(
         raise typer.Exit(ExitCode.THRESHOLD_MISSED)
 
 
-def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
-    """A study that measures as another one did, its text, and that one's fixed rates."""
+def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
+    """Return a new study that measures as an existing study did.
+
+    Args:
+        study: Name, folder or file of the existing study.
+        name: Name of the new study.
+        record_bytes: Record sizes of the existing study to take; None for all.
+
+    Returns:
+        The new study, the text of its study file, and the fixed rate of each record size in records per second.
+
+    Raises:
+        typer.BadParameter: The existing study did not measure one of the sizes.
+    """
     results = load_study(study).results
     _, text = kept_study(study, results, searched=False)
     wanted = [size.record_bytes for size in results.sizes]
@@ -174,7 +223,7 @@ def _like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, s
         asked = [str(size) for size in sizes_in(record_bytes)]
         if unknown := [each for each in asked if each not in wanted]:
             raise typer.BadParameter(
-                f"--record-bytes must name sizes of {results.name} ({', '.join(wanted)}), not {', '.join(unknown)}"
+                f"--record-bytes must name sizes of {results.name} ({', '.join(wanted)}), but got {', '.join(unknown)}"
             )
         wanted = asked
     text = same_measurement(text, name, wanted)
@@ -190,7 +239,7 @@ def _parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
 
 
 def _free_name(name: str) -> str:
-    """Each verification measures anew, and keeps what it measured."""
+    """Return the name with the first free number after it, as each verification is kept as a study of its own."""
     taken = {path.name for path in studies_root().glob(f"{name}*")}
     return next(each for number in range(1, len(taken) + 2) if (each := f"{name}-{number}") not in taken)
 
@@ -199,7 +248,7 @@ def _print(promises: Promises, found: list[Verification]) -> None:
     OUT.print(f"guarantee: {promises}", markup=False, soft_wrap=True)
     for each in found:
         told = {
-            metric: f"{gain} times as good: {each.outcome(metric)}; one more round: {one_more_round(gain)}"
+            metric: f"{gain} times as good: {each.outcome(metric)}; one more round would show {one_more_round(gain)}"
             for metric, gain in each.gains.items()
         }
         told |= {metric: f"could not be compared: {lack}" for metric, lack in each.not_compared.items()}

@@ -1,6 +1,7 @@
-"""Study files: YAML in, a `StudySpec` out, with every mistake named by file, line and key.
+"""Reads study files: from YAML to a `StudySpec`, with an error for every mistake that names file, line and key.
 
-text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields -> building -> StudySpec
+text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields (types and ranges)
+     -> building (files, checks across sections) -> StudySpec
 """
 
 from tuner.study_file.errors import Problem, StudyFileError

@@ -1,4 +1,4 @@
-"""From the sections of a study file to the study: files are read, and what must go together is checked."""
+"""Builds a study from the sections of a study file: reads the files it names, and checks what must fit together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ class Builder:
     """Builds one study.
 
     Attributes:
-        file: Its sections.
-        name: Its name, when the file gives none.
-        files: Reads the files that it names.
-        problems: Collects what is wrong.
-        searched: Whether the study is to search; else what only a search needs may be missing.
+        file: The sections of the study file.
+        name: Name of the study if the file gives none.
+        files: Reads the files that the study file names.
+        problems: Collects the problems that are found.
+        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
     """
 
     file: StudyFile
@@ -42,10 +42,10 @@ class Builder:
     searched: bool = True
 
     def study(self) -> StudySpec:
-        """The study.
+        """Return the study.
 
         Raises:
-            StudyFileError: Something does not go together, or a file can't be read.
+            StudyFileError: Settings contradict each other, or a file can't be read.
         """
         self._check_search()
         self._check_paced()
@@ -86,7 +86,7 @@ class Builder:
         )
 
     def _trials(self) -> int | None:
-        """As many as asked for; where only another limit was given, as many as that allows."""
+        """Return the number of trials; None if the file sets only other limits."""
         search = self.file.search
         limited = search.hours is not None or search.until is not None or search.max_bytes is not None
         return None if limited and "trials" not in search.model_fields_set else search.trials
@@ -94,32 +94,36 @@ class Builder:
     def _check_search(self) -> None:
         search = self.file.search
         if search.trials is None and search.hours is None and search.until is None and search.max_bytes is None:
-            self.problems.add(("search", "trials"), "a study ends: give trials, hours, until or max_bytes")
+            self.problems.add(("search", "trials"), "a study needs a limit; give trials, hours, until or max_bytes")
 
     def _check_paced(self) -> None:
         paced = self.file.workload.paced
         if paced.rate_records_per_s is not None and "rate_ratio" in paced.model_fields_set:
             self.problems.add(
                 ("workload", "paced", "rate_ratio"),
-                "the rate is given as rate_records_per_s or as rate_ratio, not as both",
+                "rate_records_per_s and rate_ratio exclude each other; leave one of them out",
             )
 
     def _check_executor(self) -> None:
         executor = self.file.executor
         if executor.ray_address is not None and executor.kind is not Executor.RAY:
-            self.problems.add(("executor", "ray_address"), "only `kind: ray` has an address; leave one of them out")
+            self.problems.add(
+                ("executor", "ray_address"), "ray_address needs `kind: ray`; change the kind or leave ray_address out"
+            )
         elif executor.ray_address is not None and executor.ray_address.startswith("ray://"):
             self.problems.add(
                 ("executor", "ray_address"),
-                "this is host:port of the head, or auto, and we run on a node of the cluster: Ray's own client can't "
-                "take streams of results",
+                "must be host:port of the cluster's head, or auto, but not ray://...; Ray's client can't stream "
+                "results, so run the tuner on a node of the cluster",
             )
         if executor.placement and executor.kind is not Executor.RAY:
-            self.problems.add(("executor", "placement"), "only `kind: ray` has zones; leave one of them out")
+            self.problems.add(
+                ("executor", "placement"), "placement needs `kind: ray`; change the kind or leave placement out"
+            )
         if len(executor.placement) > self.file.workload.producers:
             self.problems.add(
                 ("executor", "placement"),
-                "each zone that is named has a producer: raise workload.producers, or name fewer",
+                "each zone needs at least one producer; raise workload.producers or name fewer zones",
             )
 
     def _check_replication(self, targets: tuple[Target, ...]) -> None:
@@ -127,8 +131,8 @@ class Builder:
         for target in targets:
             brokers = 1 if target.container else target.brokers
             if target.bootstrap is None and replication > brokers:
-                rule = "there are as many brokers as replicas, at least"
-                self.problems.add(("workload", "replication"), f"{rule}; raise target.brokers or lower this")
+                rule = "replication must be at most the number of brokers"
+                self.problems.add(("workload", "replication"), f"{rule}; raise target.brokers or lower replication")
 
     def _check_record_sizes(self, baseline: ProducerConfig) -> None:
         workload = self.file.workload
@@ -136,23 +140,24 @@ class Builder:
         for position, sizes in enumerate(workload.record_bytes):
             place = ("workload", "record_bytes", position)
             if sizes.shares in seen:
-                self.problems.add(place, "each record size stands once: leave this one out")
+                self.problems.add(place, "this record size is listed twice; leave it out here")
             seen.add(sizes.shares)
             try:
                 check_record(baseline, sizes.largest_bytes, workload.key_bytes or None)
             except RuleBroken as error:
                 self.problems.add(
-                    place, f"the baseline can't send this: {self.problems.words(error, place, ('baseline',))}"
+                    place,
+                    f"the baseline can't send records of this size: {self.problems.words(error, place, ('baseline',))}",
                 )
 
     def _check_acknowledged(self, baseline: ProducerConfig) -> None:
-        """Whether the baseline has what the study optimises: without acknowledgements there is no latency."""
+        """Check that the baseline has the latency that the study optimises: without acknowledgements there is none."""
         asked = [each.metric for each in self.file.objectives.objectives]
         latencies = [metric for metric in asked if OUTCOME_METRICS[metric].needs_acknowledgement]
         if not self.searched or baseline.acks != 0 or not latencies:
             return
         rule = f"the objective {latencies[0]} needs a baseline that waits for acknowledgements"
-        advice = "set objectives: throughput, or a baseline with acks=1 or all"
+        advice = "set `objectives: throughput`, or use a baseline with acks=1 or acks=all"
         given, place = self.file.baseline, ("baseline",)
         if isinstance(given, str):
             self.problems.add(place, f"{rule}, but {self.problems.written.get(place, given)} has acks=0; {advice}")
@@ -161,7 +166,10 @@ class Builder:
         self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
 
     def _check_space(self, baseline: ProducerConfig) -> None:
-        """Whether there is something to search; the topic's own limit is judged when there is a topic."""
+        """Check that there is something to search.
+
+        The largest message that the topic takes is not known yet, so it is checked when the topic exists.
+        """
         workload = self.file.workload
         for sizes in workload.record_bytes:
             try:
@@ -197,7 +205,7 @@ class Builder:
 
 
 def _blamed(error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
-    """The first property that a broken rule is about; else the whole."""
+    """Return the key path of the first property in a broken rule; the path of the whole section for other errors."""
     if isinstance(error, RuleBroken):
         knobs = next((rule.knobs for rule in RULES if rule.name == error.rule), ())
         return next(((*place, name) for name in values if name in knobs), place)
@@ -225,46 +233,55 @@ def _values(section: Section) -> dict[str, Any]:
 
 
 def targets_of(file: StudyFile, files: Files) -> tuple[Target, ...]:
-    """The targets of a study, one or more; what is wrong with them is noted.
+    """Return the targets of a study, and note the problems with them.
 
     Args:
-        file: Its sections.
-        files: Reads the files that it names.
+        file: The sections of the study file.
+        files: Reads the files that the study file names, and holds the list of problems.
     """
     if file.targets is None:
         return (target_of(file.target, ("target",), files),)
     if "target" in file.model_fields_set:
-        files.problems.add(("targets",), "give target for one cluster or targets for several, not both")
+        files.problems.add(
+            ("targets",), "target and targets exclude each other; give target for one cluster or targets for several"
+        )
     targets = tuple(target_of(each, ("targets", position), files) for position, each in enumerate(file.targets))
     addresses = [target.bootstrap for target in targets]
     for position, address in enumerate(addresses):
         if address is not None and address in addresses[:position]:
             files.problems.add(
-                ("targets", position, "bootstrap"), "each cluster stands once: trials must not disturb each other"
+                ("targets", position, "bootstrap"),
+                "this cluster is listed twice; leave it out here, because trials on one cluster disturb each other",
             )
     return targets
 
 
 def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
-    """One of them; what is wrong with it is noted.
+    """Return one target, and note the problems with it.
 
     Args:
-        section: What the file says of it.
-        place: Where it says so.
-        files: Reads the files that it names.
+        section: The section that describes the target.
+        place: Key path of that section.
+        files: Reads the files that the section names, and holds the list of problems.
     """
     if section.bootstrap is None:
         for key in ("command_config", "properties", "topic", "like"):
             if getattr(section, key):
-                files.problems.add((*place, key), "this is about a cluster of yours: give its address as bootstrap")
+                files.problems.add((*place, key), f"{key} needs bootstrap; give the address of your cluster there")
         if section.container is not None and section.brokers is not None:
-            files.problems.add((*place, "brokers"), "a container runs one broker: leave brokers or container out")
+            files.problems.add((*place, "brokers"), "a container runs one broker; leave brokers or container out")
         return Target(container=section.container, brokers=section.brokers or 1)
     for key in ("container", "brokers"):
         if getattr(section, key) is not None:
-            files.problems.add((*place, key), "this is for brokers of our own, and bootstrap names a running cluster")
+            files.problems.add(
+                (*place, key),
+                f"{key} is for brokers that the tuner starts, but bootstrap names a running cluster; leave one of them "
+                "out",
+            )
     if section.topic is not None and section.like is not None:
-        files.problems.add((*place, "like"), "topic is written to as it is, so like can't be given with it")
+        files.problems.add(
+            (*place, "like"), "topic and like exclude each other, because topic is used as it is; leave one of them out"
+        )
     connection = {**_command_config(section, place, files), **_connection(section, place, files)}
     return Target(bootstrap=section.bootstrap, connection=connection, topic=section.topic, like=section.like)
 
@@ -288,10 +305,13 @@ def _connection(section: TargetSection, place: KeyPath, files: Files) -> dict[st
         if is_secret(name) and here not in files.problems.written:
             files.problems.add(
                 here,
-                "a secret is not kept in a study file: write ${NAME} of the environment, or use command_config",
+                "a secret must not be written into a study file; write ${NAME} to take it from an environment "
+                "variable, or put it into the file of command_config",
             )
         if files.folder is None and reads_local_files(name):
-            files.problems.add(here, "no local file may be named here; give the content itself (ssl.ca.pem, say)")
+            files.problems.add(
+                here, "no local file may be named here; give the content itself, for example as ssl.ca.pem"
+            )
     try:
         return ConnectionConfig.parse(section.properties).values
     except ConfigError as error:

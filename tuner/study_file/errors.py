@@ -1,11 +1,11 @@
-"""What can be wrong with a study file, all of it at once.
+"""The error of a study file, which lists all problems of the file at once.
 
     ConfigError                         (search_spaces.errors; the command ends with exit code 2)
-    +-- StudyFileError                  the file can't be read or says what can't be done; mend it and start again
+    +-- StudyFileError                  the file can't be read, or is no valid study; correct it and start again
 
-Each problem names its line and key, states the rule, then the value, then what to do. A value that came from an
-environment variable is shown as the file has it, `${NAME}`, never as what it stands for; the value of an unknown key is
-not shown.
+Each problem names its line and key, then the rule, then the value, then what to do. A value that came from an
+environment variable is shown as the file writes it, `${NAME}`, and never as the variable's value. The value of an
+unknown key is not shown, because it may be a secret.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.roles import is_secret
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands: keys and positions in lists, from the root of the file."""
+"""The place of a value in the file: the keys and the positions in lists that lead to it."""
 
 _LONGEST_SHOWN: Final = 60
 _MOST_LISTED: Final = 40
@@ -27,12 +27,12 @@ _LIKENESS: Final = 0.6
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing to mend.
+    """One problem of a study file.
 
     Attributes:
-        line: Counts from 1; 0 is the file as a whole.
+        line: Line number, from 1; 0 for the file as a whole.
         key: Path of the key, such as `search.trials`; empty for the file as a whole.
-        what: Rule, value, what to do.
+        what: The rule, the value, and what to do.
     """
 
     line: int
@@ -40,17 +40,17 @@ class Problem:
     what: str
 
     def __str__(self) -> str:
-        """`line 4, search.trials: what`."""
+        """Return `line 4, search.trials: what`."""
         where = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.key) if part)
         return f"{where}: {self.what}" if where else self.what
 
 
 class StudyFileError(ConfigError):
-    """A study file with at least one problem.
+    """A study file has at least one problem.
 
     Attributes:
-        origin: What the file is called.
-        problems: In the order of their lines.
+        origin: Name of the file in messages.
+        problems: The problems in the order of their lines.
     """
 
     def __init__(self, origin: str, problems: Sequence[Problem]) -> None:
@@ -67,14 +67,14 @@ class StudyFileError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a value is no good, from whoever read it.
+    """The reason why the reader of a value refuses it.
 
     Attributes:
-        rule: What the value must be; does not contain the value.
-        advice: What to do; may be empty, and does not contain the value.
-        detail: Rule and value in one, from an error that words both; shown in place of the rule and the value.
-        within: Where in the value, when not the whole of it.
-        about_name: Whether it is the key that is no good, so that the value does not matter.
+        rule: What the value must be. It never contains the value, which may be a secret.
+        advice: What the user should do; may be empty. It never contains the value either.
+        detail: A sentence with both rule and value, which is shown instead of them unless the value must be hidden.
+        within: Path from the value that was read to the refused part of it; empty if all of it is refused.
+        about_name: Whether the key is refused, so that the value is not shown.
     """
 
     rule: str
@@ -85,10 +85,10 @@ class Refusal:
 
 
 class Refused(ValueError):  # noqa: N818 - says what happened, as in search_spaces.errors
-    """A value is no good; becomes problems of a `StudyFileError` and does not leave this package.
+    """A value was refused. This package turns the exception into problems of a `StudyFileError`.
 
     Attributes:
-        refusals: At least one.
+        refusals: The reasons, at least one.
     """
 
     def __init__(self, *refusals: Refusal) -> None:
@@ -97,17 +97,17 @@ class Refused(ValueError):  # noqa: N818 - says what happened, as in search_spac
 
 
 def refused(rule: str, *, advice: str = "", detail: str = "", within: KeyPath = ()) -> Refused:
-    """One refusal, to be raised."""
+    """Return an exception with one refusal; the arguments are those of `Refusal`."""
     return Refused(Refusal(rule, advice, detail, within))
 
 
 class Problems:
-    """Collects what is wrong with one file.
+    """Collects the problems of one file.
 
     Attributes:
-        origin: What the file is called.
-        lines: Of each value, by its place.
-        written: What the file has where a value came from an environment variable, by its place.
+        origin: Name of the file in messages.
+        lines: Line number of each value, by its key path.
+        written: The text in the file, such as `${NAME}`, of each value from an environment variable, by its key path.
     """
 
     def __init__(self, origin: str) -> None:
@@ -117,16 +117,16 @@ class Problems:
         self._found: dict[KeyPath, Problem] = {}
 
     def add(self, place: KeyPath, what: str, *, line: int | None = None) -> None:
-        """Note a problem; the first at a place stands, as later ones follow from it."""
+        """Note a problem. Only the first problem of a key is kept, because later ones usually follow from it."""
         self._found.setdefault(place, Problem(self.line_of(place) if line is None else line, key_path(place), what))
 
     def refuse(self, place: KeyPath, refusal: Refusal, value: object) -> None:
-        """Note a refusal.
+        """Note a refusal as a problem.
 
         Args:
-            place: Where the value stands that was read.
-            refusal: Why it is no good.
-            value: The value at `refusal.within` of it.
+            place: Key path of the value that was read.
+            refusal: The reason for refusing it.
+            value: The refused part of that value, at `refusal.within`.
         """
         place += refusal.within
         if refusal.about_name:
@@ -138,36 +138,36 @@ class Problems:
         self.add(place, f"{what}; {refusal.advice}" if refusal.advice else what)
 
     def words(self, error: ConfigError, *places: KeyPath) -> str:
-        """An error's own words, unless values from environment variables may be among them.
+        """Return the text of an error, or a text without values if some of them come from environment variables.
 
         Args:
-            error: About values of several keys.
-            places: Of those keys.
+            error: An error about the values of several keys.
+            places: Paths of those keys.
         """
         if not any(self.hides(place) for place in places):
             return str(error)
         rule = f" (rule {error.rule})" if isinstance(error, RuleBroken) else ""
-        return f"the values do not go together{rule}; some come from environment variables and are not shown"
+        return f"the values do not fit together{rule}; some come from environment variables and are not shown"
 
     def line_of(self, place: KeyPath) -> int:
-        """The line of a place, or of the nearest place around it that has one."""
+        """Return the line of a value, or of the nearest section around it whose line is known."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
     def hides(self, place: KeyPath) -> bool:
-        """Whether a place, anything in it, or what it was made of came from an environment variable."""
+        """Return whether a value must not be shown, because all or part of it came from an environment variable."""
         return any(written[: len(place)] == place[: len(written)] for written in self.written)
 
     def error(self) -> StudyFileError:
-        """What was found, to be raised."""
+        """Return an error with all problems so far."""
         return StudyFileError(self.origin, list(self._found.values()))
 
     def stop_if_any(self) -> None:
-        """Raise what was found.
+        """Raise an error if there are problems.
 
         Raises:
-            StudyFileError: Something was.
+            StudyFileError: At least one problem was noted.
         """
         if self._found:
             raise self.error()
@@ -192,7 +192,7 @@ class Problems:
 
 
 def key_path(place: KeyPath) -> str:
-    """`constraints[1]`, `space.linger.ms.low`."""
+    """Return a key path as text, such as `constraints[1]` or `space.linger.ms.low`."""
     path = ""
     for part in place:
         if isinstance(part, int):
@@ -204,11 +204,11 @@ def key_path(place: KeyPath) -> str:
 
 
 def did_you_mean(written: object, names: Iterable[str]) -> str:
-    """`did you mean trials?`, or nothing when no name is near.
+    """Return a question such as `did you mean trials?`, or an empty text if no name is similar.
 
     Args:
-        written: What stands there; only texts are near anything.
-        names: The right ones.
+        written: What the user wrote; nothing is similar to a value that is no text.
+        names: The names that are known.
     """
     if not isinstance(written, str):
         return ""

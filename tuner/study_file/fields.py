@@ -1,7 +1,7 @@
-"""How single values of a study file are read: each with its rule in words, and as JSON Schema for editors.
+"""Readers of the single values of a study file, each with its rule in words and as JSON Schema.
 
-A reader takes what YAML holds and returns the value, or raises `Refused` with a rule that leaves the value out: the
-value may be a secret, and who reports the refusal knows.
+A reader takes a value from YAML and returns what it means, or raises `Refused` with the rule. The rule does not repeat
+the value, because the value may be a secret. `Problems` decides whether the value may be shown.
 """
 
 import re
@@ -24,17 +24,17 @@ from tuner.study_file.strict_yaml import scalar
 
 Schema = Mapping[str, Any]
 
-_VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{", "description": "${NAME} of an environment variable"}
+_VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{", "description": "An environment variable, as ${NAME}"}
 _NUMBER_TYPES: Final = ("integer", "number")
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # compared and hashed as typing does it: by identity
+@dataclass(frozen=True, slots=True, eq=False)  # by identity: typing hashes it, and a schema has no hash
 class Reads:
-    """Tells pydantic how a field is read, in place of its own rules and words.
+    """Makes pydantic read a field with our function, so that our rules and messages replace its own.
 
     Attributes:
-        read: Takes what YAML holds; returns the value or raises `Refused`.
-        schema: What it takes, as JSON Schema.
+        read: Takes a value from YAML, and returns what it means or raises `Refused`.
+        schema: The values that are accepted, as JSON Schema.
     """
 
     read: Callable[[Any], object]
@@ -50,18 +50,18 @@ class Reads:
 
 
 def whole(low: int, high: int) -> Reads:
-    """A whole number from `low` to `high`."""
+    """Return a reader of whole numbers from `low` to `high`."""
     return Reads(lambda value: int(_number(value, low, high, whole=True)), _range_schema("integer", low, high))
 
 
 def number(low: float, high: float, *, above: bool = False, below: bool = False) -> Reads:
-    """A number from `low` to `high`; `above` and `below` leave the ends themselves out."""
+    """Return a reader of numbers from `low` to `high`; `above` excludes `low` itself, and `below` excludes `high`."""
     schema = _range_schema("number", low, high, above=above, below=below)
     return Reads(lambda value: float(_number(value, low, high, above=above, below=below)), schema)
 
 
 def seconds(low: float, high: float, *, above: bool = False) -> Reads:
-    """A duration, as seconds."""
+    """Return a reader of durations, which gives seconds; `above` excludes `low` itself."""
 
     def read(value: object) -> float:
         if isinstance(value, str):
@@ -79,7 +79,7 @@ def seconds(low: float, high: float, *, above: bool = False) -> Reads:
 
 
 def size(low: int, high: int) -> Reads:
-    """A size, as bytes."""
+    """Return a reader of sizes, which gives bytes."""
     return Reads(
         lambda value: _size(value, low, high),
         _or_text(_range_schema("integer", low, high), "Bytes, or a text such as 64KiB, 50GB"),
@@ -87,7 +87,7 @@ def size(low: int, high: int) -> Reads:
 
 
 def clock() -> Reads:
-    """A local time of day, as `HH:MM`."""
+    """Return a reader of local times of day, which gives `HH:MM`."""
 
     def read(value: object) -> str:
         try:
@@ -95,26 +95,31 @@ def clock() -> Reads:
         except ValueError:
             raise refused(CLOCK_RULE, advice="put it in quotes") from None
 
-    return Reads(read, {"type": "string", "description": "Such as 07:00"})
+    return Reads(read, {"type": "string", "description": "A time of day, such as 07:00"})
 
 
 def flag() -> Reads:
-    """True or false."""
-    return Reads(lambda value: _flag(value, "this is true or false"), {"type": "boolean"})
+    """Return a reader of true and false."""
+    return Reads(lambda value: _flag(value, "must be true or false"), {"type": "boolean"})
 
 
 def switch() -> Reads:
-    """On or off, or true or false."""
+    """Return a reader of on and off, which also takes true and false."""
     words = {"on": True, "off": False}
 
     def read(value: object) -> bool:
-        return _flag(words.get(value, value) if isinstance(value, str) else value, "this is on or off")
+        return _flag(words.get(value, value) if isinstance(value, str) else value, "must be on or off")
 
     return Reads(read, {"enum": [*words, True, False]})
 
 
-def text(rule: str = "this is a text", pattern: str = r"\S(.*\S)?") -> Reads:
-    """A text of one line that matches a pattern."""
+def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> Reads:
+    """Return a reader of one-line texts.
+
+    Args:
+        rule: The rule in words, for messages.
+        pattern: Regular expression that the whole text must match.
+    """
     compiled = re.compile(pattern, re.ASCII)
 
     def read(value: object) -> str:
@@ -128,39 +133,43 @@ def text(rule: str = "this is a text", pattern: str = r"\S(.*\S)?") -> Reads:
 
 
 def word(names: Iterable[str]) -> Reads:
-    """One of some words."""
+    """Return a reader that takes one of some words."""
     known = list(names)
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in known:
-            raise refused(f"this is one of {', '.join(known)}", advice=did_you_mean(value, known))
+            raise refused(f"must be one of {', '.join(known)}", advice=did_you_mean(value, known))
         return value
 
     return Reads(read, {"enum": known})
 
 
 def one_of(kind: type[StrEnum]) -> Reads:
-    """A member of an enumeration."""
+    """Return a reader of the members of an enumeration."""
     words = word(member.value for member in kind)
     return Reads(lambda value: kind(str(words.read(value))), words.schema)
 
 
 def record_sizes() -> Reads:
-    """One record size, or a mix of sizes with weights."""
-    rule = "a record size reads 1000, 64KiB, or as a mix of several 100:70,1000:30 (size:weight)"
+    """Return a reader of record sizes: one size, or a mix of sizes with weights."""
+    rule = "a record size must read like 1000 or 64KiB, and a mix of sizes like 100:70,1000:30 (size:weight)"
 
     def read(value: object) -> RecordSizes:
         if not isinstance(value, str) or ":" not in value:
             return RecordSizes.fixed(_size(value, 1, MAX_RECORD_BYTES, rule))
         if "," not in value:
-            raise refused(rule, advice="a mix in a list [...] stands in quotes")
+            raise refused(rule, advice="put a mix inside [...] in quotes")
         try:
             return RecordSizes.parse(value)
         except WorkloadRefused as error:
             raise refused(rule, detail=str(error)) from None
 
     return Reads(
-        read, _or_text(_range_schema("integer", 1, MAX_RECORD_BYTES), 'Bytes, 64KiB, or a mix "100:70,1000:30"')
+        read,
+        _or_text(
+            _range_schema("integer", 1, MAX_RECORD_BYTES),
+            'Bytes, a text such as 64KiB, or a mix such as "100:70,1000:30"',
+        ),
     )
 
 
@@ -196,9 +205,15 @@ def _number(
     below: bool = False,
     unit: str = "",
 ) -> int | float:
-    """The value when it is a number in the range; texts are read too, as variables are texts."""
-    ends = f"{'above' if above else 'from'} {low:,} {'and below' if below else 'to'} {high:,}{unit}"
-    rule = f"this is a {'whole ' if whole else ''}number {ends}"
+    """Return the value if it is a number in the range.
+
+    A text that reads as a number is taken, too, because the values of environment variables are texts.
+
+    Raises:
+        Refused: The value is no number, or out of the range.
+    """
+    ends = f"{'above' if above else 'from'} {low:,} {'to below' if below else 'to'} {high:,}{unit}"
+    rule = f"must be a {'whole ' if whole else ''}number {ends}"
     meant = scalar(value) if isinstance(value, str) else value
     if isinstance(meant, bool) or not isinstance(meant, int | float):
         raise refused(rule)
@@ -221,22 +236,22 @@ def _or_text(schema: Schema, description: str) -> Schema:
 
 
 _PRESET_NAMES: Final = [goal.value for goal in PRESETS]
-_METRIC_RULE: Final = f"a metric is one of {', '.join(OUTCOME_METRICS)}"
-_OBJECTIVES_RULE: Final = f"objectives are {', '.join(_PRESET_NAMES)}, or a list of metrics such as [mb_per_s]"
+_METRIC_RULE: Final = f"a metric must be one of {', '.join(OUTCOME_METRICS)}"
+_OBJECTIVES_RULE: Final = f"must be one of {', '.join(_PRESET_NAMES)}, or a list of metrics such as [mb_per_s]"
 _CONSTRAINT: Final = re.compile(
     r"(?P<metric>\w+)\s*(?P<bound><=|>=)\s*(?P<limit>[0-9.]+([eE][-+]?[0-9]{1,3})?)(?P<relative>\s*[x*]?\s*baseline)?",
     re.ASCII,
 )
-_CONSTRAINT_RULE: Final = "a constraint reads `latency_p99_ms <= 10` or `mb_per_s >= 0.9 x baseline`"
+_CONSTRAINT_RULE: Final = "a constraint must read like `latency_p99_ms <= 10` or `mb_per_s >= 0.9 x baseline`"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What `objectives` stands for.
+    """The meaning of the key `objectives`.
 
     Attributes:
-        objectives: At least one.
-        constraints: Of the preset.
+        objectives: The objectives, at least one.
+        constraints: The constraints that a preset adds; empty for a list of metrics.
     """
 
     objectives: tuple[Objective, ...]
@@ -244,12 +259,12 @@ class Asked:
 
 
 def preset(goal: Goal) -> Asked:
-    """What a preset stands for."""
+    """Return the objectives and constraints of a preset."""
     return Asked(*PRESETS[goal])
 
 
 def objectives() -> Reads:
-    """The name of a preset, or a list of metrics."""
+    """Return a reader of the key `objectives`: the name of a preset, one metric, or a list of metrics."""
 
     def read(value: object) -> Asked:
         if isinstance(value, str) and value in _PRESET_NAMES:
@@ -260,13 +275,13 @@ def objectives() -> Reads:
             raise refused(_OBJECTIVES_RULE, advice=did_you_mean(value, (*_PRESET_NAMES, *OUTCOME_METRICS)))
         names: list[Any] = value
         if not names:
-            raise refused("a study has at least one objective", advice="leave the key out for balanced")
+            raise refused("a study needs at least one objective", advice="leave the key out to get balanced")
         refusals = []
         for position, name in enumerate(names):
             if not isinstance(name, str) or name not in OUTCOME_METRICS:
                 refusals.append(Refusal(_METRIC_RULE, did_you_mean(name, OUTCOME_METRICS), within=(position,)))
             elif name in names[:position]:
-                refusals.append(Refusal("each objective stands once", within=(position,)))
+                refusals.append(Refusal("each objective must be listed only once", within=(position,)))
         if refusals:
             raise Refused(*refusals)
         return Asked(tuple(Objective(name) for name in names))
@@ -276,19 +291,19 @@ def objectives() -> Reads:
 
 
 def constraint() -> Reads:
-    """One bound."""
+    """Return a reader of one constraint, such as `latency_p99_ms <= 10`."""
 
     def read(value: object) -> Constraint:
         match = _CONSTRAINT.fullmatch(value.strip()) if isinstance(value, str) else None
         if match is None:
-            raise refused(_CONSTRAINT_RULE, advice="a limit is a number in the unit that the metric's name ends with")
+            raise refused(_CONSTRAINT_RULE, advice="the limit is a number in the unit at the end of the metric's name")
         if match["metric"] not in OUTCOME_METRICS:
             advice = did_you_mean(match["metric"], OUTCOME_METRICS)
-            raise refused(f"a constraint is about one of {', '.join(OUTCOME_METRICS)}", advice=advice)
+            raise refused(f"a constraint must begin with one of {', '.join(OUTCOME_METRICS)}", advice=advice)
         try:
             limit = float(match["limit"])
             return Constraint(match["metric"], match["bound"] == "<=", limit, match["relative"] is not None)
         except ValueError:
-            raise refused("the limit of a constraint is a number above 0") from None
+            raise refused("the limit of a constraint must be a number above 0") from None
 
-    return Reads(read, {"type": "string", "description": "latency_p99_ms <= 10, mb_per_s >= 0.9 x baseline"})
+    return Reads(read, {"type": "string", "description": "Such as latency_p99_ms <= 10 or mb_per_s >= 0.9 x baseline"})

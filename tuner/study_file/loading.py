@@ -1,4 +1,4 @@
-"""A study file as a study: the way in, and every misfit with the sections in our words."""
+"""The entry points that read a study file, and the messages for values that don't fit the sections."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -15,22 +15,23 @@ from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, StudyFile
 from tuner.study_file.strict_yaml import MAX_BYTES, Plain, fill_in, read_yaml
 
-_EXAMPLE: Final = "the least study file is `workload: {record_bytes: [100, 1000]}`"
+_EXAMPLE: Final = "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
 
 
 def load_study(path: Path, environ: Mapping[str, str] = os.environ, *, searched: bool = True) -> tuple[StudySpec, str]:
     """Read a study file.
 
     Args:
-        path: The file; paths in it are relative to its folder, and its stem is the study's name if it gives none.
-        environ: Variables for `${NAME}`.
-        searched: Whether the study is to search; else it is only about how to measure.
+        path: The file. Paths in it are relative to its folder. The study gets its name, without the extension, if the
+            file gives none.
+        environ: Environment variables for `${NAME}`.
+        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
 
     Returns:
-        The study, and the file's text as it stands, without the values of variables.
+        The study, and the text of the file, in which variables are not replaced by their values.
 
     Raises:
-        StudyFileError: The file can't be read, or says what can't be done; every problem is named.
+        StudyFileError: The file can't be read, or is no valid study; the message names every problem.
     """
     text = _text(path)
     spec = parse_study(text, name=path.stem, folder=path.parent, origin=str(path), environ=environ, searched=searched)
@@ -49,15 +50,15 @@ def parse_study(
     """Read the text of a study file.
 
     Args:
-        text: YAML.
-        name: Of the study, when the text gives none.
-        folder: Where relative paths begin; None when no local file may be read or named.
-        origin: What errors call the text.
-        environ: Variables for `${NAME}`.
-        searched: Whether the study is to search; else it is only about how to measure.
+        text: The text, in YAML.
+        name: Name of the study if the text gives none.
+        folder: Folder of relative paths; None if no local file may be read or named.
+        origin: Name of the text in messages.
+        environ: Environment variables for `${NAME}`.
+        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
 
     Raises:
-        StudyFileError: The text says what can't be done; every problem is named.
+        StudyFileError: The text is no valid study; the message names every problem.
     """
     problems = Problems(origin)
     value = fill_in(read_yaml(text, problems), environ, problems)
@@ -66,7 +67,9 @@ def parse_study(
         try:
             NAME.read(name)
         except ValueError as error:
-            problems.add(("study",), f"{error}, and {name!r} is none; give the study one: `study: orders`", line=1)
+            problems.add(
+                ("study",), f"{error}, but got {name!r}; give the study a name, such as `study: orders`", line=1
+            )
     return Builder(file, name, Files(folder, problems), problems, searched).study()
 
 
@@ -78,25 +81,29 @@ def _text(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else error
         raise StudyFileError(str(path), [Problem(0, "", f"a study file must be readable: {reason}")]) from None
     if len(data) > MAX_BYTES:
-        raise StudyFileError(str(path), [Problem(0, "", f"a study file has at most {MAX_BYTES} bytes")])
+        raise StudyFileError(str(path), [Problem(0, "", f"a study file must have at most {MAX_BYTES} bytes")])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise StudyFileError(str(path), [Problem(line, "", "a study file is UTF-8 text")]) from None
+        raise StudyFileError(str(path), [Problem(line, "", "a study file must be UTF-8 text")]) from None
 
 
 def check(value: Plain, problems: Problems) -> StudyFile:
-    """The sections of a file.
+    """Return the sections of a study file.
+
+    Args:
+        value: The content of the file.
+        problems: The problems that were found so far, to which new ones are added.
 
     Raises:
-        StudyFileError: Something does not fit, or was wrong before.
+        StudyFileError: A value does not fit its section, or a problem was found before.
     """
     try:
         if isinstance(value, dict):
             return StudyFile.model_validate(value)
         what = "is empty" if value is None else "holds no sections"
-        problems.add((), f"a study file names sections, each with its keys, and this one {what}; {_EXAMPLE}")
+        problems.add((), f"a study file must hold sections with keys, but this one {what}; {_EXAMPLE}")
     except ValidationError as error:
         for misfit in error.errors(include_url=False):
             _note(misfit, problems)
@@ -113,22 +120,25 @@ def _note(misfit: ErrorDetails, problems: Problems) -> None:
         case "extra_forbidden":
             problems.add(place, _unknown(place))
         case "missing":
-            problems.add(place, f"this key must be there; {_EXAMPLE}")
+            problems.add(place, f"this key is required; {_EXAMPLE}")
         case "too_short":
-            problems.refuse(place, Refusal("a list has at least one entry"), misfit["input"])
+            problems.refuse(place, Refusal("the list must have at least one entry"), misfit["input"])
         case "too_long":
             problems.refuse(
-                place, Refusal(f"a list has at most {misfit['ctx']['max_length']} entries"), misfit["input"]
+                place, Refusal(f"the list must have at most {misfit['ctx']['max_length']} entries"), misfit["input"]
             )
         case "list_type":
-            problems.refuse(place, Refusal("this is a list, such as [a, b]"), misfit["input"])
+            problems.refuse(place, Refusal("must be a list, such as [a, b]"), misfit["input"])
         case _:
-            advice = f"its keys are {', '.join(_keys(place))}; a blank follows the colon"
-            problems.refuse(place, Refusal("a section has keys with values", advice), misfit["input"])
+            advice = f"put a blank after each colon; the keys are {', '.join(_keys(place))}"
+            problems.refuse(place, Refusal("must be a section of `key: value` lines", advice), misfit["input"])
 
 
 def _unknown(place: KeyPath) -> str:
-    """What to say of a key that its section does not have; its value may be anything and is not shown."""
+    """Return the message for a key that its section does not have.
+
+    The message does not show the value, which may be a secret under a misspelt key.
+    """
     section, name = place[:-1], str(place[-1])
     keys = _keys(section)
     where = key_path(section) or "a study file"
@@ -149,7 +159,7 @@ def _keys(section: KeyPath) -> list[str]:
 
 
 def _sections(model: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Every section's place and keys, outer ones first."""
+    """Yield the key path and the keys of each section, and of the outer sections first."""
     yield place, list(model.model_fields)
     for name, field in model.model_fields.items():
         inner: Any = field.annotation

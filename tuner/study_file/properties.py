@@ -1,6 +1,6 @@
-"""Client properties that a study file holds or names a file of: producer properties, and those of the connection.
+"""Readers of client properties in a study file, and of the section `space` with its knobs.
 
-And the section `space`: what it says of each knob.
+Producer properties and connection properties stand in the study file itself or in properties files that it names.
 """
 
 import re
@@ -20,37 +20,42 @@ from tuner.study_file.errors import KeyPath, Problems, Refusal, Refused, did_you
 from tuner.study_file.fields import Reads, flag, whole
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
-# What makes the client read a file, load a library or run a command on this machine.
+# Names of properties that make the client read a file, load a library or run a command on this machine.
 _LOCAL: Final = re.compile(r"\.(location|keytab|cmd|file|stores|providers|engine\.id)$")
 
 
 def producer_properties() -> Reads:
-    """Producer properties by name, or the path of a properties file that holds them."""
+    """Return a reader of producer properties: a mapping of names to values, or the path of a properties file."""
 
     def read(value: object) -> str | Mapping[str, Value]:
         if isinstance(value, str) and value.strip() and value.isprintable():
             return value
         return read_properties_of(value, Role.PRODUCER)
 
-    described = "Path of a properties file, or producer properties by name; the client's defaults when left out"
+    described = "Path of a properties file, or producer properties as `name: value`; by default the client's defaults"
     return Reads(read, {"anyOf": [{"type": "string"}, _schema(Role.PRODUCER)], "description": described})
 
 
 def connection_properties() -> Reads:
-    """Connection properties by name."""
+    """Return a reader of connection properties, as a mapping of names to values."""
     return Reads(lambda value: read_properties_of(value, Role.CONNECTION), _schema(Role.CONNECTION))
 
 
 def read_properties_of(value: object, role: Role) -> dict[str, Value]:
-    """Properties of one role, as written.
+    """Return the properties of one role as the file writes them.
+
+    Args:
+        value: The mapping of names to values; None is an empty one.
+        role: The role that all properties must have.
 
     Raises:
-        Refused: Each name or value that the client or this place does not take.
+        Refused: The client does not accept a name or a value, or a property has another role. It holds one refusal for
+            each such property.
     """
     refusals: list[Refusal] = []
     found: dict[str, Value] = {}
     if value is not None and not isinstance(value, Mapping):
-        raise refused("properties are given as `name: value`, one a line", advice="a blank follows the colon")
+        raise refused("properties must be written as `name: value`, one per line", advice="put a blank after the colon")
     for name, inner in (value or {}).items():
         try:
             entry = property_of(name, role)
@@ -63,87 +68,93 @@ def read_properties_of(value: object, role: Role) -> dict[str, Value]:
 
 
 def property_of(name: str, role: Role) -> Property:
-    """The client's property of this name.
+    """Return the client's property of this name.
 
     Raises:
-        Refused: There is none, or it has another role.
+        Refused: The client has no such property, or it has another role.
     """
     try:
         entry = load_catalogue().find(name)
     except ConfigError as error:
         raise misplaced(str(error)) from None
     if entry.name == "bootstrap.servers" and role is Role.CONNECTION:
-        raise misplaced("the address stands in the target's bootstrap, not among its properties")
+        raise misplaced("the address belongs in the target's bootstrap, not in its properties")
     if entry.role is role:
         return entry
     if entry.role is Role.CONNECTION:
-        raise misplaced("how to reach the cluster stands in target.properties or target.command_config")
+        raise misplaced("a connection property belongs in target.properties or target.command_config")
     if entry.role is Role.PRODUCER:
-        raise misplaced("how to produce stands in baseline or space, not in the target's properties")
+        raise misplaced("a producer property belongs in baseline or space, not in the target's properties")
     raise misplaced(f"{name} can't be set here: {entry.reason}")
 
 
 def property_value(entry: Property, value: object) -> Value:
-    """The value as the client takes it: as written, but checked.
+    """Check a value, and return it as the file writes it.
 
     Raises:
-        Refused: The property does not take it.
+        Refused: The property does not accept the value.
     """
     if not isinstance(value, str | int | float | bool):
-        raise refused(f"{entry.name} takes one plain value")
+        raise refused(f"{entry.name} takes a single value")
     if isinstance(value, str) and not value.isprintable() and entry.role is Role.PRODUCER:
         raise refused(f"{entry.name} takes printable text")
     try:
         str(value).encode()
         canonical_value(entry, value)
     except UnicodeEncodeError:
-        raise refused(f"{entry.name} takes whole characters, no halves (\\uD800 to \\uDFFF)") from None
+        raise refused(f"{entry.name} takes complete characters, no surrogates (\\uD800 to \\uDFFF)") from None
     except InvalidValue as error:
         raise refused(f"{entry.name} takes {error.rule}", advice=_meant(entry, value)) from None
     return value
 
 
 def within(refusal: Refusal, place: KeyPath) -> Refusal:
-    """The same refusal, seen from further out."""
+    """Return the refusal with its path extended by the outer path `place`."""
     return replace(refusal, within=(*place, *refusal.within))
 
 
 def misplaced(sentence: str) -> Refused:
-    """A refusal of a name, whatever its value is; to be raised."""
+    """Return an exception that refuses a property because of its name, so that its value is not shown."""
     return Refused(Refusal(sentence, about_name=True))
 
 
 def reads_local_files(name: str) -> bool:
-    """Whether a connection property names something on this machine: a file, a library, a command."""
+    """Return whether a connection property names a file, a library or a command on this machine."""
     return _LOCAL.search(load_catalogue().find(name).name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Reads files for one study.
+    """Reads the properties files of one study.
 
     Attributes:
-        folder: Where relative paths begin; None when no local file may be read.
-        problems: Collects what is wrong.
+        folder: Folder of relative paths; None if no local file may be read.
+        problems: Collects the problems that are found.
     """
 
     folder: Path | None
     problems: Problems
 
     def properties(self, path: str, place: KeyPath) -> Mapping[str, str]:
-        """The entries of a properties file; none, and a problem noted, when no file may be read.
+        """Return the entries of a properties file.
+
+        If no local file may be read, a problem is noted and the result is empty.
+
+        Args:
+            path: The path as the study file writes it; `~` is the user's home folder.
+            place: Key path of the value that names the file.
 
         Raises:
             PropertiesFileError: The file can't be read.
         """
         if self.folder is None:
-            self.problems.add(place, "no file may be read here; write the properties themselves")
+            self.problems.add(place, "no file may be read here; write the properties into the study file")
             return {}
         home, _, rest = path.partition("/")
         return read_properties(self.folder / (Path.home() / rest if home == "~" else path))
 
     def words(self, path: str, place: KeyPath, error: ConfigError) -> str:
-        """An error about a file, under the name that the study file gives it."""
+        """Return the text of an error about a file, with the file's name as the study file writes it."""
         shown = self.problems.written.get(place, path)
         if isinstance(error, PropertiesFileError):
             return str(PropertiesFileError(shown, error.line, error.key, error.rule))
@@ -154,7 +165,7 @@ def _meant(entry: Property, value: object) -> str:
     if entry.kind == "bool" and isinstance(value, str) and value.lower() in ("yes", "no", "on", "off"):
         return "write true or false"
     if isinstance(value, str) and re.fullmatch(r"0[0-9]+", value):
-        return "leave leading zeros out"
+        return "leave the leading zeros out"
     return ""
 
 
@@ -174,7 +185,7 @@ _flag: Final = flag().read
 
 
 def knob_changes() -> Reads:
-    """Changes of knobs by name."""
+    """Return a reader of the section `space`, which changes knobs by name."""
     return Reads(_read_knobs, _knob_schema())
 
 
@@ -182,14 +193,16 @@ def _read_knobs(value: object) -> Mapping[str, KnobChange]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise refused("space names knobs, each with what it may be, one a line")
+        raise refused("space must hold lines of `knob: value`", advice=_KNOB_RULE)
     refusals: list[Refusal] = []
     changes: dict[str, KnobChange] = {}
     for written, inner in value.items():
         try:
             name, entry = _knob(written)
             if name in changes:
-                raise refused(f"{name} stands once, and it is here under two of its names")
+                raise refused(
+                    f"{name} must be listed once, but is here under two names", advice="leave one of them out"
+                )
             changes[name] = checked(name, entry, _change(entry, inner))
         except Refused as error:
             refusals += [within(refusal, (written,)) for refusal in error.refusals]
@@ -213,12 +226,12 @@ def _change(entry: Property, value: object) -> KnobChange:
     if isinstance(value, Mapping):
         return _among(entry, value)
     if value is None or isinstance(value, list):
-        raise refused(_KNOB_RULE, advice="several values are {choices: [...]}" if value else "")
+        raise refused(_KNOB_RULE, advice="write several values as {choices: [...]}" if value else "")
     return KnobChange(value=_text(entry, value))
 
 
 def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
-    """A range or a list of choices."""
+    """Return the change of a knob that is given as a range or as a list of choices."""
     bound = partial(_bound, entry)
     readers: dict[str, Callable[[Any], object]] = {
         "low": bound,
@@ -239,19 +252,19 @@ def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
     if "choices" not in value:
         check_takes_range(entry.name, entry)
     elif len(value) > 1:
-        raise refused("choices stand alone, without low, high, log and steps")
+        raise refused("choices can't be combined with low, high, log and steps")
     said: dict[str, Any] = {key: _at((key,), readers[key], inner) for key, inner in value.items()}
     return KnobChange(**said)
 
 
 def _choices(entry: Property, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
-        raise refused("choices are a list of values, such as [1, 5, 20]")
+        raise refused("choices must be a list of values, such as [1, 5, 20]")
     return tuple(_at((position,), partial(_text, entry), choice) for position, choice in enumerate(value))
 
 
 def _text(entry: Property, value: object) -> str:
-    """A value in the user's own words: `all`, `true`, `1000000` for 1e6."""
+    """Return a value as text: a text such as `all` stays as written, and the number 1e6 becomes `1000000`."""
     taken = property_value(entry, value)
     return taken if isinstance(taken, str) else canonical_value(entry, taken)
 

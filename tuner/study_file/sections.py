@@ -1,6 +1,7 @@
-"""The sections of a study file and their keys; their descriptions are those of the JSON Schema.
+"""The sections of a study file and their keys.
 
-Defaults are those of `tuner.model.spec`. A section that is left empty has its defaults.
+The docstrings of sections and keys become the descriptions in the JSON Schema, so they are written for users. The
+defaults come from `tuner.model.spec`. An empty section has its defaults.
 """
 
 from collections.abc import Mapping
@@ -38,14 +39,16 @@ _DAY_S: Final = 86_400
 _MOST_BYTES: Final = 10**18
 _LARGEST_SEED: Final = 2**32 - 1
 _NAME_RULE: Final = (
-    "a name has letters, digits, -, _ and ., begins with a letter or digit, and has at most 100 characters"
+    "a name must consist of letters, digits, -, _ and ., begin with a letter or digit, and have at most 100 characters"
 )
-_ADDRESS_RULE: Final = "an address reads host:port, or several as host:port,host:port"
+_ADDRESS_RULE: Final = "an address must read host:port, or host:port,host:port for several brokers"
 
 NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 Name = Annotated[str, NAME]
-Zone = Annotated[str, fields.text("a zone has letters, digits, -, _ and .", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")]
+Zone = Annotated[
+    str, fields.text("a zone must consist of letters, digits, -, _ and .", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+]
 Text = Annotated[str, fields.text()]
 Sizes = Annotated[RecordSizes, fields.record_sizes()]
 Duration = Annotated[float, fields.seconds(0, _DAY_S)]
@@ -60,13 +63,13 @@ def _as_list(value: object) -> object:
 
 
 def _or_one(schema: dict[str, Any]) -> None:
-    """Let the schema of a list take one item without its brackets."""
+    """Let the schema of a list also accept a single item without brackets."""
     several = {name: schema.pop(name) for name in ("type", "items", "minItems", "maxItems")}
     schema["anyOf"] = [several, several["items"]]
 
 
 class Section(BaseModel):
-    """Keys that stand together."""
+    """A section of a study file, with its keys."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -83,7 +86,7 @@ class Section(BaseModel):
 
 
 class StudySection(Section):
-    """What the study is called."""
+    """The name of the study, as a text or under the key name."""
 
     model_config = ConfigDict(json_schema_extra={"type": ["object", "string", "null"]})
 
@@ -93,190 +96,190 @@ class StudySection(Section):
         return value if isinstance(value, Mapping) or value is None else {"name": value}
 
     name: Name | None = None
-    """Names the study's folder and runs; the file's name when left out."""
+    """Name of the study, of its folder and of its runs in MLflow. Default: the name of the study file."""
 
 
 class TargetSection(Section):
-    """The cluster to measure on; without an address, real brokers are started on this machine."""
+    """The Kafka cluster to measure on. Without bootstrap, real brokers are started on this machine."""
 
     bootstrap: Annotated[str, fields.text(_ADDRESS_RULE, r"[^\s,]+(\s*,\s*[^\s,]+)*")] | None = None
-    """host:port[,host:port] of your cluster."""
+    """Address of your cluster: host:port or host:port,host:port."""
     command_config: Text | None = None
-    """Path of a properties file with how to connect to it, relative to the study file."""
+    """Path of a properties file with the connection settings of your cluster, relative to the study file."""
     properties: Annotated[Mapping[str, Value], connection_properties()] = Field(default_factory=dict, repr=False)
-    """How to connect to it, in place; these win over command_config. Secrets only as ${NAME}."""
+    """Connection settings of your cluster. They win over those of command_config. Write secrets as ${NAME}."""
     container: Text | None = None
-    """Image of a broker to run in a container, such as apache/kafka:4.1.0."""
+    """Image, such as apache/kafka:4.1.0, to start the broker from in a container."""
     brokers: Annotated[int, fields.whole(1, 9)] | None = None
-    """How many brokers to start on this machine; 1 when left out."""
+    """Number of brokers to start on this machine. Default: 1."""
     topic: Text | None = None
-    """A topic of yours to write to; it is never deleted. Without it, we create topics of our own and delete them."""
+    """Topic of yours to write to; it keeps its records and is never deleted. Default: each trial gets a new topic."""
     like: Text | None = None
-    """A topic of yours whose partitions, replication and settings our topics copy."""
+    """Topic of yours whose partitions, replication and settings the new topics get."""
 
 
 class PhaseSection(Section):
-    """As fast as acknowledgements allow: capacity comes from here."""
+    """The saturating phase, which measures throughput: records are sent as fast as acknowledgements allow."""
 
     warmup: Duration = _WORKLOAD.saturate.warmup_s
-    """Load before anything counts: seconds, or 3s."""
+    """Duration of the load before the measurement, in seconds or as a text such as 3s."""
     measured: Measured = _WORKLOAD.saturate.measured_s
-    """Load that counts: seconds, or 10s."""
+    """Duration of the load that is measured, in seconds or as a text such as 10s."""
 
     def spec(self) -> PhaseSpec:
-        """The phase as a study has it."""
+        """Return the phase as a part of a `StudySpec`."""
         return PhaseSpec(self.warmup, self.measured)
 
 
 class PacedSection(PhaseSection):
-    """At a fixed rate, the same for all configs: latency comes from here."""
+    """The paced phase, which measures latency: records are sent at a fixed rate, the same for all configs."""
 
     warmup: Duration = _WORKLOAD.paced.warmup_s
-    """Load before anything counts: seconds, or 2s."""
+    """Duration of the load before the measurement, in seconds or as a text such as 2s."""
     measured: Measured = _WORKLOAD.paced.measured_s
-    """Load that counts: seconds, or 10s."""
+    """Duration of the load that is measured, in seconds or as a text such as 10s."""
     rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
-    """Records per second; without it, a share of the baseline's capacity."""
+    """The fixed rate in records per second, of all producers together. Default: see rate_ratio."""
     rate_ratio: Annotated[float, fields.number(0, 1, above=True)] = _WORKLOAD.rate_ratio
-    """That share, 0 to 1."""
+    """The fixed rate as a share of the baseline's throughput, above 0 to 1. Used without rate_records_per_s."""
 
 
 class WorkloadSection(Section):
-    """What is written."""
+    """The records that are written."""
 
     record_bytes: Annotated[
         list[Sizes], BeforeValidator(_as_list), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
     ]
-    """Sizes of record values, one search each: 1000, 64KiB, or a mix such as "100:70,1000:30" (size:weight)."""
+    """Bytes of a record's value: 1000, 64KiB, or a mix such as "100:70,1000:30" (size:weight). Each has a search."""
     key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _WORKLOAD.key_bytes
-    """Size of record keys; 0 sends none."""
+    """Bytes of a record's key. 0 sends no keys."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = _WORKLOAD.compressibility_ratio
-    """Share of each value that compresses away: 0 is random bytes."""
+    """Share of each value that compression can remove. 0 sends random bytes."""
     partitions: Annotated[int, fields.whole(1, 10_000)] = _WORKLOAD.partitions
-    """Partitions of our topics."""
+    """Partitions of the topics that the study creates."""
     replication: Annotated[int, fields.whole(1, 100)] = _WORKLOAD.replication
-    """Replicas of each partition of our topics."""
+    """Replicas of each partition of the topics that the study creates."""
     producers: Annotated[int, fields.whole(1, 100)] = _WORKLOAD.producers
-    """Producers that write at once."""
+    """Number of producers that write at the same time."""
     saturate: PhaseSection = PhaseSection()
     paced: PacedSection = PacedSection()
     seed: Seed = _WORKLOAD.seed
-    """Seed of the payload."""
+    """Seed of the random bytes in the records."""
 
 
 class SearchSection(Section):
-    """How configs are proposed, and for how long: whichever limit comes first ends the study."""
+    """How configs are proposed, and when the search ends: at the first of its limits."""
 
     method: Annotated[Method, fields.one_of(Method)] = _SEARCH.method
-    """How configs are proposed."""
+    """The method that proposes configs."""
     trials: Annotated[int, fields.whole(1, 1_000_000)] | None = _SEARCH.trials
-    """Trials per record size, baselines and failures included; null leaves it to hours, until or max_bytes."""
+    """Trials per record size, with baselines and failed trials. null: only hours, until or max_bytes end the study."""
     hours: Annotated[float, fields.number(0, 10_000, above=True)] | None = _SEARCH.hours
-    """Hours of the whole study, resumptions included."""
+    """Hours that the whole study may run. Time before a resumed study was stopped counts, too."""
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
-    """Local time of day at which no new trial starts."""
+    """Local time of day after which no new trial starts."""
     max_bytes: Bytes | None = _SEARCH.max_bytes
-    """Bytes of values that the whole study may write."""
+    """Bytes of record values that the whole study may write."""
     seed: Seed = _SEARCH.seed
-    """Seed of the search."""
+    """Seed of the method that proposes configs."""
     startup_trials: Annotated[int, fields.whole(0, 1_000_000)] = _SEARCH.startup_trials
-    """Random trials before a model is used."""
+    """Number of random trials before the method uses a model."""
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
-    """The baseline is measured again after so many trials."""
+    """Number of trials after which the baseline is measured again, to notice drift of the cluster."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Baselines measured at most, before two agree, ahead of the first trial; 0 does without."""
+    """Maximum number of burn-in runs, which repeat the baseline until two in a row agree. 0 or 1: measure it once."""
     grid_steps: Annotated[int, fields.whole(2, 1000)] = _SEARCH.grid_steps
-    """Values per knob of a grid, where the knob does not say."""
+    """Number of values per knob of a grid, unless space gives steps for the knob."""
     transfer: Flag = _SEARCH.transfer
-    """Whether each record size starts with the best configs of those before it."""
+    """Whether the search of a record size begins with the best configs of the previous record sizes."""
     racing: Annotated[bool, fields.switch()] = _SEARCH.racing
-    """Whether a trial is stopped early once it is sure not to come to anything."""
+    """Whether a trial is stopped early when it is certain that it can't be among the best."""
 
 
 class ConfirmSection(Section):
-    """How winners are measured again, in turn with the baseline."""
+    """The confirmation, which measures the winners of the search again, in turn with the baseline."""
 
     rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.rounds
-    """Rounds of baseline and winners in any case; 0 does without, and then no gain is claimed."""
+    """Minimum number of rounds, each of which measures baseline and winners once. 0: no confirmation and no gains."""
     max_rounds: Annotated[int, fields.whole(0, 1000)] = _CONFIRM.max_rounds
-    """The most rounds, for winners whose interval is not narrow enough before."""
+    """Maximum number of rounds, used where the confidence interval of a gain is still too wide."""
     width_ratio: Annotated[float, fields.number(0, 10, above=True)] = _CONFIRM.width_ratio
-    """An interval is narrow enough when it is as wide as this, relative to its value."""
+    """Width of a gain's confidence interval, relative to the gain, at which no more rounds are needed."""
     nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees
-    """Best configs of each goal that are given second looks, as the luckiest of the search stands first."""
+    """Number of best configs per goal that are measured again after the search, because the best may just be lucky."""
     looks: Annotated[int, fields.whole(0, 100)] = _CONFIRM.looks
-    """Second looks at each."""
+    """Number of repeat measurements of each of these configs."""
     ablation_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.ablation_rounds
-    """Rounds in which proven winners are measured with one knob at a time back at the baseline's value."""
+    """Rounds that measure a proven winner with one knob at a time set back to the baseline's value."""
     goals: Annotated[list[Annotated[Goal, fields.one_of(Goal)]], Field(min_length=1, max_length=len(Goal))] = list(
         _CONFIRM.goals
     )
-    """Whose winners."""
+    """The goals for which a winner is confirmed."""
 
 
 class TrackingSection(Section):
-    """MLflow's mirror of the study."""
+    """The copy of the study in MLflow."""
 
     uri: Text | None = Field(default=_TRACKING.uri, repr=False)
-    """Tracking URI; MLFLOW_TRACKING_URI, or else a file beside the studies, when left out."""
+    """Address of MLflow. Default: MLFLOW_TRACKING_URI, or else a database file in the studies folder."""
     experiment: Text | None = _TRACKING.experiment
-    """Name of the experiment; made of the target when left out."""
+    """Name of the MLflow experiment. Default: a name made of the target."""
     enabled: Flag = _TRACKING.enabled
-    """Whether there is a mirror."""
+    """Whether the study is written to MLflow."""
 
 
 class SafetySection(Section):
-    """What protects the target."""
+    """Limits that protect the target."""
 
     max_bytes_per_trial: Bytes = _SAFETY.max_bytes_per_trial
-    """A trial stops before it has sent more: bytes, or 50GB."""
+    """A trial stops before it has sent more than this: a number of bytes, or a text such as 50GB."""
     min_free_disk: Annotated[int, fields.size(0, _MOST_BYTES)] = _SAFETY.min_free_disk_bytes
-    """A trial stops when the disk of a broker on this machine has less left: bytes, or 5GB."""
+    """A trial stops when the disk of a broker on this machine has less space left: bytes, or a text such as 5GB."""
     max_failures_in_a_row: Annotated[int, fields.whole(1, 1_000_000)] = _SAFETY.max_failures_in_a_row
-    """The study stops after so many trials without a measurement."""
+    """The study stops after this many trials in a row gave no measurement."""
     broker_wait: Duration = _SAFETY.broker_wait_s
-    """How long a lost broker is waited for: seconds, or 5m."""
+    """How long to wait for a broker that was lost: seconds, or a text such as 5m."""
 
 
 class ExecutorSection(Section):
-    """Where benchmarks run."""
+    """Where the benchmarks run."""
 
     kind: Annotated[Executor, fields.one_of(Executor)] = Executor.RAY
-    """ray: worker processes; local: this process; simulated: no Kafka at all, to try a study out."""
+    """ray: in Ray workers; local: on this machine without Ray; simulated: without Kafka, to try a study out."""
     ray_address: Text | None = None
-    """host:port of a Ray cluster's head, or auto, on one of whose nodes this runs; without it, Ray is started here."""
+    """host:port of your Ray cluster's head, or auto. Run the tuner on a node of it. Default: Ray is started here."""
     ray_code: Annotated[Code, fields.one_of(Code)] = Code.SHIP
-    """ship: workers of that cluster run the code of this process; installed: what is installed on its nodes."""
+    """ship: workers of your Ray cluster get the code of this process; installed: they use their nodes' installation."""
     ray_wait: Duration = DEFAULT_WAIT_S
-    """How long nodes of that cluster, and room on them, are waited for: seconds, or 5m."""
+    """How long to wait for nodes of your Ray cluster and free cores on them: seconds, or a text such as 5m."""
     placement: Annotated[
         list[Zone], BeforeValidator(_as_list), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
     ] = Field(default_factory=list, validate_default=False)
-    """Zones of that cluster to measure from, dealt to the producers in turn: nodes offer the resource zone:NAME."""
+    """Zones to run the producers in, in turn. A node is in a zone if it offers the Ray resource zone:NAME."""
 
 
 class StudyFile(Section):
-    """A study of Kafka producer configs: what is measured where, what may change, and what is best."""
+    """A study of Kafka producer configs: where and what it measures, what it may change, and what it optimises."""
 
     schema_version: Annotated[int, fields.whole(1, 1)] = 1
     """Version of this format: 1."""
     study: StudySection = StudySection()
     target: TargetSection = TargetSection()
     targets: Annotated[list[TargetSection], Field(min_length=1, max_length=100)] | None = None
-    """Several equal clusters, each measuring one trial at a time; in place of target."""
+    """Several equal clusters, instead of target. Each measures one trial at a time."""
     workload: WorkloadSection
     baseline: Annotated[str | Mapping[str, Value], producer_properties()] = Field(default_factory=dict)
-    """What everything is compared with: a properties file, or properties; the client's defaults when left out."""
+    """The config that you have today: a properties file, or properties. Default: the client's defaults."""
     space: Annotated[Mapping[str, KnobChange], knob_changes()] = Field(default_factory=dict)
-    """Knobs to treat otherwise than by default: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
+    """Knobs whose search you change: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
-    """The least guarantee that a config may give."""
+    """The weakest guarantee that a config may give. baseline: no weaker than the baseline's."""
     objectives: Annotated[fields.Asked, fields.objectives()] = fields.preset(Goal.BALANCED)
-    """balanced, throughput, latency, or a list of metrics; its latency is what the goal latency is about."""
+    """balanced, throughput, latency, or a list of metrics. The goal latency uses the latency metric of this list."""
     constraints: Annotated[list[Annotated[Constraint, fields.constraint()]], Field(max_length=100)] = Field(
         default_factory=list
     )
-    """Bounds that a recommended config keeps, such as "latency_p99_ms <= 10" or "mb_per_s >= 0.9 x baseline"."""
+    """Bounds for recommended configs, such as "latency_p99_ms <= 10" or "mb_per_s >= 0.9 x baseline"."""
     search: SearchSection = SearchSection()
     confirm: ConfirmSection = ConfirmSection()
     tracking: TrackingSection = TrackingSection()
@@ -285,10 +288,11 @@ class StudyFile(Section):
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema, draft 2020-12, with descriptions and defaults.
+    """Return the JSON Schema of study files, draft 2020-12, with descriptions and defaults.
 
-    It knows names, types and ranges. Which values go together, and whether a property takes its value, only reading the
-    file tells. It offers properties under the client's own names; the other names it takes are read all the same.
+    The schema checks names, types and ranges. Only reading the file checks whether values fit together and whether a
+    property accepts its value. The schema lists properties under the client's own names; a study file may also use the
+    other names that the client accepts.
     """
     schema = StudyFile.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Study file of kafka-tuner"}

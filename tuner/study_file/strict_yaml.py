@@ -1,11 +1,11 @@
-"""YAML text as plain values that know their lines, with variables filled in; strict where YAML surprises.
+"""Reads YAML into plain values with their line numbers, and replaces variables; strict where YAML surprises.
 
-Works on YAML's events, so nothing is ever constructed. Plain words follow YAML 1.2's core schema: `no`, `on`, `07:00`,
-`100:30` and `010` are text, `1e6` is a number. Refused are repeated keys, anchors and aliases, tags, a second document,
-depth and size beyond any study.
+The module works on YAML's events, so YAML constructs no objects. Plain words follow the core schema of YAML 1.2: `no`,
+`on`, `07:00`, `100:30` and `010` are texts, and `1e6` is a number. It refuses repeated keys, anchors and aliases, tags,
+a second document, and a depth or size that no study needs.
 
-`${NAME}` and `${NAME:-default}` in texts are filled in after YAML was read, so a variable's value can't become keys or
-lists. `$${` stands for `${`. Variables that stand for secrets are not handed on to the processes that a study starts.
+`${NAME}` and `${NAME:-default}` are replaced after YAML was read, so the value of a variable can't add keys or lists.
+`$${` stands for `${`. Variables that hold secrets are not passed on to the processes that a study starts.
 
 Source: the core schema in section 10.3 of YAML 1.2.2.
 """
@@ -26,7 +26,7 @@ _MAX_DEPTH: Final = 16
 _MAX_VALUES: Final = 2_000
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
-"""What YAML holds, without dates, sets and objects."""
+"""A value read from YAML. Dates, sets and objects are not among them."""
 
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -35,20 +35,20 @@ _FLOAT: Final = re.compile(r"[-+]?((0|[1-9][0-9]{0,29})(\.[0-9]*)?|\.[0-9]+)([eE
 
 
 def read_yaml(text: str, problems: Problems) -> Plain:
-    """Read the one document of a text, and note the line of each value in `problems`.
+    """Read a text that is one YAML document, and note the line of each value in `problems`.
 
     Raises:
-        StudyFileError: The text is no YAML, or holds what a study file may not.
+        StudyFileError: The text is not YAML, or contains something that a study file must not contain.
     """
     value: Plain = None
     if len(text) > MAX_BYTES:
-        problems.add((), f"a study file has at most {MAX_BYTES} bytes", line=0)
+        problems.add((), f"a study file must have at most {MAX_BYTES} bytes", line=0)
         problems.stop_if_any()
     try:
         value = _document(_events(text, problems), problems)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        problems.add((), f"a study file holds printable text, but character {error.position + 1} is none", line=line)
+        problems.add((), f"a study file must be printable text, but character {error.position + 1} is not", line=line)
     except yaml.MarkedYAMLError as error:
         line, what = _explained(error, text)
         problems.add((), what, line=line)
@@ -57,7 +57,7 @@ def read_yaml(text: str, problems: Problems) -> Plain:
 
 
 def scalar(text: str) -> Plain:
-    """The value of a plain (unquoted) word."""
+    """Return the value of a plain (unquoted) word."""
     if text in _NULLS:
         return None
     if text in _BOOLEANS:
@@ -75,7 +75,7 @@ def _events(text: str, problems: Problems) -> Iterator[yaml.Event]:
         while loader.check_event():
             yield loader.get_event()  # type: ignore[no-untyped-call]
     except (ValueError, OverflowError):  # the library does not check the numbers of escapes such as "\\UFFFFFFFF"
-        problems.add((), "this is not YAML: an escape in quotes stands for no character", line=loader.line + 1)
+        problems.add((), "this is not YAML: an escape sequence in quotes is not valid", line=loader.line + 1)
         raise problems.error() from None
 
 
@@ -86,7 +86,7 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                problems.add((), "a study file is one document", line=_line(event))
+                problems.add((), "a study file must be one YAML document", line=_line(event))
                 raise problems.error()
             value = _value(next(events), events, (), problems)
     return value
@@ -95,17 +95,20 @@ def _document(events: Iterator[yaml.Event], problems: Problems) -> Plain:
 def _value(event: Any, events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -> Plain:
     problems.lines.setdefault(place, _line(event))
     if len(place) > _MAX_DEPTH:
-        problems.add(place[:1], f"values are nested at most {_MAX_DEPTH} deep", line=_line(event))
+        problems.add(place[:1], f"values may be nested at most {_MAX_DEPTH} deep", line=_line(event))
         raise problems.error()
     if len(problems.lines) > _MAX_VALUES:
-        problems.add(place[:1], f"a study file has at most {_MAX_VALUES} values", line=_line(event))
+        problems.add(place[:1], f"a study file must have at most {_MAX_VALUES} values", line=_line(event))
         raise problems.error()
     if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-        problems.add(place, "anchors (&) and aliases (*) are not taken: write the value out, in quotes if it begins so")
+        problems.add(
+            place,
+            "anchors (&) and aliases (*) can't be used; write the value out, or in quotes if it begins with & or *",
+        )
     if isinstance(event, yaml.AliasEvent):
         return None
     if event.tag is not None:
-        problems.add(place, "tags (!) are not taken: write the plain value, in quotes if it begins with one")
+        problems.add(place, "tags (!) can't be used; write the value without a tag, or in quotes if it begins with !")
     if isinstance(event, yaml.ScalarEvent):
         return scalar(event.value) if event.implicit[0] else event.value
     if isinstance(event, yaml.SequenceStartEvent):
@@ -124,11 +127,11 @@ def _mapping(events: Iterator[yaml.Event], place: KeyPath, problems: Problems) -
         if isinstance(event, yaml.MappingEndEvent):
             break
         if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-            problems.add(place, "a key is a plain word", line=_line(event))
+            problems.add(place, "a key must be a plain word", line=_line(event))
             raise problems.error()
         inner = (*place, event.value)
         if event.value in entries:
-            again = f"a key stands once, and line {problems.lines[inner]} has this one too; leave one of them out"
+            again = f"this key is given twice, here and in line {problems.lines[inner]}; leave one of them out"
             problems.add(inner, again, line=_line(event))
         problems.lines.setdefault(inner, _line(event))
         entries[event.value] = _value(next(events), events, inner, problems)
@@ -140,18 +143,18 @@ def _line(event: Any) -> int:
 
 
 def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
-    """The line of a mistake and, for those that people make, what to do."""
+    """Return the line of a YAML error and a message, which for frequent mistakes says what to do."""
     mark = error.problem_mark
     number = 1 if mark is None else mark.line + 1
     lines = text.splitlines()
     line = lines[number - 1] if number <= len(lines) else ""
     said = error.problem or "it can't be read"
     if "\t" in line:
-        return number, f"YAML takes spaces and no tabs here, and this line has a tab; replace it ({said})"
+        return number, f"YAML allows only spaces here, but this line has a tab; replace it ({said})"
     if "${" in line and ("{" in line.replace("${", "") or "[" in line):
-        return number, f'between {{ }} or [ ], ${{NAME}} must stand in quotes: "${{NAME}}" ({said})'
+        return number, f'between {{ }} or [ ], ${{NAME}} must be in quotes: "${{NAME}}" ({said})'
     if "mapping values are not allowed" in said:
-        return number, f"a value that holds `: ` stands in quotes, and the keys of a section align ({said})"
+        return number, f"put a value with `: ` in quotes, and indent the keys of a section alike ({said})"
     return number, f"this is not YAML: {said}"
 
 
@@ -160,16 +163,16 @@ _INSIDE: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*)
 
 
 def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:
-    """The value with every reference in its texts replaced; keys stay as they are.
+    """Return the value with all `${NAME}` in its texts replaced; keys are not changed.
 
-    What the file has at such a place is noted in `problems.written`, to be shown in place of the value. Variables that
-    are missing are noted as problems, and an empty text stands for them.
+    The original text of a replaced value is noted in `problems.written`, so that messages show it instead of the value.
+    A variable that is not set is noted as a problem and replaced by an empty text.
 
     Args:
-        value: As read from the file.
-        environ: Variables.
-        problems: Of the file.
-        place: Of the value.
+        value: The value as read from the file.
+        environ: The environment variables.
+        problems: The problems of the file.
+        place: Key path of the value.
     """
     match value:
         case dict():
@@ -183,13 +186,13 @@ def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place:
 
 
 def names_in(text: str) -> list[str]:
-    """The variables that a text refers to."""
+    """Return the names of the variables that a text refers to."""
     inside = (_INSIDE.fullmatch(reference["inside"] or "") for reference in _REFERENCE.finditer(text))
     return [found["name"] for found in inside if found is not None]
 
 
 def escaped(text: str) -> str:
-    """The text as a study file has it when nothing in it is a reference."""
+    """Return the text with every `${` escaped, so that a study file reads it back unchanged."""
     return text.replace("${", "$${")
 
 
@@ -199,7 +202,7 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Ke
             return "${"
         inside = _INSIDE.fullmatch(reference["inside"])
         if inside is None or not reference["end"]:
-            problems.add(place, "a variable reads ${NAME} or ${NAME:-default}; write $${ for the characters ${")
+            problems.add(place, "a variable must read ${NAME} or ${NAME:-default}; write $${ for the characters ${")
             return ""
         found = environ.get(inside["name"])
         if inside["default"] is not None and not found:
@@ -215,14 +218,14 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Ke
 
 
 def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:
-    """Remove the variables that stand for secrets of the targets; the study has their values.
+    """Remove the variables from which a study file takes secrets of its targets. The study has their values already.
 
-    Every process of the same user can read a process's environment, and Ray and MLflow start many. What the shell gave
-    to this process itself stays readable there.
+    All processes of a user can read each other's environment, and Ray and MLflow start many processes, which inherit
+    ours. The environment that the shell gave to this process stays readable.
 
     Args:
-        text: A study file that was read.
-        environ: This process's variables, changed in place.
+        text: The text of a study file that was read.
+        environ: The environment variables of this process, which are changed in place.
     """
     for value in _secrets(read_yaml(text, Problems(""))):
         for name in names_in(value):
@@ -233,7 +236,7 @@ def _secrets(value: Plain, key: str = "") -> Iterator[str]:
     match value:
         case dict():
             for name, inner in value.items():
-                # The tracking server's own password is MLflow's, which reads it from there again and again.
+                # MLflow reads the password of its server from the environment again and again, so it must stay there.
                 if name != "tracking":
                     yield from _secrets(inner, name)
         case list():

@@ -1,4 +1,4 @@
-"""Texts of study files: to start from, of what command-line options ask for, and of a measurement done again."""
+"""Writes study files: the one of `tuner init`, those made of command-line options, and those of `tuner verify`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,111 +10,113 @@ from tuner.study_file.errors import Problems
 from tuner.study_file.strict_yaml import escaped, read_yaml, scalar
 
 STARTER_TEXT: Final = """\
-# A study of Kafka producer configs. Run it:    tuner run study.yaml
-# What stands here are the defaults; only `workload: record_bytes` must be there. A line that begins with `#` and no
-# blank is an option: take the # away to use it. Durations read 30s, 5m, 2h; sizes 64KiB, 50GB; ratios go from 0 to 1.
-# ${NAME} and ${NAME:-default} take texts from environment variables; $${ stands for the characters ${.
+# A study of Kafka producer configs. Run it with    tuner run study.yaml
+# All settings below are the defaults, and only `workload: record_bytes` is required. A `#` directly before a key marks
+# an optional setting: remove the `#` to use it. Write durations as 30s, 5m or 2h, and sizes as 64KiB or 50GB.
+# ${NAME} and ${NAME:-default} in a text are replaced by environment variables; write $${ for the characters ${.
 schema_version: 1
 
-# Names the study's folder and its runs. The file's name when left out.
+# The name of the study and of its folder. Default: the name of this file.
 #study: {name: orders}
 
 # The cluster to measure on. Without an address, a real Kafka broker is started on this machine.
 target:
-  brokers: 1                    # how many to start
-#  container: apache/kafka:4.1.0 # start it in a container instead (without `brokers`)
-# A cluster of yours, in place of the section above. We write to topics of our own there and delete them.
+  brokers: 1                    # how many brokers to start
+#  container: apache/kafka:4.1.0 # start one in a container instead; leave `brokers` out then
+# To measure on your cluster, replace the section above. The study creates its own topics there, and deletes them again.
 #target: {bootstrap: "kafka1:9092,kafka2:9092", properties: {security.protocol: ssl}, like: orders}
-# Its other keys: command_config (a properties file with how to connect, relative to this file), topic (a topic of yours
-# to write to, never deleted) or like (a topic of yours whose settings ours copy). Secrets only as "${KAFKA_PASSWORD}".
-# Several equal clusters measure one trial each at a time:
+# Other keys for your cluster: `command_config` names a properties file with the connection settings, relative to this
+# file. `like` names one of your topics, whose partitions and settings the new topics get. `topic` names one of your
+# topics to write to instead; it is never deleted. Write secrets as "${KAFKA_PASSWORD}".
+# With several equal clusters, each measures one trial at a time:
 #targets: [{bootstrap: "kafka1:9092"}, {bootstrap: "kafka2:9092"}]
 
-# What is written.
+# The records that are written.
 workload:
-  record_bytes: [100, 1000]     # one search each; a mix is "100:70,1000:30" (size:weight)
+  record_bytes: [100, 1000]     # each size has its own search; write a mix as "100:70,1000:30" (size:weight)
   key_bytes: 0                  # 0 sends no keys
-  compressibility_ratio: 0.5    # share of each value that compresses away; 0 is random bytes
-  partitions: 3                 # of our topics
-  replication: 1                # of our topics
-  producers: 1                  # that write at once
-  saturate:                     # as fast as acknowledgements allow: throughput comes from here
-    warmup: 3s                  # load before anything counts
+  compressibility_ratio: 0.5    # share of each value that compression can remove; 0 sends random bytes
+  partitions: 3                 # of the topics that the study creates
+  replication: 1                # of the topics that the study creates
+  producers: 1                  # how many write at the same time
+  saturate:                     # the saturating phase: as fast as acknowledgements allow, for throughput
+    warmup: 3s                  # load before the measurement
     measured: 10s
-  paced:                        # at one rate for all configs: latency comes from here
+  paced:                        # the paced phase: at a fixed rate, the same for all configs, for latency
     warmup: 2s
     measured: 10s
-    rate_ratio: 0.3             # of the baseline's throughput
-# A fixed rate in place of a share: `paced: {rate_records_per_s: 20000}`.
-  seed: 0                       # of the payload
+    rate_ratio: 0.3             # the rate is this share of the baseline's throughput
+# To give the rate itself, write `paced: {rate_records_per_s: 20000}` instead.
+  seed: 0                       # of the random bytes in the records
 
-# What everything is compared with: what you run today. The client's defaults when left out.
+# The config that you have today. Every config is compared with it. Default: the client's defaults.
 #baseline: producer.properties
 #baseline: {acks: all, linger.ms: 5}
 
-# The knobs are searched in ranges that suit the record size. Here you change some of them.
+# The search changes these properties, called knobs, within ranges that suit the record size. To change a knob's search:
 #space: {linger.ms: {low: 0.1, high: 50, log: true}, compression.type: {choices: [none, lz4, zstd]}, batch.size: off}
-# Also: one value fixes a knob, `off` leaves it as the baseline has it, `on` searches it, steps: 5 is for grids.
-# `bayesian` searches what is named here from the beginning, and of the rest some knobs later: `tuner plan` says which.
+# A single value fixes a knob, `off` keeps the baseline's value, `on` searches the default range, and `steps: 5` in a
+# range is the number of its values in a grid. The method `bayesian` searches some knobs only after a number of trials,
+# as `tuner plan` shows; knobs that are named here are searched from the beginning.
 
-# The least guarantee a config may give:
-#   baseline (no less than yours), any, leader (acks=1), all (acks=all), ordered, idempotent
+# The weakest guarantee that a config may give: baseline (no weaker than the baseline's), any, leader (acks=1),
+# all (acks=all), ordered (all, and records keep their order) or idempotent (ordered, and no duplicates).
 durability: baseline
 
-# balanced (throughput and latency), throughput, latency (with nine tenths of the baseline's throughput at least),
-# or a list of metrics, such as [mb_per_s, latency_p95_ms]: where stalls of the machine hit a few windows, they decide
-# a p99 whatever the config, and a p95 not. The goal latency is about the latency that is named here.
+# What to optimise: balanced (throughput and latency), throughput, latency (with at least 0.9 of the baseline's
+# throughput), or a list of metrics such as [mb_per_s, latency_p95_ms]. A p95 is the better choice on a machine that
+# sometimes stalls: a few stalls decide the p99 of any config. The goal latency uses the latency metric of this list.
 objectives: balanced
 
-# Bounds that a recommended config keeps.
+# Bounds that a recommended config must keep.
 #constraints: ["latency_p99_ms <= 10", "mb_per_s >= 0.9 x baseline"]
 
-# How configs are proposed. Whichever limit comes first ends the study.
+# How configs are proposed, and how long the search runs. It ends at the first of its limits.
 search:
   method: bayesian              # bayesian, tpe, gp, nsga2, random, quasi-random or grid
-  trials: 60                    # per record size; left out or null beside hours, until or max_bytes: as these allow
+  trials: 60                    # per record size; with another limit, leave it out (or null) for no limit on trials
 #  hours: 8                      # of the whole study
-#  until: "07:00"                # local time at which no new trial starts
-#  max_bytes: 2TB                # of values, in the whole study
+#  until: "07:00"                # local time after which no new trial starts
+#  max_bytes: 2TB                # record values that the whole study may write
   seed: 0
-  startup_trials: 10            # random ones, before a model is used
-  baseline_every: 10            # the baseline is measured again after so many trials, to see drift
-  burn_in_max: 4                # baselines ahead of the first trial, at most, until two agree; latency, winners too
-  grid_steps: 3                 # values per knob, of a grid
-  transfer: true                # each record size starts with the best configs of those before it
-  racing: on                    # a trial is stopped early once it is sure not to come to anything; off does without
+  startup_trials: 10            # random trials before the method uses a model
+  baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster
+  burn_in_max: 4                # burn-in runs at most: the baseline is repeated until two runs in a row agree
+  grid_steps: 3                 # values per knob of a grid
+  transfer: true                # begin with the best configs of the previous record sizes
+  racing: on                    # stop a trial early when it can't be among the best; `off` finishes every trial
 
-# Winners are measured again, in turn with the baseline; only what is better with certainty is recommended.
+# After the search, the winners are measured again in turn with the baseline, in rounds. Only these gains are claimed.
 confirm:
-  rounds: 8                     # in any case; 0 does without, and then no gain is claimed
-  max_rounds: 20                # where the gain is not yet known to within width_ratio
-  width_ratio: 0.1              # an interval as narrow as a tenth of the gain is narrow enough
-  ablation_rounds: 2            # what each change of a proven winner brings; 0 does without
+  rounds: 8                     # at least; 0 means no confirmation, and no gain is claimed
+  max_rounds: 20                # at most, where the confidence interval of a gain is still too wide
+  width_ratio: 0.1              # the interval is narrow enough at this width, relative to the gain
+  ablation_rounds: 2            # rounds that show what each change of a proven winner brings; 0 for none
   goals: [throughput, latency, balanced]
 
-# MLflow's mirror of the study.
+# The copy of the study in MLflow.
 tracking:
   enabled: true
-#  uri: http://mlflow:5000       # MLFLOW_TRACKING_URI, or a file beside the studies, when left out
-#  experiment: orders            # made of the target when left out
+#  uri: http://mlflow:5000       # default: MLFLOW_TRACKING_URI, or else a database file in the studies folder
+#  experiment: orders            # default: a name made of the target
 
-# What protects the target.
+# Limits that protect the target.
 safety:
   max_bytes_per_trial: 50GB
-  min_free_disk: 5GB            # of brokers on this machine
-  max_failures_in_a_row: 5
-  broker_wait: 5m               # how long a lost broker is waited for
+  min_free_disk: 5GB            # on the disks of brokers on this machine
+  max_failures_in_a_row: 5      # the study stops after this many trials in a row without a measurement
+  broker_wait: 5m               # how long to wait for a broker that was lost
 
-# Where benchmarks run.
+# Where the benchmarks run.
 executor:
-  kind: ray                     # ray, local (in this process) or simulated (no Kafka: tries a study out)
-#  ray_address: head:6379
+  kind: ray                     # ray (worker processes), local (without Ray) or simulated (no Kafka, to try a study)
+#  ray_address: head:6379        # your Ray cluster; by default Ray is started on this machine
 """
-"""It loads as it stands, and means what a file with nothing but `record_bytes` means."""
+"""The study file of `tuner init`. It can be run unchanged, and does what a file with only `record_bytes` does."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes every text that `strict_yaml` would take for something else."""
+    """Puts a text in quotes if `strict_yaml` would read it as a number or another value."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -128,22 +130,23 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def study_text(sections: Mapping[str, Any]) -> str:
-    """The text of a study file with these sections; `parse_study` reads it, and checks it.
+    """Return the text of a study file with the given sections, which are not checked.
 
     Args:
-        sections: As the file has them; what is None or empty is left out. Paths are written as absolute ones,
-            as the text has no folder. Nothing in a text is a reference: `${` is written so that it reads back so.
+        sections: The sections by name, as in a study file. Keys whose value is None or empty are left out. Paths are
+            made absolute, because the text has no folder. A `${` in a text is escaped, so that it is read as it is and
+            not as an environment variable.
     """
     return _dumped(_given(sections))
 
 
 def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:
-    """The text of a study that measures as the one given does, under another name, and has nothing to search.
+    """Return the text of a study file that measures as another one does, but under another name and without a search.
 
     Args:
-        text: Of a study file that reads without errors.
-        name: Of the new study.
-        record_bytes: Its sizes and mixes.
+        text: The text of the other study file, which must be valid.
+        name: Name of the new study.
+        record_bytes: Record sizes and mixes of the new study.
     """
     value = read_yaml(text, Problems(name))
     assert isinstance(value, dict)
@@ -158,7 +161,7 @@ def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:
 
 
 def sizes_in(text: str) -> list[int | str]:
-    """Record sizes with commas between, or one mix, as a study file has them."""
+    """Return the record sizes in a text such as `100,1000`, or the one mix in a text such as `100:70,1000:30`."""
     return [_size(text)] if ":" in text else [_size(size.strip()) for size in text.split(",")]
 
 
@@ -172,7 +175,7 @@ def _dumped(sections: Any) -> str:
 
 
 def _given(value: Any) -> Any:
-    """Without keys that hold nothing; texts escaped."""
+    """Return a value without the keys that hold nothing, with absolute paths and escaped texts."""
     match value:
         case str():
             return escaped(value)
