@@ -43,7 +43,7 @@ class SizeResults:
         near_front: Numbers of trials whose config is beaten by so little that only noise may keep it off the front.
         hypervolume: (trial number, hypervolume) at each trial that changed the front during the search. Volumes are in
             gains over the baseline, so that the baseline alone has 1.0.
-        rate_records_per_s: Fixed rate of the paced phase; None if it has not been chosen.
+        rate_records_per_s: Fixed rate of the paced phase; None without one, or before its rate is chosen.
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
