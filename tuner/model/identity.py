@@ -58,8 +58,8 @@ def check_unchanged(name: str, asked: dict[str, Any], on_record: dict[str, Any])
 
     Args:
         name: The study's name.
-        asked: The identity by the study file.
-        on_record: The identity in the results store.
+        asked: What `study_identity` returns for the study file.
+        on_record: What it returned when the study began, from the results store.
 
     Raises:
         StudyChanged: They differ; the message names each section with both values.

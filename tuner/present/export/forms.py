@@ -1,4 +1,4 @@
-"""The forms of a recommended config. Each is a pure function of the recommendation."""
+"""The formats of a recommended config. Each format is a pure function of the recommendation."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ from tuner.results.recommendation import Recommendation
 
 
 class Format(StrEnum):
-    """What a recommendation can be written as."""
+    """The formats in which a recommendation can be written."""
 
     TABLE = "table"
     PROPERTIES = "properties"
@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 
 TRANSLATED: Final = frozenset({Format.JAVA, Format.SPRING})
-"""What was not measured in this form: it is for another client."""
+"""Formats for another client than the one that was measured."""
 
 SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
     {
@@ -48,18 +48,19 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
         Format.SPRING: ".spring.yaml",
     }
 )
-"""How a file of each form is called, behind the goal's name."""
+"""The end of the file name for each format, after the name of the goal."""
 
 
 def export(found: Recommendation, form: Format) -> str:
-    """The recommendation in one form; ends with a line feed."""
+    """Return the recommendation in one format; the text ends with a line feed."""
     return _FORMS[form](found)
 
 
 def export_all(found: Sequence[Recommendation], form: Format) -> str:
-    """Recommendations for several record sizes in one text; one alone is as `export` writes it.
+    """Return the recommendations for several record sizes as one text.
 
-    JSON forms hold them by record size, others one below the other, each headed by what it is for.
+    The JSON formats hold one entry per record size. In the other formats the recommendations follow each other, each
+    below a comment that names its record size. A single recommendation is written as `export` writes it.
     """
     if len(found) == 1:
         return export(found[0], form)
@@ -89,12 +90,15 @@ def _json(found: Recommendation) -> str:
 
 def _env(found: Recommendation) -> str:
     lines = [f"{_variable(name)}={shlex.quote(value)}" for name, value in found.config.values.items()]
-    comment = [*_origin(found), "for sh: set -a; . ./this-file"]
+    comment = [*_origin(found), "to set these variables in sh: set -a; . ./this-file"]
     return format_properties({}, comment="\n".join(comment)) + "".join(f"{line}\n" for line in lines)
 
 
 def _variable(name: str) -> str:
-    """Source: the convention of Kafka's and Confluent's images: a dot becomes `_`, a `_` of the name `__`."""
+    """Return the environment variable for a property.
+
+    Source: the convention of Kafka's and Confluent's images: a dot becomes `_`, and a `_` in the name becomes `__`.
+    """
     return "KAFKA_" + name.replace("_", "__").replace(".", "_").upper()
 
 
@@ -104,7 +108,11 @@ def _java(found: Recommendation) -> str:
 
 
 def _spring(found: Recommendation) -> str:
-    """Source: Spring Boot, "Apache Kafka Support"; names in brackets keep their dots, JSON's strings are YAML's."""
+    """Return the recommendation as Spring Boot configuration.
+
+    Names in brackets keep their dots; a JSON string is also a YAML string.
+    Source: Spring Boot, "Apache Kafka Support".
+    """
     translation = translate_to_java(found.config)
     head = format_properties({}, comment="\n".join(_translated(found, translation)))
     entries = [f"        {json.dumps(f'[{name}]')}: {json.dumps(v)}\n" for name, v in translation.properties.items()]
@@ -112,7 +120,7 @@ def _spring(found: Recommendation) -> str:
 
 
 def _origin(found: Recommendation) -> list[str]:
-    """What stands above a config, so that nobody has to ask later where it comes from."""
+    """Return the comment lines above a config that say where the config comes from."""
     promised, before = found.trial.guarantee, found.baseline.guarantee
     return [
         f"kafka-tuner: study {found.study}, trial {found.trial.number}, for {found.config.client}",
@@ -120,7 +128,7 @@ def _origin(found: Recommendation) -> list[str]:
         f"goal: {found.goal}",
         *(f"gain: {sentence}" for sentence in gain_sentences(found)),
         f"measured: {found.how}",
-        f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is another: {before}"),
+        f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is different: {before}"),
         *(f"warning: {warning}" for warning in found.warnings),
     ]
 
@@ -128,9 +136,9 @@ def _origin(found: Recommendation) -> list[str]:
 def _translated(found: Recommendation, translation: Translation) -> list[str]:
     without = ", ".join(f"{name}={found.config.values[name]}" for name in translation.without_twin)
     return [
-        f"{translation.label}: written for Kafka's Java producer, found and measured with {found.config.client}",
+        f"{translation.label}: this config is for Kafka's Java producer, but was measured with {found.config.client}",
         *_origin(found),
-        f"without a twin in Java, left out: {without or 'none'}",
+        f"left out (Kafka's Java producer has no such property): {without or 'none'}",
         *(f"note: {note}" for note in translation.notes),
     ]
 
@@ -140,7 +148,7 @@ def _dumped(value: Any) -> str:
 
 
 def recommendation_table(found: Recommendation) -> str:
-    """Plain text, readable at any width."""
+    """Return the recommendation as plain text that is readable at any width."""
     head = f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: trial {found.trial.number}"
     parts = [head, "", *_to_paste(found), "", *_numbers(found), "", *_facts(found)]
     changed = _changed(found)
@@ -161,14 +169,19 @@ def _numbers(found: Recommendation) -> list[str]:
 def _facts(found: Recommendation) -> list[str]:
     promised, before = found.trial.guarantee, found.baseline.guarantee
     rows = [] if found.confirmed or found.is_baseline else [("gain:", NO_GAIN)]
-    rows.append(("guarantee:", f"{promised} (the baseline's too)" if promised == before else promised))
+    rows.append(("guarantee:", f"{promised} (the same as the baseline's)" if promised == before else promised))
     if promised != before:
-        rows.append(("", f"the baseline's is another: {before}"))
-    rows.append(("measured:", found.how))
+        rows.append(("", f"the baseline's is different: {before}"))
+    rows += [
+        ("measured:", found.how),
+        *([("", "one more round: where the ratio of one more round would fall")] if found.confirmed else []),
+    ]
     if found.confirmed and (unsure := within_scatter(found)):
-        rows.append(("beware:", f"rounds scatter by more than the gain in {' and '.join(unsure)}: one may show none"))
+        rows.append(
+            ("beware:", f"the gain in {' and '.join(unsure)} is proven on average, but one round may not show it")
+        )
         if any("p99" in name for name in unsure):
-            rows.append(("", "single stalls decide a p99; a p95, or longer windows (workload.paced), mind them less"))
+            rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
     if found.trial.verdict:
         rows.append(("bound by:", f"{found.trial.verdict}: {found.trial.because}"))
     return aligned(rows, right=False)
