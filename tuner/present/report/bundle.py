@@ -1,4 +1,7 @@
-"""Folders of artifacts: what MLflow shows of a study, and what `tuner run` leaves in the study's folder."""
+"""Folders of artifacts.
+
+One is attached to each of a study's MLflow runs; another one is what `tuner run` leaves in the study's folder.
+"""
 
 import json
 import shutil
@@ -23,15 +26,16 @@ RECOMMENDED = "recommended"
 
 
 def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None:
-    """Write everything about one record size into a folder, over what was there.
+    """Write all artifacts of one record size into a folder, replacing older ones.
 
-    The front as JSON, CSV, Markdown, PNG and HTML; hypervolume and knob importance as pictures (the latter as JSON too,
-    and only where there are trials enough); why each config is recommended; `recommended/<goal>` in every form.
+    They are the front as JSON, CSV, Markdown, PNG and HTML; pictures of hypervolume and knob importance; `why.md`,
+    which explains each recommendation; and `recommended/<goal>` in every format. Knob importance is also written as
+    JSON, and left out if there are too few trials.
 
     Args:
-        results: The study.
-        size: Which of its record sizes.
-        out: The folder; made if need be.
+        results: The study's results.
+        size: The results of the record size.
+        out: The folder to write to; made if it does not exist.
     """
     out.mkdir(parents=True, exist_ok=True)
     found = recommendations(results, size)
@@ -53,10 +57,10 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
 
 
 def write_study(results: StudyResults) -> Path:
-    """Write `report.html` and `recommended/<size>/<goal>` in every form into the study's own folder.
+    """Write `report.html` and `recommended/<size>/<goal>` in every format into the study's folder.
 
     Returns:
-        The report.
+        The path of the report.
     """
     for size in results.sizes:
         _write_recommended(recommendations(results, size), results.folder / RECOMMENDED / size_name(size.record_bytes))
@@ -64,13 +68,13 @@ def write_study(results: StudyResults) -> Path:
 
 
 def write_report(results: StudyResults, path: Path) -> Path:
-    """Write the report page."""
+    """Write the report page, and return its path."""
     _write(path, report_page(results))
     return path
 
 
 def _write_recommended(found: Mapping[Goal, Recommendation], folder: Path) -> None:
-    # A goal that can't be answered any more must not keep its old answer.
+    # Delete the folder first: a goal that has no recommendation any more must not keep its old file.
     shutil.rmtree(folder, ignore_errors=True)
     for goal, each in found.items():
         for form in Format:
