@@ -93,7 +93,7 @@ def test_another_question_is_refused_and_only_the_section_that_changed_is_named(
         check_unchanged("overnight", now, on_record(SPEC))
     was = on_record(SPEC)
     assert [name for name in was if f"{name} is {now[name]} but was {was[name]}" in str(caught.value)] == [section]
-    assert "the study overnight can only go on" in str(caught.value)
+    assert "the study overnight can only be resumed" in str(caught.value)
     assert "give the study another name" in str(caught.value)
 
 

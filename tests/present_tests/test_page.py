@@ -65,7 +65,7 @@ def test_the_report_has_everything_and_loads_nothing(tmp_path: Path) -> None:
         "1000 B records",
         "Best for throughput",
         "x baseline",
-        "Promises acks=all",
+        "Guarantee: acks=all",
         "All 36 trials",
         "How much each knob matters",
         "librdkafka 2.16.0",
@@ -86,7 +86,7 @@ def test_only_confirmed_ratios_are_gains(tmp_path: Path) -> None:
 
 def test_a_simulated_study_says_so(tmp_path: Path) -> None:
     page = report_page(study(tmp_path, trials=12, facts={"client_version": "simulated"}))
-    assert "simulated: nothing of this study was measured on Kafka" in read(page).text
+    assert "simulated: a model made these numbers, nothing was measured on Kafka" in read(page).text
 
 
 @pytest.mark.parametrize(

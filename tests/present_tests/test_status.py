@@ -174,4 +174,7 @@ def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path, searchi
 
 def test_where_nothing_is_better_it_says_so() -> None:
     assert str(Recommended(Goal.LATENCY, 4, True, {})).startswith("latency: keep what you have")
-    assert str(Recommended(Goal.LATENCY, 9, False, {})) == "latency: trial 9, not measured again: no gain is claimed"
+    assert (
+        str(Recommended(Goal.LATENCY, 9, False, {}))
+        == "latency: trial 9, not measured again in turn with the baseline, so no gain is claimed"
+    )

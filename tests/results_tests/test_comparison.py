@@ -41,12 +41,12 @@ def test_one_name_in_two_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({"client_version": "librdkafka 2.17.0"}, "client version differs: librdkafka 2.16.0 and librdkafka 2.17.0"),
-        ({"broker_version": "4.0"}, "broker version differs"),
-        ({"host": {"cpu": "Xeon", "cores": "8"}}, "host differs in cores: 2 and 8"),
-        ({"cluster": {}}, "cluster differs in brokers: 1 and not known"),
-        ({"rates": {"1000": 5.0}}, "fixed rates differs"),
-        ({"objectives": ["mb_per_s"]}, "objectives differs"),
+        ({"client_version": "librdkafka 2.17.0"}, "differ in client version: librdkafka 2.16.0 and librdkafka 2.17.0"),
+        ({"broker_version": "4.0"}, "differ in broker version"),
+        ({"host": {"cpu": "Xeon", "cores": "8"}}, "differ in the host's cores: 2 and 8"),
+        ({"cluster": {}}, "differ in the cluster's brokers: 1 and unknown"),
+        ({"rates": {"1000": 5.0}}, "differ in fixed rates"),
+        ({"objectives": ["mb_per_s"]}, "differ in objectives"),
     ],
 )
 def test_what_differs_is_named(tmp_path: Path, facts: dict[str, object], expected: str) -> None:
@@ -58,9 +58,9 @@ def test_questions_and_sizes_that_differ_are_named(tmp_path: Path) -> None:
     asked = {"workload": {"partitions": 3, "key_bytes": 8}, "baseline": {"acks": "1"}, "constraints": []}
     one = study(tmp_path / "a", record_sizes=("100", "1000"), facts={"question": asked})
     differences = compare(one, study(tmp_path / "b")).differences
-    assert "the workload differs in key_bytes: 8 and 0" in differences
-    assert "the question differs in baseline: {'acks': '1'} and {}" in differences
-    assert "only one of them searched 100 B records" in differences
+    assert "the studies differ in the workload's key_bytes: 8 and 0" in differences
+    assert "the studies differ in baseline: {'acks': '1'} and {}" in differences
+    assert "only one of the two studies searched 100 B records" in differences
 
 
 def test_an_unfinished_study_is_compared_as_far_as_it_is(tmp_path: Path) -> None:

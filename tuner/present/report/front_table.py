@@ -153,7 +153,7 @@ def front_notes(size: SizeResults) -> list[str]:
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
     for metric, ratio in size.estimates.wandered.items():
         notes.append(
-            f"The baseline's {title(metric)} drifted by {ratio:.0%} in the study; all numbers are corrected for it."
+            f"Drift of the baseline in {title(metric)}: {ratio:.0%} in this study; all numbers are corrected for it."
         )
     if size.near_front:
         notes.append(_near_front(size))
@@ -163,7 +163,7 @@ def front_notes(size: SizeResults) -> list[str]:
 def _near_front(size: SizeResults) -> str:
     numbers = ", ".join(map(str, size.near_front[:_NEAR_SHOWN]))
     more = f" and {len(size.near_front) - _NEAR_SHOWN} more" if len(size.near_front) > _NEAR_SHOWN else ""
-    return f"Only noise may keep these trials off the front: {numbers}{more}."
+    return f"These trials may be off the front only because of noise: {numbers}{more}."
 
 
 def _row(size: SizeResults, trial: Trial) -> FrontRow:
