@@ -18,7 +18,7 @@ def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
     known = {asked_metric(goal, objectives): goal for goal in (Goal.THROUGHPUT, Goal.LATENCY)}
     if len(objectives) == 1:
         metric = "mb_per_s" if objectives[0].metric == "records_per_s" else objectives[0].metric
-        # An objective without a goal of its own, such as bytes on the wire, is what the goal balanced then stands for.
+        # No goal is named after an objective such as bytes on the wire; the goal balanced then means this objective.
         return (known.get(metric, Goal.BALANCED),)
     return (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
 
@@ -63,7 +63,7 @@ def goal_rank(
 ) -> tuple[bool, float]:
     """Return a sort key that puts the best config for a goal last.
 
-    For the goal balanced, configs that lose more than `TOLERATED_LOSS` allows come before all others.
+    For the goal balanced, a config whose gain in some objective is below `TOLERATED_LOSS` ranks below all others.
     """
     gains = _gains(goal, metrics, baseline, objectives)
     gain = goal_gain(goal, metrics, baseline, objectives)

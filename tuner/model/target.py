@@ -30,7 +30,7 @@ class Target:
 
     @property
     def of_this_host_only(self) -> bool:
-        """Whether other hosts can't reach the cluster: brokers that we start, and loopback addresses."""
+        """Whether only this host can reach the cluster: it has brokers that we start, or a loopback address."""
         if self.bootstrap is None:
             return True
         hosts = [address.strip().rpartition(":")[0].strip("[]") for address in self.bootstrap.split(",")]

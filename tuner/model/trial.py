@@ -207,7 +207,7 @@ class Progress:
 
     @property
     def running(self) -> bool:
-        """Whether a process is running the study, unless that process was killed."""
+        """Whether the study was running at the time of this report; its process may have been killed since."""
         return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
 
     def as_json(self) -> dict[str, Any]:

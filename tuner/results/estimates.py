@@ -31,7 +31,7 @@ class Estimates:
 
     @classmethod
     def of(cls, trials: Sequence[Trial], metrics: Sequence[str], baseline: str | None) -> Self:
-        """Estimate from a record size's trials.
+        """Compute the estimates from the trials of one record size.
 
         Args:
             trials: Trials of all kinds; burn-in runs and trials that were stopped early do not count.
@@ -71,7 +71,7 @@ class Estimates:
 
     @property
     def wandered(self) -> Mapping[str, float]:
-        """By metric, how far the baseline's level drifted: highest over lowest, less 1; only metrics that did drift."""
+        """By metric, the baseline's drift: highest level over lowest, less 1; only for metrics that drifted."""
         return {
             metric: max(factors) / min(factors) - 1
             for metric, drift in self.drift.items()

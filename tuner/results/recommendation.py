@@ -1,4 +1,4 @@
-"""Which config to use for a record size and a goal, and how well that is founded."""
+"""Which config to use for a record size and a goal, and how certain that is."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ class Recommendation:
         is_baseline: Whether nothing better than the baseline was found, so that the baseline itself is recommended.
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
-        proven: Whether the config is better than the baseline with the whole interval of its gain.
+        proven: Whether the whole interval of the config's gain lies above 1.
     """
 
     study: str
@@ -107,7 +107,7 @@ def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()
     must have kept the conditions in its confirmation rounds.
 
     For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose little
-    in every objective come before all others.
+    in every objective rank above all others.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
     return max(fit, key=lambda trial: results.goal_rank(trial, goal), default=None)

@@ -63,10 +63,10 @@ class SizeResults:
     without_winner: frozenset[Goal] = frozenset()
 
     def trial(self, number: int) -> Trial:
-        """Return the trial with a number.
+        """Return the trial with this number.
 
         Raises:
-            KeyError: No trial has that number.
+            KeyError: No trial has this number.
         """
         for trial in self.trials:
             if trial.number == number:

@@ -1,4 +1,4 @@
-"""Whether a config of the user's is worse than the baseline, from measurements in turn and with intervals."""
+"""Whether a config that a user supplies is worse than the baseline, judged by intervals from measurements in turn."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

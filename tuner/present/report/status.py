@@ -64,8 +64,8 @@ class Recommended:
             return f"{self.goal}: {KEEP}"
         if not self.gains:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
-        told = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
-        return f"{self.goal}: trial {self.trial}, {gain_headings(self.gains)[0]}: {'; '.join(told)}"
+        gains = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
+        return f"{self.goal}: trial {self.trial}, {gain_headings(self.gains)[0]}: {'; '.join(gains)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +169,20 @@ def _state(study: StudyResults, progress: Progress | None) -> StudyState:
 def _is_alive(progress: Progress) -> bool:
     """Return whether the process that wrote the progress report still runs.
 
-    The storage may know. If not, the process is looked up on this host; a process that started after the report only
-    has the same number.
+    The storage may know. If not, the process is looked up on this host by its ID. A process that started after the
+    report is another one that got the same ID.
     """
     if progress.alive is not None or progress.pid is None:
         return bool(progress.alive)
-    # Imported here because showing a front does not need it.
+    # Imported here because a status without a running process does not need it.
     import psutil
 
     try:
-        born = psutil.Process(progress.pid).create_time()
-        told = datetime.fromisoformat(progress.updated_at).timestamp()
+        process_started = psutil.Process(progress.pid).create_time()
+        reported = datetime.fromisoformat(progress.updated_at).timestamp()
     except (ValueError, psutil.NoSuchProcess):
         return False
-    return born <= told + _CLOCK_SLACK_S
+    return process_started <= reported + _CLOCK_SLACK_S
 
 
 def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:
