@@ -1,4 +1,7 @@
-"""Results of one record size, updated after each trial. An update costs no more after thousands of trials than after ten."""
+"""Results of one record size, updated after each trial.
+
+An update costs no more after thousands of trials than after ten.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
