@@ -118,19 +118,19 @@ def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
 
     They need not be on the front: of two configs that are much alike, noise decides which one is on the front.
     """
-    found: dict[str, Trial] = {}
+    by_fingerprint: dict[str, Trial] = {}
     candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
     for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal), reverse=True):
         gain = results.goal_gain(trial, goal)
         better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal)[0]
         if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
-            found.setdefault(trial.fingerprint, trial)
-    return tuple(found.values())[:most]
+            by_fingerprint.setdefault(trial.fingerprint, trial)
+    return tuple(by_fingerprint.values())[:most]
 
 
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
-    found = results.confirmation(trial.fingerprint)
-    broken = found is not None and bool(found.broken)
+    confirmation = results.confirmation(trial.fingerprint)
+    broken = confirmation is not None and bool(confirmation.broken)
     return (
         conditions.kept_by(_deciding_metrics(results, trial))
         and not broken
@@ -140,8 +140,8 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
 
 def _deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
     """Return the numbers that decide about a config: those of its confirmation rounds, if it had any."""
-    found = results.confirmation(trial.fingerprint)
-    return found.values if found else results.metrics_of(trial)
+    confirmation = results.confirmation(trial.fingerprint)
+    return confirmation.values if confirmation else results.metrics_of(trial)
 
 
 def recommend(
@@ -153,7 +153,8 @@ def recommend(
     """Return the config to use for a record size and a goal.
 
     If winners were confirmed, a winner is recommended only if the whole interval of its gain lies above 1. Otherwise
-    the baseline is recommended, and `Recommendation.is_baseline` is true.
+    the baseline is recommended, and `Recommendation.is_baseline` is true. If no winner was confirmed, the best config
+    on the front is recommended, without claiming a gain.
 
     Args:
         study: The study's results.
@@ -173,44 +174,44 @@ def recommend(
         raise NoFeasibleConfig(
             f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
         )
-    asked = asked_metric(goal, study.objectives)
-    if asked is not None and asked not in results.baseline_metrics:
+    metric = asked_metric(goal, study.objectives)
+    if metric is not None and metric not in results.baseline_metrics:
         raise NoFeasibleConfig(
-            f"goal {goal} needs {asked}, which {study.name} did not measure: it optimises "
-            f"{', '.join(objective.metric for objective in study.objectives)}"
+            f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
+            f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
         )
     confirmed = [
-        found
-        for found in results.confirmations
-        if _wins(results, found, goal, conditions) and not results.lost_records(found.fingerprint)
+        each
+        for each in results.confirmations
+        if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
     ]
     if confirmed:
-        found = max(confirmed, key=lambda found: found.balance.value if asked is None else found.gains[asked].value)
-        chosen = results.trial_of(found.fingerprint)
-        rounds = next(iter(found.gains.values())).rounds
+        winner = max(confirmed, key=lambda each: each.balance.value if metric is None else each.gains[metric].value)
+        chosen = results.trial_of(winner.fingerprint)
+        rounds = next(iter(winner.gains.values())).rounds
         how = (
-            f"measured again in turn with the baseline, {rounds} rounds; {100 * found.balance.level:.3g} % intervals; "
+            f"measured again in turn with the baseline, {rounds} rounds; {100 * winner.balance.level:.3g} % intervals; "
             f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
         )
-        return replace(_recommendation(study, results, goal, chosen, found, how, warnings), proven=True)
+        return replace(_recommendation(study, results, goal, chosen, winner, how, warnings), proven=True)
     chosen_by_trial = pick(results, goal, conditions)
     baseline_fits = results.baseline.feasible and conditions.kept_by(results.baseline_metrics)
     if baseline_fits and (results.confirmations or goal in results.without_winner):
         how = _none_is_proven(results, goal)
         return _recommendation(study, results, goal, results.baseline, None, how, warnings)
     if baseline_fits and chosen_by_trial is not None:
-        seen_gain = results.goal_gain(chosen_by_trial, goal)
-        if seen_gain is not None and seen_gain <= 1.0:
+        gain = results.goal_gain(chosen_by_trial, goal)
+        if gain is not None and gain <= 1.0:
             chosen_by_trial = results.baseline
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
-    again = results.confirmation(chosen_by_trial.fingerprint)
-    if again is not None:
+    confirmation = results.confirmation(chosen_by_trial.fingerprint)
+    if confirmation is not None:
         how = (
-            f"measured again in turn with the baseline, {again.balance.rounds} rounds, and not proven better; "
+            f"measured again in turn with the baseline, {confirmation.balance.rounds} rounds, and not proven better; "
             "recommended because the baseline itself breaks a constraint or condition"
         )
-        return _recommendation(study, results, goal, chosen_by_trial, again, how, warnings)
+        return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
     how = (
         "nothing measured was better than the baseline"
         if chosen_by_trial.fingerprint == results.baseline.fingerprint
@@ -266,7 +267,7 @@ def _none_is_proven(results: SizeResults, goal: Goal) -> str:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
     return (
         f"no config was measured again in turn with the baseline for the goal {goal}: the search found nothing better "
-        f"for it, or confirm.goals leaves it out (this was done for {' and '.join(sorted(tried)) or 'other goals'})"
+        f"for it, or confirm.goals leaves it out; only for {' and '.join(sorted(tried)) or 'other goals'} was one measured"
     )
 
 
@@ -275,7 +276,7 @@ def _recommendation(
     results: SizeResults,
     goal: Goal,
     chosen: Trial,
-    found: Confirmation | None,
+    confirmation: Confirmation | None,
     how: str,
     warnings: list[str],
 ) -> Recommendation:
@@ -293,26 +294,35 @@ def _recommendation(
         goal=goal,
         trial=chosen,
         baseline=results.baseline,
-        gains=found.gains if found else {},
-        metrics={**own, **found.values} if found else own,
-        baseline_metrics={**results.baseline_metrics, **found.baseline} if found else results.baseline_metrics,
+        gains=confirmation.gains if confirmation else {},
+        metrics={**own, **confirmation.values} if confirmation else own,
+        baseline_metrics={**results.baseline_metrics, **confirmation.baseline}
+        if confirmation
+        else results.baseline_metrics,
         is_baseline=is_baseline,
         how=how,
         warnings=tuple(warnings),
     )
 
 
-def _wins(results: SizeResults, found: Confirmation, goal: Goal, conditions: Conditions) -> bool:
+def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
     # A gain is proven only for the goals that were fixed before the rounds: of many numbers, one always looks better
     # by luck.
-    if goal not in found.goals or not found.gains or found.broken or not conditions.kept_by(found.values):
+    if (
+        goal not in confirmation.goals
+        or not confirmation.gains
+        or confirmation.broken
+        or not conditions.kept_by(confirmation.values)
+    ):
         return False
-    asked, together = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    if asked is not None:
-        return found.better(asked)
+    metric_of_goal, metrics = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+    if metric_of_goal is not None:
+        return confirmation.better(metric_of_goal)
     # Only metrics that the study optimises can reject a config. In a study of the p95, a p99 that a few stalls made
     # worse does not.
-    return found.balance.low > 1.0 and all(found.gains[metric].value >= TOLERATED_LOSS for metric in together)
+    return confirmation.balance.low > 1.0 and all(
+        confirmation.gains[metric].value >= TOLERATED_LOSS for metric in metrics
+    )
 
 
 def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
