@@ -60,20 +60,20 @@ class StudyView(Reporter):
 
 
 def _where(standing: Standing) -> str:
-    of = f"/{standing.total}" if standing.total is not None else ""
+    of_total = f"/{standing.total}" if standing.total is not None else ""
     counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
-    place = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of}" if counted else ""
-    return f"{standing.record.record_bytes} B {standing.kind} {place}".rstrip()
+    progress = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
+    return f"{standing.record.record_bytes} B {standing.kind} {progress}".rstrip()
 
 
 def _best(standing: Standing) -> str:
     record = standing.record
-    found = []
+    best_values = []
     for objective in record.objectives:
         best = record.best(objective.metric)
         if best is not None:
-            found.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
-    return "best so far " + ", ".join(found) if found else "no results to compare with yet"
+            best_values.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
+    return "best so far " + ", ".join(best_values) if best_values else "no results to compare with yet"
 
 
 def _left(standing: Standing) -> str:
@@ -84,11 +84,11 @@ def _left(standing: Standing) -> str:
 
 def _line(standing: Standing, trial: Trial) -> str:
     record = standing.record
-    of = f"/{standing.total}" if standing.total is not None else ""
-    place = f"{record.counted}{of}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
+    of_total = f"/{standing.total}" if standing.total is not None else ""
+    progress = f"{record.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
-        place = f"round {trial.round + 1}"
-    head = f"{record.record_bytes:>6} B  {trial.kind:<11} {place:<8}"
+        progress = f"round {trial.round + 1}"
+    head = f"{record.record_bytes:>6} B  {trial.kind:<11} {progress:<8}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [

@@ -55,30 +55,30 @@ def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
     return [*cells, row.trial.verdict + (" (!)" if row.flags else "")]
 
 
-def status_text(found: Status) -> RenderableType:
+def status_text(status: Status) -> RenderableType:
     """Return a status as text."""
-    left = "" if found.left_s is None else f", about {_duration(found.left_s)} left"
-    parts: list[RenderableType] = [Text(f"{found.study}: {found.state}{left}", style="bold")]
-    if found.doing:
-        parts.append(Text(f"now: {found.doing}"))
-    if found.state is StudyState.INTERRUPTED:
+    left = "" if status.left_s is None else f", about {_duration(status.left_s)} left"
+    parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
+    if status.doing:
+        parts.append(Text(f"now: {status.doing}"))
+    if status.state is StudyState.INTERRUPTED:
         parts.append(Text("no process is running it; run the same command again to continue where it stopped"))
     headings = ("record bytes", "trials", "confirmation", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
-    for size in found.sizes:
+    for size in status.sizes:
         of = "" if size.total is None else f" of {size.total}"
         counts = (f"{size.done}{of}", size.confirming, size.failed, size.front)
         table.add_row(Text(size.record_bytes), *map(str, counts))
     parts.append(table)
-    for size in found.sizes:
+    for size in status.sizes:
         if size.recommended:
             parts += [Text(f"recommended, {size.record_bytes} B, {each}") for each in size.recommended]
         elif size.best:
             parts.append(Text(f"best so far, {size.record_bytes} B: {_best(size)}"))
-    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in found.sizes if str(size.raced)]
-    if found.behind_mlflow:
-        parts.append(Text(f"MLflow does not show {found.behind_mlflow} trials yet", style="dim"))
-    parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in found.failures]
+    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in status.sizes if str(size.raced)]
+    if status.behind_mlflow:
+        parts.append(Text(f"MLflow does not show {status.behind_mlflow} trials yet", style="dim"))
+    parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in status.failures]
     return Group(*parts)
 
 

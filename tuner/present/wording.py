@@ -57,21 +57,21 @@ def _percent(level: float) -> str:
     return f"{100 * level:.3g} %"
 
 
-def gain_sentences(found: Recommendation) -> list[str]:
+def gain_sentences(recommendation: Recommendation) -> list[str]:
     """Return one sentence about each metric's gain, or the one sentence that no gain is claimed."""
-    if found.is_baseline:
+    if recommendation.is_baseline:
         return [KEEP]
-    if not found.confirmed:
+    if not recommendation.confirmed:
         return [NO_GAIN]
-    return [f"{title(metric)}: {_sentence(ratio)}" for metric, ratio in found.gains.items()]
+    return [f"{title(metric)}: {_sentence(ratio)}" for metric, ratio in recommendation.gains.items()]
 
 
-def within_scatter(found: Recommendation) -> list[str]:
+def within_scatter(recommendation: Recommendation) -> list[str]:
     """Return the metrics whose gain is proven on average, but may not show in a single new round.
 
     `latency p99`, for example: the interval of the gain lies above 1, but the prediction interval reaches below.
     """
-    unsure = [name for name, ratio in found.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
+    unsure = [name for name, ratio in recommendation.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
     # Throughput in MB/s and in records/s are named only once.
     return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
 
@@ -140,17 +140,19 @@ def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Cha
     )
 
 
-def numbers_table(found: Recommendation) -> tuple[list[str], list[list[Cell]]]:
+def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:
     """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's."""
     rows: list[list[Cell]] = []
-    for metric in shown_metrics(found.metrics, found.baseline_metrics, also=list(found.gains)):
-        before, now = found.baseline_metrics.get(metric), found.metrics.get(metric)
-        ratio = found.gains.get(metric)
-        shown = [(number(before), before), *([] if found.is_baseline else [(number(now), now)])]
-        told: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
-        rows.append([title(metric), *shown, *(told if found.confirmed else [])])
-    headings = ["", "baseline", *([] if found.is_baseline else ["recommended"])]
-    return [*headings, *(gain_headings(found.gains) if found.confirmed else [])], rows
+    for metric in shown_metrics(
+        recommendation.metrics, recommendation.baseline_metrics, also=list(recommendation.gains)
+    ):
+        before, now = recommendation.baseline_metrics.get(metric), recommendation.metrics.get(metric)
+        ratio = recommendation.gains.get(metric)
+        shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
+        compared: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
+        rows.append([title(metric), *shown, *(compared if recommendation.confirmed else [])])
+    headings = ["", "baseline", *([] if recommendation.is_baseline else ["recommended"])]
+    return [*headings, *(gain_headings(recommendation.gains) if recommendation.confirmed else [])], rows
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> list[str]:

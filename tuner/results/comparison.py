@@ -136,19 +136,26 @@ def compare(ours: StudyResults, theirs: StudyResults) -> Comparison:
     )
 
 
-def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, other: SizeResults) -> SizeComparison:
-    mine, their = recommendations(ours, one), recommendations(theirs, other)
+def _compare_size(
+    ours: StudyResults, our_size: SizeResults, theirs: StudyResults, their_size: SizeResults
+) -> SizeComparison:
+    our_recommendations, their_recommendations = recommendations(ours, our_size), recommendations(theirs, their_size)
     goals = tuple(
-        GoalComparison(goal, goal_metrics(goal, one.objectives), mine.get(goal), their.get(goal))
+        GoalComparison(
+            goal,
+            goal_metrics(goal, our_size.objectives),
+            our_recommendations.get(goal),
+            their_recommendations.get(goal),
+        )
         for goal in Goal
-        if goal in mine or goal in their
+        if goal in our_recommendations or goal in their_recommendations
     )
     volumes = [
-        front_volume([trial.objectives for trial in size.front_trials], size.objectives, one.baseline_metrics)
-        for size in (one, other)
+        front_volume([trial.objectives for trial in size.front_trials], size.objectives, our_size.baseline_metrics)
+        for size in (our_size, their_size)
     ]
-    same = one.objectives == other.objectives
-    return SizeComparison(one.record_bytes, (volumes[0], volumes[1] if same else None), goals)
+    same = our_size.objectives == their_size.objectives
+    return SizeComparison(our_size.record_bytes, (volumes[0], volumes[1] if same else None), goals)
 
 
 def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
@@ -176,15 +183,15 @@ def _between(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, An
     ]
 
 
-def _brief(found: Recommendation | None) -> dict[str, Any] | None:
-    if found is None:
+def _brief(recommendation: Recommendation | None) -> dict[str, Any] | None:
+    if recommendation is None:
         return None
     return {
-        "trial": found.trial.number,
-        "is_baseline": found.is_baseline,
-        "confirmed": found.confirmed,
-        "metrics": dict(found.metrics),
-        "gains_over_own_baseline": {metric: asdict(ratio) for metric, ratio in found.gains.items()},
-        "guarantee": found.trial.guarantee,
-        "values": dict(found.trial.values),
+        "trial": recommendation.trial.number,
+        "is_baseline": recommendation.is_baseline,
+        "confirmed": recommendation.confirmed,
+        "metrics": dict(recommendation.metrics),
+        "gains_over_own_baseline": {metric: asdict(ratio) for metric, ratio in recommendation.gains.items()},
+        "guarantee": recommendation.trial.guarantee,
+        "values": dict(recommendation.trial.values),
     }

@@ -127,20 +127,24 @@ def _plan(study: StudyResults, size: SizeResults, found: Recommendation) -> Conf
     return next((each for each in plans if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
 
 
-def _strength(effect: Effect, asked: tuple[str, ...]) -> tuple[bool, bool, bool, float]:
+def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, bool, float]:
     """Return a sort key that puts the strongest effect last."""
-    known = [effect.gains[metric].value for metric in asked if metric in effect.gains]
-    return effect.measured, effect.shows, bool(effect.misses), max(known, default=0.0)
+    values = [effect.gains[metric].value for metric in metrics if metric in effect.gains]
+    return effect.measured, effect.shows, bool(effect.misses), max(values, default=0.0)
 
 
 def _closest(size: SizeResults, goal: Goal) -> Closest | None:
-    asked = asked_metric(goal, size.objectives)
-    known = [(gain, each) for each in size.confirmations if (gain := _gain_of(each, asked)) is not None]
-    claimed = [(gain, each) for gain, each in known if goal in each.goals] or known
+    metric = asked_metric(goal, size.objectives)
+    known = [
+        (gain, confirmation)
+        for confirmation in size.confirmations
+        if (gain := _gain_of(confirmation, metric)) is not None
+    ]
+    claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
     if claimed:
-        gain, again = max(claimed, key=lambda pair: pair[0].value)
+        gain, closest = max(claimed, key=lambda pair: pair[0].value)
         return Closest(
-            size.trial_of(again.fingerprint), again.gains, gain, None, _reason_against(size, again, gain, goal)
+            size.trial_of(closest.fingerprint), closest.gains, gain, None, _reason_against(size, closest, gain, goal)
         )
     assert size.baseline is not None
     others = [
@@ -155,23 +159,27 @@ def _closest(size: SizeResults, goal: Goal) -> Closest | None:
     return None if times is None else Closest(best, {}, None, times)
 
 
-def _reason_against(size: SizeResults, found: Confirmation, gain: Ratio, goal: Goal) -> str:
+def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, goal: Goal) -> str:
     """Return why a config with a proven gain is not recommended; empty if its gain is not proven."""
     if gain.low <= 1.0:
         return ""
-    lost = size.lost_records(found.fingerprint)
-    missed = dict.fromkeys((*found.broken, *(["delivered_ratio >= 1"] if lost else [])))
+    lost = size.lost_records(confirmation.fingerprint)
+    missed = dict.fromkeys((*confirmation.broken, *(["delivered_ratio >= 1"] if lost else [])))
     if missed:
         return f"it broke {' and '.join(missed)} when it was measured again"
-    together = [metric for metric in goal_metrics(goal, size.objectives) if metric in found.gains]
-    worst = min(together or found.gains, key=lambda metric: found.gains[metric].value)
-    if goal is Goal.BALANCED and found.gains[worst].value < TOLERATED_LOSS:
-        return f"its {worst} is only {found.gains[worst].value:.2f} times as good as the baseline's"
-    return "it was measured again only for other goals" if goal not in found.goals else "it breaks a limit that you set"
+    metrics = [metric for metric in goal_metrics(goal, size.objectives) if metric in confirmation.gains]
+    worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
+    if goal is Goal.BALANCED and confirmation.gains[worst].value < TOLERATED_LOSS:
+        return f"its {worst} is only {confirmation.gains[worst].value:.2f} times as good as the baseline's"
+    return (
+        "it was measured again only for other goals"
+        if goal not in confirmation.goals
+        else "it breaks a limit that you set"
+    )
 
 
-def _gain_of(found: Confirmation, asked: str | None) -> Ratio | None:
-    return found.balance if asked is None else found.gains.get(asked)
+def _gain_of(confirmation: Confirmation, metric: str | None) -> Ratio | None:
+    return confirmation.balance if metric is None else confirmation.gains.get(metric)
 
 
 def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:

@@ -267,7 +267,8 @@ def _none_is_proven(results: SizeResults, goal: Goal) -> str:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
     return (
         f"no config was measured again in turn with the baseline for the goal {goal}: the search found nothing better "
-        f"for it, or confirm.goals leaves it out; only for {' and '.join(sorted(tried)) or 'other goals'} was one measured"
+        "for it, or confirm.goals leaves it out; configs were measured only for "
+        f"{' and '.join(sorted(tried)) or 'other goals'}"
     )
 
 

@@ -105,13 +105,17 @@ class SizeResults:
 
     def trial_of(self, fingerprint: str) -> Trial:
         """Return the trial to name for a config: the one on the front, else the first of the search, else the first."""
-        found = [trial for trial in self.trials if trial.fingerprint == fingerprint]
-        return max(found, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number))
+        same_config = [trial for trial in self.trials if trial.fingerprint == fingerprint]
+        return max(
+            same_config, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number)
+        )
 
     def lost_records(self, fingerprint: str) -> bool:
         """Return whether a config lost records when it was measured again after the search."""
-        again = [trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
-        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
+        measured_again = [
+            trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint
+        ]
+        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in measured_again)
 
     def confirmation(self, fingerprint: str) -> Confirmation | None:
         """Return the results of a config's confirmation rounds; None if it was not confirmed."""
@@ -292,15 +296,15 @@ def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Tr
         trials: Of one record size, by number.
         objectives: The study's objectives.
     """
-    found: list[Trial] = []
+    candidates: list[Trial] = []
     for trial in trials:
         if trial.state is not State.COMPLETE:
             continue
         if trial.kind is Kind.BASELINE:
-            return found[-_AGREED:] if len(found) >= _AGREED else []
+            return candidates[-_AGREED:] if len(candidates) >= _AGREED else []
         if trial.kind is Kind.STABILISE and all(each.metric in trial.metrics for each in objectives):
             values = tuple(trial.metrics[each.metric] for each in objectives)
-            found.append(replace(trial, kind=Kind.BASELINE, objectives=values))
+            candidates.append(replace(trial, kind=Kind.BASELINE, objectives=values))
     return []
 
 

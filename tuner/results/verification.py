@@ -149,20 +149,20 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
         spec: The study; its one config to confirm is the config to verify.
     """
     config = _verified(spec)
-    found = results.confirmation(config.fingerprint)
+    confirmation = results.confirmation(config.fingerprint)
     trials = [trial for trial in results.trials if trial.kind in CONFIRMING_KINDS]
     doubts = [warning for trial in trials for warning in trial.warnings]
     errors = [f"a measurement failed: {trial.error}" for trial in trials if trial.error]
     without_acks = [side.acks == 0 for side in (config, spec.baseline)]
-    missing = [metric for metric in _judged(spec) if metric not in found.gains] if found else []
+    missing = [metric for metric in _judged(spec) if metric not in confirmation.gains] if confirmation else []
     return Verification(
         record_bytes=results.record_bytes,
-        gains=found.gains if found else {},
+        gains=confirmation.gains if confirmation else {},
         not_compared={metric: _lack(metric, without_acks) for metric in missing},
-        values=found.values if found else {},
-        baseline=found.baseline if found else {},
+        values=confirmation.values if confirmation else {},
+        baseline=confirmation.baseline if confirmation else {},
         lost=results.lost_records(config.fingerprint),
-        broken=tuple(_broken(spec.constraints, found)) if found else (),
+        broken=tuple(_broken(spec.constraints, confirmation)) if confirmation else (),
         warnings=tuple(dict.fromkeys([*errors, *doubts])),
     )
 
@@ -184,12 +184,12 @@ def _lack(metric: str, without_acks: list[bool]) -> Lack:
     return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
 
 
-def _broken(constraints: Iterable[Constraint], found: Confirmation) -> Iterable[str]:
-    if str(HELD_RATE) in found.broken:
+def _broken(constraints: Iterable[Constraint], confirmation: Confirmation) -> Iterable[str]:
+    if str(HELD_RATE) in confirmation.broken:
         yield f"the fixed rate must be held in 9 of 10 rounds, but was not: {HELD_RATE}"
     for constraint in constraints:
         metric = constraint.metric
-        value, reference = found.values.get(metric), found.baseline.get(metric)
+        value, reference = confirmation.values.get(metric), confirmation.baseline.get(metric)
         if value is None or (constraint.of_baseline and not reference):
             side = "the config" if value is None else "the baseline"
             yield f"the study requires {constraint}, which could not be checked, because {side} has no {metric}"

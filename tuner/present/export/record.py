@@ -26,32 +26,32 @@ RECORD_KIND: Final = "recommendation"
 EXPLANATION_SCHEMA_VERSION: Final = 1
 
 
-def recommendation_record(found: Recommendation) -> dict[str, Any]:
+def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
     """Return everything about a recommendation as JSON types."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": RECORD_KIND,
-        "study": found.study,
-        "record_bytes": found.record_bytes,
-        "goal": str(found.goal),
-        "config": _config(found.trial),
-        "guarantee": found.trial.guarantee,
-        "is_baseline": found.is_baseline,
-        "confirmed": found.confirmed,
-        "proven": found.proven,
-        "gains": gains_record(found.gains),
-        "metrics": dict(found.metrics),
-        "how": found.how,
-        "warnings": list(found.warnings),
-        "trial": _trial(found.trial),
+        "study": recommendation.study,
+        "record_bytes": recommendation.record_bytes,
+        "goal": str(recommendation.goal),
+        "config": _config(recommendation.trial),
+        "guarantee": recommendation.trial.guarantee,
+        "is_baseline": recommendation.is_baseline,
+        "confirmed": recommendation.confirmed,
+        "proven": recommendation.proven,
+        "gains": gains_record(recommendation.gains),
+        "metrics": dict(recommendation.metrics),
+        "how": recommendation.how,
+        "warnings": list(recommendation.warnings),
+        "trial": _trial(recommendation.trial),
         "baseline": {
-            "config": _config(found.baseline),
-            "guarantee": found.baseline.guarantee,
-            "metrics": dict(found.baseline_metrics),
-            "trial": _trial(found.baseline),
+            "config": _config(recommendation.baseline),
+            "guarantee": recommendation.baseline.guarantee,
+            "metrics": dict(recommendation.baseline_metrics),
+            "trial": _trial(recommendation.baseline),
         },
-        "changes": [asdict(change) for change in changes(found.trial.values, found.baseline.values)],
-        "java": asdict(translate_to_java(found.config)),
+        "changes": [asdict(change) for change in changes(recommendation.trial.values, recommendation.baseline.values)],
+        "java": asdict(translate_to_java(recommendation.config)),
     }
 
 
@@ -74,7 +74,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
         )
     try:
         baseline = record["baseline"]
-        found = Recommendation(
+        recommendation = Recommendation(
             study=record["study"],
             record_bytes=record["record_bytes"],
             goal=Goal(record["goal"]),
@@ -91,13 +91,13 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             warnings=tuple(record["warnings"]),
             proven=record.get("proven", False),
         )
-        found.trial.config()
+        recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise RecordDamaged(
             f"the record of a recommendation must have every field with a valid value, but reading it gave {error!r}; "
             "run tuner sync to write it again"
         ) from None
-    return found
+    return recommendation
 
 
 def _config(trial: Trial) -> dict[str, Any]:

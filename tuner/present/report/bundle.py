@@ -38,22 +38,22 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
         out: The folder to write to; made if it does not exist.
     """
     out.mkdir(parents=True, exist_ok=True)
-    found = recommendations(results, size)
+    by_goal = recommendations(results, size)
     heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
     _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
     _write(out / "front.csv", front_csv(size))
     _write(out / "front.md", front_markdown(results, size))
     _write(out / "front.html", front_html(results, [size]))
-    draw_front(size, labels(found), out / "front.png", heading=heading)
+    draw_front(size, labels(by_goal), out / "front.png", heading=heading)
     draw_hypervolume(size, out / "hypervolume.png")
     importance = knob_importance(size)
     if importance:
         _write(out / "importance.json", json.dumps(_importance_record(results, size, importance), indent=2) + "\n")
         draw_importance(importance, out / "importance.png", heading=f"{results.name}, {size.record_bytes} B records")
-    explanations = [explain(results, each, importance) for each in found.values()]
+    explanations = [explain(results, recommendation, importance) for recommendation in by_goal.values()]
     if explanations:
         _write(out / "why.md", f"# {heading}\n\n{why_markdown(explanations)}")
-    _write_recommended(found, out / RECOMMENDED)
+    _write_recommended(by_goal, out / RECOMMENDED)
 
 
 def write_study(results: StudyResults) -> Path:
@@ -73,12 +73,12 @@ def write_report(results: StudyResults, path: Path) -> Path:
     return path
 
 
-def _write_recommended(found: Mapping[Goal, Recommendation], folder: Path) -> None:
+def _write_recommended(by_goal: Mapping[Goal, Recommendation], folder: Path) -> None:
     # Delete the folder first: a goal that has no recommendation any more must not keep its old file.
     shutil.rmtree(folder, ignore_errors=True)
-    for goal, each in found.items():
+    for goal, recommendation in by_goal.items():
         for form in Format:
-            _write(folder / f"{goal}{SUFFIXES[form]}", export(each, form))
+            _write(folder / f"{goal}{SUFFIXES[form]}", export(recommendation, form))
 
 
 def _importance_record(

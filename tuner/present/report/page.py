@@ -56,14 +56,14 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: 
     )
 
 
-def fronts_html(found: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
+def fronts_html(comparison: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
     """Return a page with the fronts of two studies on the same axes.
 
     Args:
-        found: The comparison of the two studies.
+        comparison: The comparison of the two studies.
         views: From `views_of`.
     """
-    heading = " and ".join(found.names)
+    heading = " and ".join(comparison.names)
     return _PAGES.get_template("fronts.html").render(
         title=heading,
         heading=heading,
@@ -72,17 +72,17 @@ def fronts_html(found: Comparison, views: Mapping[str, Mapping[str, View]]) -> s
             interactive.figure_html(interactive.fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
             for index, (record_bytes, by_name) in enumerate(views.items())
         ],
-        differences=found.differences,
+        differences=comparison.differences,
     )
 
 
 def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
     """Return what the template shows of one record size; goals with the same config share one explanation."""
-    found, importance = recommendations(study, size), knob_importance(size)
+    by_goal, importance = recommendations(study, size), knob_importance(size)
     return {
         "size": size,
-        "labels": labels(found),
-        "reasons": why.shared([explain(study, each, importance) for each in found.values()]),
+        "labels": labels(by_goal),
+        "reasons": why.shared([explain(study, recommendation, importance) for recommendation in by_goal.values()]),
         "importance": importance,
         "raced": str(RacingSavings.of(size.trials)),
     }

@@ -200,7 +200,7 @@ def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStat
 
 
 def _best(size: SizeResults) -> Sequence[BestSoFar]:
-    found = []
+    best_so_far = []
     for objective in size.objectives:
         metric = objective.metric
         values = {
@@ -213,8 +213,8 @@ def _best(size: SizeResults) -> Sequence[BestSoFar]:
         best = max(values, key=lambda number: objective.gain(values[number], 1.0))
         baseline = size.baseline_metrics.get(metric)
         times = objective.gain(values[best], baseline) if baseline else None
-        found.append(BestSoFar(metric, values[best], baseline, times, best))
-    return found
+        best_so_far.append(BestSoFar(metric, values[best], baseline, times, best))
+    return best_so_far
 
 
 def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
@@ -226,9 +226,13 @@ def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
 
 
 def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:
-    for goal, found in recommendations(study, size, goals_of(study.objectives)).items():
-        gains = {name: found.gains[name] for name in goal_metrics(goal, study.objectives) if name in found.gains}
-        yield Recommended(goal, found.trial.number, found.is_baseline, gains)
+    for goal, recommendation in recommendations(study, size, goals_of(study.objectives)).items():
+        gains = {
+            name: recommendation.gains[name]
+            for name in goal_metrics(goal, study.objectives)
+            if name in recommendation.gains
+        }
+        yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains)
 
 
 def _left_s(trials: Sequence[Trial], sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:

@@ -155,11 +155,11 @@ def view_of(size: SizeResults) -> View:
     )
 
 
-def views_of(studies: tuple[StudyResults, StudyResults], found: Comparison) -> Mapping[str, Mapping[str, View]]:
+def views_of(studies: tuple[StudyResults, StudyResults], comparison: Comparison) -> Mapping[str, Mapping[str, View]]:
     """Return the pictures of two studies, by record size that both searched, then by the study's name."""
     views: dict[str, dict[str, View]] = {}
-    for size in found.sizes:
-        for name, study in zip(found.names, studies, strict=True):
+    for size in comparison.sizes:
+        for name, study in zip(comparison.names, studies, strict=True):
             results = study.size(size.record_bytes)
             if results is not None:
                 views.setdefault(size.record_bytes, {})[name] = view_of(results)
