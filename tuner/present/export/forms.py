@@ -182,7 +182,11 @@ def _facts(recommendation: Recommendation) -> list[str]:
         rows.append(("", f"the baseline's is different: {before}"))
     rows += [
         ("measured:", recommendation.how),
-        *([("", "one more round: where the ratio of one more round would fall")] if recommendation.confirmed else []),
+        *(
+            [("", "one more round: the range that the ratio of a further round would fall into")]
+            if recommendation.confirmed
+            else []
+        ),
     ]
     if recommendation.confirmed and (unsure := within_scatter(recommendation)):
         rows.append(
