@@ -115,7 +115,7 @@ class Verification:
         for metric, gain in self.gains.items():
             if min_gain is not None and gain.low < min_gain:
                 missed.append(
-                    f"{metric}: the whole interval of the gain must lie above {min_gain:g}, but the gain is {gain}"
+                    f"{metric}: the interval of the gain must not reach below {min_gain:g}, but the gain is {gain}"
                 )
             elif min_gain is None and gain.high < 1.0 - tolerance_ratio:
                 missed.append(f"{metric}: worse than the baseline, {gain} times as good")
