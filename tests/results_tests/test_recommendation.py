@@ -281,7 +281,7 @@ def test_conditions_that_no_config_keeps_are_answered_with_the_best() -> None:
     )
 
 
-def test_constraints_that_no_config_keeps_are_named_in_the_error() -> None:
+def test_an_error_says_that_no_config_keeps_the_studys_constraints() -> None:
     constraints = (Constraint("mb_per_s", at_most=False, limit=1_000),)
     trials = [baseline(0, constraints=constraints), trial(1, constraints=constraints)]
     assert no_config(trials=trials) == (
