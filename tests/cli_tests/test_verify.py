@@ -78,7 +78,7 @@ def test_a_weaker_guarantee_is_a_failure_unless_it_is_allowed(tmp_path: Path) ->
     missed = tuner("verify", str(file), *few, "--json")
     assert missed.code == 99, missed.err
     assert "the guarantee is weaker: acks=0, may reorder on retry, but the baseline's is acks=all" in missed.err
-    assert "1000 B: latency_p99_ms: could not be compared: one side has none, as its acks=0" in missed.err
+    assert "1000 B: latency_p99_ms: could not be compared: one side has no value, because with acks=0" in missed.err
     record = json.loads(missed.out)
     assert (record["guarantee"], record["baseline_guarantee"]) == (
         "acks=0, may reorder on retry",
@@ -89,7 +89,7 @@ def test_a_weaker_guarantee_is_a_failure_unless_it_is_allowed(tmp_path: Path) ->
     allowed = tuner("verify", str(file), *few, "--allow-weaker")
     assert allowed.code == 0, allowed.err
     assert "guarantee: acks=0, may reorder on retry; the baseline's is stronger: acks=all" in allowed.out
-    assert "could not be compared: one side has none" in allowed.out
+    assert "could not be compared: one side has no value" in allowed.out
     assert "warning: the guarantee is weaker" in allowed.err
 
 
@@ -99,8 +99,8 @@ def test_a_baseline_without_acknowledgements_can_be_verified_against(tmp_path: P
     words = ("--against", str(old), *QUICK, "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.9")
     done = tuner("verify", str(new), *words)
     assert done.code == 0, done.err
-    assert "guarantee: acks=0, may reorder on retry (the baseline's too)" in done.out
-    assert "could not be compared: neither side has one" in done.out
+    assert "guarantee: acks=0, may reorder on retry (the same as the baseline's)" in done.out
+    assert "could not be compared: neither side has a value" in done.out
 
 
 @pytest.mark.campaign
@@ -113,7 +113,7 @@ def test_min_gain_must_be_reached(better: Path) -> None:
     assert tuner("verify", str(better), *QUICK, "--min-gain", "1.01").code == 0
     missed = tuner("verify", str(better), *QUICK, "--min-gain", "50")
     assert missed.code == 99
-    assert "a gain of at least 50 was asked for" in missed.err
+    assert "the interval of the gain must not reach below 50" in missed.err
 
 
 @pytest.mark.campaign
@@ -206,7 +206,7 @@ class TestAsAStudy:
         words = ("--study", "bounded", "--rounds", "2", "--max-rounds", "2", "--tolerance-ratio", "0.99", "--json")
         done = tuner("verify", str(worse), *words)
         assert done.code == 99, done.err
-        assert "100 B: latency_p99_ms <= 1.5 x baseline is asked by the study, but the mean is" in done.err
+        assert "100 B: the study requires latency_p99_ms <= 1.5 x baseline, but the mean is" in done.err
         (size,) = json.loads(done.out)["sizes"]
         assert size["misses"] == size["broken"]
 

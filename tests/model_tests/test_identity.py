@@ -1,4 +1,4 @@
-"""A study goes on only with the question it began with; what may change does not count, and secrets are never kept."""
+"""A study is resumed only with the settings that its trials depend on; other settings may change."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ LOAD = WorkloadSpec((RecordSizes.fixed(1_000),))
 SPEC = StudySpec("overnight", LOAD, space={"linger.ms": KnobChange(low=1, high=20), "acks": KnobChange(value="all")})
 P99 = Constraint("latency_p99_ms", at_most=True, limit=10)
 
-OTHER_QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+CHANGED: list[tuple[str, dict[str, Any]]] = [
     ("target", {"targets": (Target("broker:9092"),)}),
     ("target", {"targets": (Target(), Target())}),
     ("target", {"targets": (Target(brokers=3),)}),
@@ -59,7 +59,7 @@ OTHER_QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"search": SearchSpec(grid_steps=4)}),
     ("executor", {"executor": Executor.SIMULATED}),
 ]
-SAME_QUESTION: list[dict[str, Any]] = [
+MAY_CHANGE: list[dict[str, Any]] = [
     {"name": "other"},
     {"space": dict(reversed(list(SPEC.space.items())))},
     {"workload": replace(LOAD, record_sizes=(*LOAD.record_sizes, RecordSizes.fixed(100)))},
@@ -75,35 +75,33 @@ SAME_QUESTION: list[dict[str, Any]] = [
 
 
 def on_record(spec: StudySpec) -> dict[str, Any]:
-    """The question as it comes back from the store."""
+    """Return the identity as it comes back from the results store."""
     kept: dict[str, Any] = json.loads(json.dumps(study_identity(spec)))
     return kept
 
 
-def test_the_same_question_is_the_same_after_it_was_kept() -> None:
+def test_the_same_settings_are_equal_after_being_stored() -> None:
     check_unchanged("overnight", study_identity(SPEC), on_record(SPEC))
 
 
-@pytest.mark.parametrize(("section", "changes"), OTHER_QUESTIONS)
-def test_another_question_is_refused_and_only_the_section_that_changed_is_named(
-    section: str, changes: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(("section", "changes"), CHANGED)
+def test_changed_settings_are_refused_naming_only_their_section(section: str, changes: dict[str, Any]) -> None:
     now = study_identity(replace(SPEC, **changes))
     with pytest.raises(StudyChanged) as caught:
         check_unchanged("overnight", now, on_record(SPEC))
     was = on_record(SPEC)
     assert [name for name in was if f"{name} is {now[name]} but was {was[name]}" in str(caught.value)] == [section]
-    assert "the study overnight can only go on" in str(caught.value)
+    assert "the study overnight can only be resumed" in str(caught.value)
     assert "give the study another name" in str(caught.value)
 
 
-def test_each_of_several_changes_is_named() -> None:
+def test_each_of_several_changed_sections_is_named() -> None:
     now = study_identity(replace(SPEC, constraints=(P99,), baseline=ProducerConfig.parse({"acks": "1"})))
     with pytest.raises(StudyChanged, match=r"baseline is .*acks.* but was {}; constraints is .*p99.* but was \[\]"):
         check_unchanged("overnight", now, on_record(SPEC))
 
 
-def test_other_objectives_are_another_question_and_a_phase_that_nothing_needs_is_none() -> None:
+def test_objectives_count_but_a_phase_that_nothing_needs_does_not() -> None:
     now = study_identity(replace(SPEC, objectives=(Objective("mb_per_s"),)))
     assert now["workload"]["paced"] is None
     with pytest.raises(StudyChanged, match=r"objectives is \['mb_per_s'\] but was"):
@@ -112,12 +110,12 @@ def test_other_objectives_are_another_question_and_a_phase_that_nothing_needs_is
     check_unchanged("overnight", study_identity(longer), json.loads(json.dumps(now)))
 
 
-@pytest.mark.parametrize("changes", SAME_QUESTION)
+@pytest.mark.parametrize("changes", MAY_CHANGE)
 def test_limits_names_and_where_things_run_may_change(changes: dict[str, Any]) -> None:
     check_unchanged("overnight", study_identity(replace(SPEC, **changes)), on_record(SPEC))
 
 
-def test_no_secret_is_in_the_question_or_in_a_label() -> None:
+def test_no_secret_is_in_the_identity_or_in_a_label() -> None:
     secret = Target("broker:9092", connection={"sasl.password": "s3cret", "sasl.username": "us3r"})
     spec = replace(SPEC, targets=(secret,))
     told = f"{study_identity(spec)} {target_label(secret)} {lock_key(secret)} {spec!r}"
@@ -139,7 +137,7 @@ def test_a_target_has_a_label_for_people(target: Target, label: str) -> None:
     assert target_label(target) == label
 
 
-def test_one_cluster_is_locked_by_one_key_whatever_the_order_of_its_brokers() -> None:
+def test_a_cluster_has_one_lock_key_in_any_order_of_its_brokers() -> None:
     assert lock_key(Target("a:1,b:2")) == lock_key(Target("b:2,a:1"))
     assert lock_key(Target("a:1")) != lock_key(Target("b:2"))
     assert lock_key(Target()) == lock_key(Target(brokers=3)) == lock_key(Target(container="apache/kafka"))

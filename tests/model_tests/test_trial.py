@@ -1,4 +1,4 @@
-"""A trial is the same in memory and on disk, and older code reads newer files."""
+"""A trial is the same in memory and in JSON, and older code reads newer JSON."""
 
 import json
 from dataclasses import fields, replace
@@ -54,7 +54,7 @@ def through_text(kept: Trial) -> Trial:
 
 @settings(max_examples=50)
 @given(TRIALS)
-def test_every_trial_comes_back_from_json_text_as_it_was(kept: Trial) -> None:
+def test_every_trial_is_the_same_after_a_round_trip_through_json(kept: Trial) -> None:
     found = through_text(kept)
     assert found == kept
     assert [type(getattr(found, each.name)) for each in fields(Trial)] == [
@@ -63,27 +63,27 @@ def test_every_trial_comes_back_from_json_text_as_it_was(kept: Trial) -> None:
     assert found.feasible is kept.feasible
 
 
-def test_every_field_is_kept() -> None:
+def test_every_field_is_in_the_json() -> None:
     assert set(trial(0).as_json()) == {each.name for each in fields(Trial)}
 
 
-def test_it_is_written_in_json_types_alone() -> None:
+def test_the_json_has_json_types_only() -> None:
     plain = trial(0).as_json()
     assert json.loads(json.dumps(plain)) == plain
 
 
-def test_fields_of_a_newer_release_are_left_out() -> None:
+def test_fields_of_a_newer_release_are_ignored() -> None:
     newer = {**trial(3).as_json(), "altitude_m": 8_848, "kind": "search"}
     assert Trial.from_json(newer) == trial(3)
 
 
-def test_fields_that_an_older_release_did_not_have_take_their_defaults() -> None:
+def test_fields_missing_in_an_older_release_get_their_defaults() -> None:
     kept = replace(trial(3), warnings=("late",), round=2, attempts=3)
     older = {name: value for name, value in kept.as_json().items() if name not in ("warnings", "round", "attempts")}
     assert Trial.from_json(older) == trial(3)
 
 
-def test_a_trial_without_a_kind_is_no_trial() -> None:
+def test_a_trial_without_a_kind_is_refused() -> None:
     with pytest.raises(KeyError, match="kind"):
         Trial.from_json({"record_bytes": "1000", "number": 0})
 
@@ -91,11 +91,11 @@ def test_a_trial_without_a_kind_is_no_trial() -> None:
 @pytest.mark.parametrize(
     ("size", "number", "key"), [("1000", 7, "1000/0007"), ("100:70,1000:30", 0, "100:70,1000:30/0000")]
 )
-def test_a_key_names_size_and_number(size: str, number: int, key: str) -> None:
+def test_a_key_has_record_size_and_number(size: str, number: int, key: str) -> None:
     assert replace(trial(number), record_bytes=size).key == key
 
 
-def test_the_config_is_checked_anew() -> None:
+def test_the_config_is_parsed_from_the_stored_values() -> None:
     kept = trial(0, config={"linger.ms": "7", "acks": "1"})
     assert kept.config() == ProducerConfig.parse({"acks": 1, "linger.ms": 7})
     assert kept.config().fingerprint == kept.fingerprint
@@ -113,5 +113,5 @@ def test_the_config_is_checked_anew() -> None:
         ({"state": State.FAILED}, False),
     ],
 )
-def test_only_a_complete_trial_that_keeps_everything_is_feasible(changes: dict[str, Any], feasible: bool) -> None:
+def test_only_a_complete_trial_that_keeps_all_constraints_is_feasible(changes: dict[str, Any], feasible: bool) -> None:
     assert replace(trial(0), **changes).feasible is feasible

@@ -1,4 +1,4 @@
-"""Studies that nobody ran: trials made by a formula, kept in a real store."""
+"""Studies for tests: trials computed by a formula, stored in a real results store."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -55,19 +55,19 @@ def write_study(
     """Write a study's folder.
 
     Args:
-        folder: Where.
-        trials: Per record size, baselines included; confirming trials come on top.
-        record_sizes: Searched.
-        rounds: Of the confirmation; 0 does without.
-        change: Applied to each trial before it is kept.
-        facts: Replace those of `FACTS`.
-        progress: What the driver told last.
-        study_file: Its text.
+        folder: The folder.
+        trials: Trials per record size, including the baseline's; confirmation trials are added to these.
+        record_sizes: The record sizes that were searched.
+        rounds: Confirmation rounds; 0 for none.
+        change: Applied to each trial before it is stored.
+        facts: Facts that replace those of `FACTS`.
+        progress: The last progress report of the process that ran the study.
+        study_file: Text of the study file.
     """
     kept = {**FACTS, "record_sizes": list(record_sizes), **(facts or {})}
     metrics = tuple(Objective(name) for name in kept["objectives"])
     store = SqliteStore(folder)
-    # A night's fsyncs are not what is tested.
+    # Without fsync and in one transaction, as durability is not tested here.
     store._file.rows("PRAGMA synchronous = OFF")
     store._file.rows("BEGIN")
     if rounds:
@@ -88,12 +88,12 @@ def write_study(
 
 
 def study(folder: Path, **options: Any) -> StudyResults:
-    """The results of a study that `write_study` wrote."""
+    """Return the results of a study that `write_study` wrote."""
     return load_results(write_study(folder, **options))
 
 
 def search_trials(size: str, trials: int, objectives: tuple[Objective, ...], seed: int = 0) -> list[Trial]:
-    """A baseline, every tenth one again, and trials of a search in between."""
+    """Return the trials of a search: every tenth is the baseline."""
     rng = np.random.default_rng(seed)
     made = []
     for number in range(trials):
@@ -125,7 +125,10 @@ def trial_of(
     noise: float = 0.0,
     round_: int | None = None,
 ) -> Trial:
-    """One trial, measured by a formula: batches and codecs help, waiting costs, small batches fall behind."""
+    """Return one trial with numbers computed by a formula.
+
+    Batches and codecs raise throughput, linger raises latency, and gzip with small batches can't hold the fixed rate.
+    """
     config = ProducerConfig.parse(values)
     linger_ms, batch = config.linger_ms, config.max_batch_bytes
     codec = {"none": 1.0, "lz4": 1.5, "zstd": 1.35, "gzip": 0.7}[config.compression]
@@ -174,14 +177,14 @@ def trial_of(
 
 
 def failed(trial: Trial, error: str = "the broker did not answer") -> Trial:
-    """The trial, had nothing been measured."""
+    """Return the trial as if it had given no measurement."""
     return replace(
         trial, state=State.FAILED, metrics={}, objectives=(), violations={}, verdict="", because="", error=error
     )
 
 
 def _confirming(size: str, after: int, rounds: int, objectives: tuple[Objective, ...]) -> list[Trial]:
-    """The baseline and the winner in turn."""
+    """Return the confirmation trials: the baseline and the winner in turn."""
     made: list[Trial] = []
     for turn in range(rounds):
         for values in ({}, WINNER):

@@ -15,7 +15,7 @@ from tuner.present.report.bundle import write_artifacts, write_study
 from tuner.present.report.front_table import front_csv, front_markdown, front_record, front_rows
 
 
-def test_everything_is_in_the_folder(tmp_path: Path) -> None:
+def test_the_folder_has_every_artifact(tmp_path: Path) -> None:
     results, out = study(tmp_path / "study", trials=30), tmp_path / "out"
     write_artifacts(results, results.sizes[0], out)
     names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
@@ -59,7 +59,7 @@ def test_the_front_starts_with_the_baseline(tmp_path: Path) -> None:
     assert {row.trial.number for row in rows[1:]} | {0} == set(size.front) | {0}
 
 
-def test_a_gain_is_told_from_the_luck_of_one_trial(tmp_path: Path) -> None:
+def test_a_gain_is_told_apart_from_the_ratio_of_one_trial(tmp_path: Path) -> None:
     results = study(tmp_path)
     rows = {row.trial.number: row for row in front_rows(results.sizes[0])}
     record = {each["trial"]: each for each in front_record(results, results.sizes[0])["front"]}

@@ -1,4 +1,4 @@
-"""Every form of a recommendation is loaded by what it is for."""
+"""Each format of a recommendation is read by the program that it is for."""
 
 import json
 import os
@@ -28,19 +28,19 @@ from tuner.results.recommendation import Recommendation, recommend
 
 @pytest.fixture(scope="module")
 def confirmed(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
-    """The winner, measured again in turn with the baseline."""
+    """Return a winner that was measured again in turn with the baseline."""
     return recommend(study(tmp_path_factory.mktemp("confirmed")), "1000", Goal.BALANCED)
 
 
 @pytest.fixture(scope="module")
 def unconfirmed(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
-    """The best of the front, of one trial."""
+    """Return the best config on the front, measured in one trial."""
     return recommend(study(tmp_path_factory.mktemp("unconfirmed"), rounds=0), "1000", Goal.THROUGHPUT)
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
-    """A study that found nothing better than the baseline."""
+    """Return the recommendation of a study that found nothing better than the baseline."""
     found = recommend(study(tmp_path_factory.mktemp("kept"), trials=1, rounds=0), "1000", Goal.BALANCED)
     assert found.is_baseline
     return found
@@ -74,14 +74,14 @@ def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:
         assert words in text
 
 
-def test_librdkafka_json_is_what_a_confluent_client_takes(confirmed: Recommendation) -> None:
+def test_librdkafka_json_is_accepted_by_a_confluent_client(confirmed: Recommendation) -> None:
     config = json.loads(export(confirmed, Format.LIBRDKAFKA))
     assert config == WINNER
     Producer({**config, "bootstrap.servers": "127.0.0.1:1", "log_level": 0})
 
 
 @pytest.mark.parametrize("shell", ["sh"])
-def test_env_is_read_by_a_shell(confirmed: Recommendation, tmp_path: Path, shell: str) -> None:
+def test_a_shell_reads_the_env_format(confirmed: Recommendation, tmp_path: Path, shell: str) -> None:
     file = tmp_path / "producer.env"
     file.write_text(export(confirmed, Format.ENV), encoding="utf-8")
     script = f"set -a; . {file}; env"
@@ -90,24 +90,24 @@ def test_env_is_read_by_a_shell(confirmed: Recommendation, tmp_path: Path, shell
     assert seen == {"KAFKA_" + name.replace(".", "_").upper(): value for name, value in WINNER.items()}
 
 
-def test_java_and_spring_hold_the_translation_and_say_that_it_was_not_measured(confirmed: Recommendation) -> None:
+def test_java_and_spring_have_the_translation_and_say_it_is_not_measured(confirmed: Recommendation) -> None:
     translation = translate_to_java(confirmed.config)
     java, spring = export(confirmed, Format.JAVA), export(confirmed, Format.SPRING)
     assert parse_properties(java) == translation.properties == spring_properties(spring)
     for text in (java, spring):
         assert text.startswith("# translated, not measured")
-        assert "without a twin in Java, left out: none" in text
+        assert "left out (Kafka's Java producer has no such property): none" in text
 
 
-def test_what_java_has_no_twin_for_is_named(confirmed: Recommendation) -> None:
+def test_properties_that_java_does_not_have_are_named(confirmed: Recommendation) -> None:
     odd = replace(confirmed.trial, values={**WINNER, "batch.num.messages": "5000"})
     text = export(replace(confirmed, trial=odd), Format.SPRING)
-    assert "left out: batch.num.messages=5000" in text
+    assert "has no such property): batch.num.messages=5000" in text
     assert "[batch.num.messages]" not in spring_properties(text)
 
 
 @pytest.mark.broker
-def test_kafkas_own_producer_takes_the_translation(
+def test_kafkas_java_producer_accepts_the_translation(
     confirmed: Recommendation, broker: RunningCluster, new_topic: TopicMaker, tmp_path: Path
 ) -> None:
     report = producer_performance(
@@ -123,7 +123,7 @@ def test_kafkas_own_producer_takes_the_translation(
 
 
 def spring_properties(text: str) -> dict[str, str]:
-    """As Spring binds them: a key in brackets is one key, dots and all."""
+    """Return the properties as Spring binds them: a key in brackets is one key, with its dots."""
     bound = yaml.safe_load(text)["spring"]["kafka"]["producer"]["properties"]
     assert all(isinstance(value, str) for value in bound.values())
     return {name.removeprefix("[").removesuffix("]"): value for name, value in bound.items()}
@@ -145,20 +145,20 @@ def test_json_has_everything_and_reads_back(confirmed: Recommendation) -> None:
 @pytest.mark.parametrize(
     "broken", [{}, {"kind": "measurement"}, {"schema_version": 2}, {"config": {}}, {"gains": None}, {"goal": "best"}]
 )
-def test_a_record_that_is_none_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
+def test_a_record_that_is_no_recommendation_is_refused(confirmed: Recommendation, broken: dict[str, Any]) -> None:
     record = {**recommendation_record(confirmed), **broken} if broken else {}
     with pytest.raises(RecordDamaged, match="recommendation must"):
         recommendation_of(record)
 
 
-def test_without_confirmation_no_form_claims_a_gain(unconfirmed: Recommendation) -> None:
+def test_without_confirmation_no_format_claims_a_gain(unconfirmed: Recommendation) -> None:
     for form in (Format.TABLE, Format.PROPERTIES, Format.ENV, Format.JAVA, Format.SPRING):
         assert NO_GAIN in in_words(unconfirmed, form)
         assert "times better" not in in_words(unconfirmed, form)
     assert json.loads(export(unconfirmed, Format.JSON))["gains"] == {}
 
 
-def test_what_is_no_better_is_kept(kept: Recommendation) -> None:
+def test_the_baseline_is_recommended_if_nothing_is_better(kept: Recommendation) -> None:
     assert KEEP in in_words(kept)
     assert KEEP in in_words(kept, Format.TABLE)
     assert "(nothing: the client's own defaults)" in export(kept, Format.TABLE)
@@ -166,38 +166,38 @@ def test_what_is_no_better_is_kept(kept: Recommendation) -> None:
     assert json.loads(export(kept, Format.JSON))["is_baseline"] is True
 
 
-def test_the_table_shows_both_sides(confirmed: Recommendation) -> None:
+def test_the_table_shows_the_config_beside_the_baseline(confirmed: Recommendation) -> None:
     text = export(confirmed, Format.TABLE)
     assert "  linger.ms=2\n" in text
     words = " ".join(text.split())
     assert "baseline recommended gain (96.7 % interval) one more round (95 %)" in words
-    assert "guarantee: acks=all, may reorder on retry (the baseline's too)" in words
+    assert "guarantee: acks=all, may reorder on retry (the same as the baseline's)" in words
     assert "changed property recommended baseline client's default" in words
     assert "linger.ms 2 5 5" in words
 
 
-def test_a_weaker_promise_is_said(confirmed: Recommendation) -> None:
+def test_a_guarantee_that_differs_from_the_baselines_is_named(confirmed: Recommendation) -> None:
     weaker = replace(confirmed, trial=replace(confirmed.trial, guarantee="acks=1, ordered"))
     for form in (Format.TABLE, Format.PROPERTIES):
-        assert "the baseline's is another: acks=all" in in_words(weaker, form)
+        assert "the baseline's is different: acks=all" in in_words(weaker, form)
 
 
-def test_a_gain_that_one_round_may_not_show_is_told_with_a_warning(confirmed: Recommendation) -> None:
+def test_a_gain_that_one_round_may_not_show_has_a_warning(confirmed: Recommendation) -> None:
     ratio = replace(confirmed.gains["mb_per_s"], value=1.4, low=1.1, high=1.7)
     clear, unsure = replace(ratio, repeat_low=1.01), replace(ratio, repeat_low=0.7)
     told = in_words(replace(confirmed, gains={"mb_per_s": clear, "latency_p99_ms": unsure}), Format.TABLE)
-    assert "beware: rounds scatter by more than the gain in latency p99: one may show none" in told
-    assert "single stalls decide a p99" in told
+    assert "beware: the gain in latency p99 is proven on average, but one round may not show it" in told
+    assert "a few stalls decide a p99" in told
     throughput = in_words(replace(confirmed, gains={"mb_per_s": unsure, "latency_p99_ms": clear}), Format.TABLE)
-    assert "the gain in throughput: one may show none" in throughput
-    assert "single stalls" not in throughput
+    assert "the gain in throughput is proven on average" in throughput
+    assert "a few stalls" not in throughput
     assert "beware" not in in_words(replace(confirmed, gains={"mb_per_s": clear}), Format.TABLE)
     twice = {"mb_per_s": unsure, "latency_p99_ms": unsure, "records_per_s": unsure}
     both = in_words(replace(confirmed, gains=twice), Format.TABLE)
-    assert "the gain in throughput and latency p99: one may show none" in both
+    assert "the gain in throughput and latency p99 is proven on average" in both
 
 
-def test_what_got_worse_is_no_gain(confirmed: Recommendation) -> None:
+def test_a_metric_that_got_worse_is_not_reported_as_a_gain(confirmed: Recommendation) -> None:
     ratio = confirmed.gains["mb_per_s"]
     worse = replace(ratio, value=0.5, low=0.4, high=0.8)
     same = replace(ratio, value=1.01, low=0.9, high=1.1)
@@ -206,14 +206,14 @@ def test_what_got_worse_is_no_gain(confirmed: Recommendation) -> None:
     assert "latency p99, ms: no difference from the baseline shown" in text
 
 
-def test_a_line_feed_from_outside_starts_no_property(confirmed: Recommendation) -> None:
+def test_a_line_feed_in_a_name_does_not_start_a_property(confirmed: Recommendation) -> None:
     nasty = replace(confirmed, study="a\nacks=0", warnings=("b\r\nlinger.ms=9999",))
     assert parse_properties(export(nasty, Format.PROPERTIES)) == WINNER
     assert "\nacks=0" not in export(nasty, Format.SPRING)
     assert "\nlinger.ms=9999" not in export(nasty, Format.ENV)
 
 
-def test_several_sizes_stand_in_one_text(confirmed: Recommendation) -> None:
+def test_several_record_sizes_are_written_as_one_text(confirmed: Recommendation) -> None:
     both = [confirmed, replace(confirmed, record_bytes="100")]
     assert json.loads(export_all(both, Format.LIBRDKAFKA)) == {"1000": WINNER, "100": WINNER}
     record = json.loads(export_all(both, Format.JSON))
@@ -222,12 +222,12 @@ def test_several_sizes_stand_in_one_text(confirmed: Recommendation) -> None:
     assert "records: 100 B" in export_all(both, Format.PROPERTIES)
 
 
-def test_changes_are_of_values_in_force() -> None:
+def test_changes_compare_the_values_in_force() -> None:
     assert changes({"linger.ms": "5"}, {}) == ()
     assert changes({}, {"acks": "1"}) == (Change("acks", "-1", "1", "-1"),)
 
 
-def test_a_table_has_the_latency_that_the_study_went_by(confirmed: Recommendation) -> None:
+def test_the_table_has_the_latency_that_the_study_optimises(confirmed: Recommendation) -> None:
     gains = {"mb_per_s": confirmed.gains["mb_per_s"], "latency_p95_ms": confirmed.gains["latency_p99_ms"]}
     numbers = {"latency_p95_ms": 4.0}
     by_p95 = replace(
@@ -243,7 +243,7 @@ def test_a_table_has_the_latency_that_the_study_went_by(confirmed: Recommendatio
     assert not any(line.startswith("latency p95") for line in export(confirmed, Format.TABLE).splitlines())
 
 
-def test_metrics_are_shown_in_one_order_whatever_is_asked_for() -> None:
+def test_metrics_are_always_shown_in_the_same_order() -> None:
     names = ("latency_p999_ms", "latency_p99_ms", "latency_p95_ms", "mb_per_s", "broker_cpu_ms_per_mb")
     known = dict.fromkeys(names, 1.0)
     usual = ["mb_per_s", "latency_p99_ms", "latency_p999_ms", "broker_cpu_ms_per_mb"]

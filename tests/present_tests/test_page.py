@@ -1,4 +1,4 @@
-"""The pages: complete, self-contained, and nothing from outside runs in them."""
+"""The pages are complete, need no network, and run no script that comes from outside."""
 
 import re
 from dataclasses import replace
@@ -44,7 +44,7 @@ class Reader(HTMLParser):
 
 
 def read(page: str) -> Reader:
-    """The page, with plotly.js left out: it is large, and not ours."""
+    """Return what is in the page; plotly.js is left out, as it is large and not written by us."""
     reader = Reader()
     reader.feed(page.replace(inlined_plotly(), ""))
     reader.close()
@@ -52,7 +52,7 @@ def read(page: str) -> Reader:
     return reader
 
 
-def test_the_report_has_everything_and_loads_nothing(tmp_path: Path) -> None:
+def test_the_report_is_complete_and_loads_nothing(tmp_path: Path) -> None:
     page = report_page(study(tmp_path, record_sizes=("100", "1000"), trials=30))
     assert page.count(inlined_plotly()) == 1
     seen = read(page)
@@ -65,7 +65,7 @@ def test_the_report_has_everything_and_loads_nothing(tmp_path: Path) -> None:
         "1000 B records",
         "Best for throughput",
         "x baseline",
-        "Promises acks=all",
+        "Guarantee: acks=all",
         "All 36 trials",
         "How much each knob matters",
         "librdkafka 2.16.0",
@@ -78,15 +78,15 @@ def test_the_report_has_everything_and_loads_nothing(tmp_path: Path) -> None:
     assert page.count('id="front-0"') == 1
 
 
-def test_only_confirmed_ratios_are_gains(tmp_path: Path) -> None:
+def test_only_confirmed_ratios_are_called_gains(tmp_path: Path) -> None:
     words = read(report_page(study(tmp_path, rounds=0))).text
     assert "no gain is claimed" in words
     assert "gain (95 % interval)" not in words
 
 
-def test_a_simulated_study_says_so(tmp_path: Path) -> None:
+def test_the_report_of_a_simulated_study_says_so(tmp_path: Path) -> None:
     page = report_page(study(tmp_path, trials=12, facts={"client_version": "simulated"}))
-    assert "simulated: nothing of this study was measured on Kafka" in read(page).text
+    assert "simulated: a model made these numbers, nothing was measured on Kafka" in read(page).text
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_young_and_odd_studies_have_a_report(tmp_path: Path, options: dict[str, 
     assert "overnight" in read(report_page(study(tmp_path, **options))).text
 
 
-def test_what_comes_from_outside_does_not_run(tmp_path: Path) -> None:
+def test_texts_from_outside_are_escaped(tmp_path: Path) -> None:
     def nasty(trial: Trial) -> Trial:
         told = {"verdict": NASTY, "because": NASTY, "guarantee": NASTY, "warnings": (NASTY,), "worker": NASTY}
         violations = {NASTY: 1.0} if trial.number == 5 else trial.violations
@@ -126,7 +126,7 @@ def test_what_comes_from_outside_does_not_run(tmp_path: Path) -> None:
     assert NASTY in read(report_page(results)).text
 
 
-def test_a_page_may_share_plotly_with_others(tmp_path: Path) -> None:
+def test_a_page_can_load_plotly_from_a_file_beside_it(tmp_path: Path) -> None:
     results = study(tmp_path, trials=12)
     page = front_html(results, results.sizes, inline_js=False)
     assert read(page).loads == ["plotly.min.js"]

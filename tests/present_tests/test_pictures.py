@@ -1,4 +1,4 @@
-"""Pictures: what they show, and that labels cover nothing."""
+"""Pictures: what they show, and that labels do not cover each other."""
 
 from itertools import combinations
 from pathlib import Path
@@ -54,13 +54,13 @@ def test_the_view_has_every_trial_of_the_search_once(tmp_path: Path) -> None:
     assert not view.y_log
 
 
-def test_the_front_s_line_never_promises_what_was_not_measured(tmp_path: Path) -> None:
+def test_every_point_of_the_fronts_line_was_reached_by_a_trial(tmp_path: Path) -> None:
     view = view_of(study(tmp_path).sizes[0])
     for x, y in view.line:
         assert any(point.x <= x and point.y >= y for point in view.front)
 
 
-def test_one_objective_is_drawn_by_trial(tmp_path: Path) -> None:
+def test_one_objective_is_drawn_over_the_trial_number(tmp_path: Path) -> None:
     view = view_of(study(tmp_path, facts={"objectives": ["latency_p99_ms"]}).sizes[0])
     assert view.x_metric == TRIAL_AXIS
     values = [point.y for point in view.front]

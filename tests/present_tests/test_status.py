@@ -1,4 +1,4 @@
-"""How far a study is, as other terminals see it."""
+"""How far a study is, as another terminal sees it."""
 
 import json
 import subprocess
@@ -21,19 +21,19 @@ UNFINISHED = {"finished_at": None}
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[Progress]:
-    """What a study told while this process ran it."""
+    """Return the progress reports of a study that this process ran."""
     return watched_run(tmp_path_factory.mktemp("watched") / "small")
 
 
 @pytest.fixture
 def searching(told: list[Progress]) -> Progress:
-    """What it told in the last phase of its search."""
+    """Return the last report from the search."""
     return [each for each in told if each.kind is Kind.SEARCH and each.phase == "saturated"][-1]
 
 
 @pytest.fixture
 def confirming(told: list[Progress]) -> Progress:
-    """What it told in its confirming rounds."""
+    """Return the first report from a confirmation round."""
     return next(each for each in told if each.kind is Kind.CONFIRM and each.phase)
 
 
@@ -42,7 +42,7 @@ def asked(folder: Path, progress: Progress | None, **options: Any) -> Status:
     return status_of(results, progress, datetime.now(UTC))
 
 
-def test_a_study_that_runs(tmp_path: Path, searching: Progress) -> None:
+def test_a_running_study(tmp_path: Path, searching: Progress) -> None:
     found = asked(tmp_path, searching)
     assert found.state is StudyState.RUNNING
     assert found.doing == f"1000 B, search trial {searching.trial}: saturated phase"
@@ -56,27 +56,27 @@ def test_a_study_that_runs(tmp_path: Path, searching: Progress) -> None:
     assert found.as_json()["kind"] == "status"
 
 
-def test_a_study_that_is_confirmed_says_the_round(tmp_path: Path, confirming: Progress) -> None:
+def test_the_status_of_a_confirmation_names_the_round(tmp_path: Path, confirming: Progress) -> None:
     found = asked(tmp_path, confirming, rounds=1)
     assert found.state is StudyState.CONFIRMING
     assert found.doing.startswith(f"1000 B, confirm trial {confirming.trial}, round 1, ")
 
 
-def test_the_mirror_of_a_study_that_has_ended_is_not_told_of(tmp_path: Path, searching: Progress) -> None:
-    """`tuner sync` may have brought it up to date since."""
+def test_a_study_that_has_ended_reports_no_lag_of_mlflow(tmp_path: Path, searching: Progress) -> None:
+    """`tuner sync` may have brought MLflow up to date since the study ended."""
     assert asked(tmp_path, replace(searching, state=StudyState.FINISHED), facts={}).behind_mlflow == 0
 
 
-def test_the_driver_knows_best_when_it_ends(tmp_path: Path, searching: Progress) -> None:
+def test_the_end_is_taken_from_the_progress_report(tmp_path: Path, searching: Progress) -> None:
     ends_at = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
     assert asked(tmp_path, replace(searching, ends_at=ends_at)).left_s == pytest.approx(7200, abs=60)
 
 
-def test_else_the_trials_to_come_tell(tmp_path: Path, searching: Progress) -> None:
+def test_without_a_reported_end_it_is_estimated_from_the_trials(tmp_path: Path, searching: Progress) -> None:
     assert asked(tmp_path, replace(searching, ends_at=None)).left_s == pytest.approx(48 * 30.0)
 
 
-def test_a_driver_that_is_gone_was_interrupted(tmp_path: Path, confirming: Progress) -> None:
+def test_a_study_whose_process_is_gone_was_interrupted(tmp_path: Path, confirming: Progress) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     found = asked(tmp_path, replace(confirming, pid=process.pid))
@@ -84,7 +84,7 @@ def test_a_driver_that_is_gone_was_interrupted(tmp_path: Path, confirming: Progr
     assert (found.doing, found.left_s, found.behind_mlflow) == ("", None, 0)
 
 
-def test_a_process_that_got_the_number_later_is_another(tmp_path: Path, searching: Progress) -> None:
+def test_a_process_that_started_later_with_the_same_pid_is_another_one(tmp_path: Path, searching: Progress) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC).isoformat()
     assert asked(tmp_path, replace(searching, updated_at=long_ago)).state is StudyState.INTERRUPTED
 
@@ -101,11 +101,13 @@ def test_a_process_that_got_the_number_later_is_another(tmp_path: Path, searchin
         (Progress(StudyState.RUNNING, alive=False), UNFINISHED, StudyState.INTERRUPTED),
     ],
 )
-def test_states(tmp_path: Path, progress: Progress | None, facts: dict[str, Any], expected: StudyState) -> None:
+def test_the_state_follows_from_progress_and_facts(
+    tmp_path: Path, progress: Progress | None, facts: dict[str, Any], expected: StudyState
+) -> None:
     assert asked(tmp_path, progress, facts=facts).state is expected
 
 
-def test_failures_are_told_and_counted(tmp_path: Path, searching: Progress) -> None:
+def test_failures_are_listed_and_counted(tmp_path: Path, searching: Progress) -> None:
     found = asked(tmp_path, searching, change=lambda trial: failed(trial) if trial.number in (4, 9) else trial)
     assert found.sizes[0].failed == 2
     assert found.failures == (("1000/0004", "the broker did not answer"), ("1000/0009", "the broker did not answer"))
@@ -117,9 +119,7 @@ def test_a_study_bounded_by_time_has_no_total(tmp_path: Path, searching: Progres
     assert found.left_s is None
 
 
-def test_a_grid_that_ends_before_the_trials_asked_for_has_a_total_of_its_own(
-    tmp_path: Path, searching: Progress
-) -> None:
+def test_a_grid_that_ends_early_has_its_own_total(tmp_path: Path, searching: Progress) -> None:
     found = asked(tmp_path, replace(searching, ends_at=None), facts={**UNFINISHED, "totals": {"1000": 14}})
     assert (found.sizes[0].done, found.sizes[0].total) == (12, 14)
     assert found.left_s == pytest.approx(2 * 30.0)
@@ -132,7 +132,7 @@ def test_a_study_that_has_just_begun(tmp_path: Path, told: list[Progress]) -> No
     assert found.left_s is None
 
 
-def test_the_best_so_far_is_no_lucky_trial(tmp_path: Path, confirming: Progress) -> None:
+def test_the_best_so_far_is_a_mean_and_not_a_lucky_trial(tmp_path: Path, confirming: Progress) -> None:
     def lucky(trial: Trial) -> Trial:
         if trial.number != 7:
             return trial
@@ -141,15 +141,15 @@ def test_the_best_so_far_is_no_lucky_trial(tmp_path: Path, confirming: Progress)
     found = asked(tmp_path, confirming, rounds=3, change=lucky)
     by_metric = {best.metric: best for best in found.sizes[0].best}
     assert by_metric["mb_per_s"].trial == 7
-    assert 100 < by_metric["mb_per_s"].value < 200, "the mean of the lucky trial and of three that are not"
+    assert 100 < by_metric["mb_per_s"].value < 200, "the mean of one lucky trial and three others"
     assert by_metric["latency_p99_ms"].trial != 7
 
 
-def test_a_size_that_is_being_confirmed_has_nothing_recommended_yet(tmp_path: Path, confirming: Progress) -> None:
+def test_nothing_is_recommended_while_a_size_is_being_confirmed(tmp_path: Path, confirming: Progress) -> None:
     assert asked(tmp_path, confirming, rounds=3).sizes[0].recommended == ()
 
 
-def test_what_is_recommended_is_shown_once_a_size_is_confirmed(tmp_path: Path) -> None:
+def test_recommendations_are_shown_once_a_size_is_confirmed(tmp_path: Path) -> None:
     found = asked(tmp_path, None, rounds=3, facts={})
     (size,) = found.sizes
     assert [(each.goal, each.trial) for each in size.recommended] == [
@@ -172,6 +172,9 @@ def test_a_size_is_confirmed_when_the_next_one_has_begun(tmp_path: Path, searchi
     assert [bool(size.recommended) for size in found.sizes] == [True, False]
 
 
-def test_where_nothing_is_better_it_says_so() -> None:
+def test_a_recommendation_without_a_gain_says_so() -> None:
     assert str(Recommended(Goal.LATENCY, 4, True, {})).startswith("latency: keep what you have")
-    assert str(Recommended(Goal.LATENCY, 9, False, {})) == "latency: trial 9, not measured again: no gain is claimed"
+    assert (
+        str(Recommended(Goal.LATENCY, 9, False, {}))
+        == "latency: trial 9, not measured again in turn with the baseline, so no gain is claimed"
+    )

@@ -1,4 +1,4 @@
-"""A line for each trial: what it measured, in the study's own objectives, and against the baseline so far."""
+"""The line for each trial: what it measured in the study's objectives, and its ratio to the baseline."""
 
 from collections.abc import Mapping
 from io import StringIO
@@ -41,13 +41,13 @@ def measured(
     )  # fmt: skip
 
 
-def test_a_study_that_goes_by_another_latency_is_told_of_that(said: StringIO) -> None:
+def test_the_line_shows_the_latency_that_the_study_optimises(said: StringIO) -> None:
     lines = shown(said, measured(0, 100, 10, Kind.BASELINE), measured(1, 150, 5, config={"linger.ms": "1"}))
     assert lines[0].split() == ["1000", "B", "baseline", "1/12", "MB/s", "100", "(1.00x)", "p95", "ms", "10", "(1.00x)"]
     assert lines[1].endswith("MB/s     150 (1.50x)   p95 ms       5 (2.00x)   on the front as trial 1: linger.ms=1")
 
 
-def test_a_trial_that_joins_the_front_is_named_as_other_verbs_name_it(said: StringIO) -> None:
+def test_a_trial_on_the_front_has_the_number_that_other_commands_use(said: StringIO) -> None:
     warm = [measured(number, 100, 10, Kind.STABILISE) for number in (0, 1)]
     search = [measured(3, 150, 5), measured(4, 90, 20), measured(5, 200, 4, config={})]
     lines = shown(said, *warm, measured(2, 100, 10, Kind.BASELINE), *search)
@@ -57,7 +57,7 @@ def test_a_trial_that_joins_the_front_is_named_as_other_verbs_name_it(said: Stri
     assert lines[5].endswith("on the front as trial 5")
 
 
-def test_a_stall_in_the_first_baseline_makes_no_gains(said: StringIO) -> None:
+def test_a_stall_in_the_first_baseline_does_not_inflate_ratios(said: StringIO) -> None:
     warm = [measured(number, 100, 10, Kind.STABILISE) for number in (0, 1)]
     lines = shown(said, *warm, measured(2, 100, 60, Kind.BASELINE), measured(3, 100, 9))
     assert "x)" not in "".join(lines[:2]), "a burn-in is compared with nothing"

@@ -1,4 +1,4 @@
-"""The verbs that show what a study found: results on standard output, all else on standard error."""
+"""The commands that show what a study found: results on standard output, the rest on standard error."""
 
 import json
 import os
@@ -27,7 +27,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a verb on studies below `tmp_path`."""
+    """Return a function that runs a command on studies below `tmp_path`."""
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     app = typer.Typer()
     for verb in (front, recommend, compare, report, status):
@@ -39,14 +39,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return invoke
 
 
-def test_recommend_gives_what_to_paste_and_nothing_else(run: Run, tmp_path: Path) -> None:
+def test_recommend_prints_only_what_to_paste(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight")
     ended = run("recommend", "overnight", "--record-bytes", "1000", "--goal", "throughput", "--format", "properties")
     assert ended.exit_code == 0
     assert parse_properties(ended.stdout) == WINNER
 
 
-def test_recommend_without_a_size_answers_for_all(run: Run, tmp_path: Path) -> None:
+def test_recommend_without_a_size_prints_all_sizes(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
     ended = run("recommend", "overnight", "--format", "json")
     assert [each["record_bytes"] for each in json.loads(ended.stdout)["recommendations"]] == ["100", "1000"]
@@ -58,21 +58,21 @@ def test_recommend_without_a_size_answers_for_all(run: Run, tmp_path: Path) -> N
         assert read_properties(tmp_path / f"producer-{size}.properties")
 
 
-def test_a_size_that_was_not_measured_is_answered_with_a_warning(run: Run, tmp_path: Path) -> None:
+def test_recommend_warns_about_a_size_that_was_not_measured(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight")
     ended = run("recommend", "overnight", "--record-bytes", "700", "--format", "librdkafka")
     assert json.loads(ended.stdout) == WINNER
     assert "records of 700 B were not measured" in " ".join(ended.stderr.split())
 
 
-def test_conditions_that_nothing_keeps(run: Run, tmp_path: Path) -> None:
+def test_recommend_fails_if_no_config_keeps_the_conditions(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight")
     ended = run("recommend", "overnight", "--record-bytes", "1000", "--max-p99-ms", "0.01")
     assert isinstance(ended.exception, NoFeasibleConfig)
     assert ended.stdout == ""
 
 
-def test_conditions_choose(run: Run, tmp_path: Path) -> None:
+def test_recommend_keeps_the_conditions(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", rounds=0)
     words = ("recommend", "overnight", "--goal", "throughput", "--format", "json")
     free, bound = (json.loads(run(*words, *more).stdout) for more in ((), ("--max-p99-ms", "5")))
@@ -80,7 +80,7 @@ def test_conditions_choose(run: Run, tmp_path: Path) -> None:
     assert bound["metrics"]["mb_per_s"] < free["metrics"]["mb_per_s"]
 
 
-def test_what_exists_for_some_sizes_is_given_all_the_same(run: Run, tmp_path: Path) -> None:
+def test_recommend_prints_the_sizes_that_have_a_recommendation(run: Run, tmp_path: Path) -> None:
     folder = write_study(tmp_path / "overnight")
     write_study(folder, trials=0, rounds=0, record_sizes=("1000", "100"))
     ended = run("recommend", "overnight", "--format", "librdkafka")
@@ -89,7 +89,7 @@ def test_what_exists_for_some_sizes_is_given_all_the_same(run: Run, tmp_path: Pa
     assert "none yet for 100 B" in str(ended.exception)
 
 
-def test_the_translated_forms_are_labelled(run: Run, tmp_path: Path) -> None:
+def test_recommend_labels_the_translated_formats(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight")
     ended = run("recommend", "overnight", "--format", "java")
     assert "translated, not measured" in ended.stderr
@@ -141,21 +141,21 @@ def test_front_says_why_no_config_keeps_every_constraint(run: Run, tmp_path: Pat
         change=lambda trial: replace(trial, violations={**trial.violations, "latency_p99_ms <= 0.1": 1.0}),
     )
     told = run("front", "tight").stdout
-    assert "no config keeps every constraint:\n  latency_p99_ms <= 0.1: missed by 40 of 40 trials; the best" in told
+    assert "no config keeps every constraint:\n  latency_p99_ms <= 0.1: missed by 40 of 40 trials; best" in told
     (missed, *_) = json.loads(run("front", "tight", "--json").stdout)["fronts"][0]["missed_constraints"]
     assert (missed["constraint"], missed["missed"]) == ("latency_p99_ms <= 0.1", 40)
-    assert f"{missed['best']:.4g}, trial {missed['trial']}" in told
+    assert f"{missed['best']:.4g} (trial {missed['trial']})" in told
     assert "constraint" not in run("front", "easy").stdout
     assert json.loads(run("front", "easy", "--json").stdout)["fronts"][0]["missed_constraints"] == []
 
 
-def test_compare_writes_both_pictures_and_warns(run: Run, tmp_path: Path) -> None:
+def test_compare_writes_both_pictures_and_warns_of_differences(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "before")
     write_study(tmp_path / "after", facts={"name": "after", "host": {"cpu": "Xeon", "cores": "8"}})
     files = ("--html", str(tmp_path / "fronts.html"), "--png", str(tmp_path / "fronts.png"))
     ended = run("compare", "before", "after", "--json", *files)
     assert json.loads(ended.stdout)["kind"] == "comparison"
-    assert "host differs in cores: 2 and 8" in " ".join(ended.stderr.split())
+    assert "differ in the host's cores: 2 and 8" in " ".join(ended.stderr.split())
     assert (tmp_path / "fronts.png").read_bytes().startswith(b"\x89PNG")
     assert "after: front" in (tmp_path / "fronts.html").read_text()
     assert "no difference" in run("compare", "before", "after").stdout
@@ -175,7 +175,7 @@ def test_status_as_text_and_json(run: Run, tmp_path: Path) -> None:
     assert json.loads(run("status", "overnight", "--json").stdout)["state"] == "finished"
 
 
-def test_status_says_what_is_recommended_in_place_of_lucky_trials(run: Run, tmp_path: Path) -> None:
+def test_status_shows_recommendations_in_place_of_the_best_so_far(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", trials=12)
     confirmed = run("status", "overnight").stdout
     assert "recommended, 1000 B, balanced: trial 7, gain (96.7 % interval): throughput 1." in " ".join(
@@ -191,7 +191,7 @@ def test_status_says_what_is_recommended_in_place_of_lucky_trials(run: Run, tmp_
         assert f"(trial {each['trial']}; baseline " in begun
 
 
-def test_status_goes_on_until_the_study_ends(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_watches_until_the_study_ends(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     progress = Progress(StudyState.RUNNING, pid=os.getpid(), updated_at=datetime.now(UTC).isoformat())
     folder = write_study(tmp_path / "overnight", trials=3, rounds=0, progress=progress, facts={"finished_at": None})
 
@@ -213,6 +213,6 @@ def test_exit_codes_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert tuner("front", "elsewhere").code == 2
 
 
-def test_a_study_that_is_not_there(run: Run) -> None:
+def test_commands_refuse_a_study_that_does_not_exist(run: Run) -> None:
     for words in (("front", "x"), ("recommend", "x"), ("report", "x"), ("status", "x"), ("compare", "x", "y")):
         assert isinstance(run(*words).exception, StudyNotFound)

@@ -1,4 +1,4 @@
-"""`tuner explain`, and the same in the report and beside the runs of MLflow."""
+"""`tuner explain`, and the same explanation in the report and beside MLflow runs."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ LINGER = "linger.ms=2 instead of 5"
 
 
 def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
-    """A study of which the winner was taken apart."""
+    """Return a study whose winner had an ablation."""
     objectives = tuple(map(Objective, FACTS["objectives"]))
     variants = variants_of(ProducerConfig.parse(WINNER), ProducerConfig.parse({})).values()
     store = SqliteStore(folder, create=False)
@@ -45,7 +45,7 @@ def taken_apart(folder: Path, rounds: int = 2) -> StudyResults:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a verb on studies below `tmp_path`."""
+    """Return a function that runs a command on studies below `tmp_path`."""
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     app = typer.Typer()
     for verb in (explain, recommend):
@@ -85,7 +85,7 @@ def test_explain_as_json_has_every_number(run: Run, tmp_path: Path) -> None:
     assert all(not each["measured"] for each in bare["effects"])
 
 
-def test_explain_one_size_also_one_that_was_not_measured(run: Run, tmp_path: Path) -> None:
+def test_explain_one_record_size_even_one_that_was_not_measured(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", record_sizes=("100", "1000"))
     one = run("explain", "overnight", "--record-bytes", "1000").stdout
     assert "1000 B records" in one
@@ -95,7 +95,7 @@ def test_explain_one_size_also_one_that_was_not_measured(run: Run, tmp_path: Pat
     assert "1000 B records" in near.stdout
 
 
-def test_explain_what_conditions_choose(run: Run, tmp_path: Path) -> None:
+def test_explain_explains_the_config_that_keeps_the_conditions(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", rounds=0)
     words = ("overnight", "--goal", "throughput", "--max-p99-ms", "5")
     chosen = json.loads(run("recommend", *words, "--format", "json").stdout)["trial"]["number"]
@@ -113,7 +113,7 @@ def test_explain_a_study_that_has_just_begun(run: Run, tmp_path: Path) -> None:
     assert isinstance(run("explain", "elsewhere").exception, StudyNotFound)
 
 
-def test_recommend_tells_how_to_ask_why_beside_the_table_only(run: Run, tmp_path: Path) -> None:
+def test_recommend_names_the_explain_command_beside_the_table_only(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight")
     words = ("recommend", "overnight", "--goal", "latency", "--max-p99-ms", "50")
     table = run(*words)
@@ -124,7 +124,7 @@ def test_recommend_tells_how_to_ask_why_beside_the_table_only(run: Run, tmp_path
     assert parse_properties(pasted.stdout) == WINNER
 
 
-def test_the_command_knows_the_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_has_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
     write_study(tmp_path / "overnight", trials=12, rounds=0)
     ended = tuner("explain", "overnight", "--max-p99-ms", "0.01")
@@ -133,7 +133,7 @@ def test_the_command_knows_the_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "tuner explain overnight" in tuner("explain", "--help").out
 
 
-def test_the_report_has_a_table_and_a_picture_of_what_each_change_brings(tmp_path: Path) -> None:
+def test_the_report_has_a_table_and_a_picture_of_the_effects(tmp_path: Path) -> None:
     page = report_page(taken_apart(write_study(tmp_path / "overnight", trials=30)))
     words = " ".join(read(page).text.split())
     assert "Why these configs" in words
@@ -145,7 +145,7 @@ def test_the_report_has_a_table_and_a_picture_of_what_each_change_brings(tmp_pat
     assert "not measured one by one" in read(bare).text
 
 
-def test_the_explanation_lies_beside_the_run(tmp_path: Path) -> None:
+def test_the_explanation_is_among_the_artifacts(tmp_path: Path) -> None:
     results = taken_apart(write_study(tmp_path / "study", trials=30))
     write_artifacts(results, results.sizes[0], tmp_path / "out")
     page = (tmp_path / "out" / "why.md").read_text()

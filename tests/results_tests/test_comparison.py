@@ -33,7 +33,7 @@ def test_the_better_one_wins_by_goal(tmp_path: Path) -> None:
     assert found.differences == ()
 
 
-def test_one_name_in_two_places(tmp_path: Path) -> None:
+def test_studies_of_the_same_name_are_called_by_their_folders(tmp_path: Path) -> None:
     found = compare(study(tmp_path / "a"), study(tmp_path / "b"))
     assert found.names == (str(tmp_path / "a"), str(tmp_path / "b"))
 
@@ -41,29 +41,29 @@ def test_one_name_in_two_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({"client_version": "librdkafka 2.17.0"}, "client version differs: librdkafka 2.16.0 and librdkafka 2.17.0"),
-        ({"broker_version": "4.0"}, "broker version differs"),
-        ({"host": {"cpu": "Xeon", "cores": "8"}}, "host differs in cores: 2 and 8"),
-        ({"cluster": {}}, "cluster differs in brokers: 1 and not known"),
-        ({"rates": {"1000": 5.0}}, "fixed rates differs"),
-        ({"objectives": ["mb_per_s"]}, "objectives differs"),
+        ({"client_version": "librdkafka 2.17.0"}, "differ in client version: librdkafka 2.16.0 and librdkafka 2.17.0"),
+        ({"broker_version": "4.0"}, "differ in broker version"),
+        ({"host": {"cpu": "Xeon", "cores": "8"}}, "differ in the host's cores: 2 and 8"),
+        ({"cluster": {}}, "differ in the cluster's brokers: 1 and unknown"),
+        ({"rates": {"1000": 5.0}}, "differ in fixed rates"),
+        ({"objectives": ["mb_per_s"]}, "differ in objectives"),
     ],
 )
-def test_what_differs_is_named(tmp_path: Path, facts: dict[str, object], expected: str) -> None:
+def test_differences_between_the_studies_are_named(tmp_path: Path, facts: dict[str, object], expected: str) -> None:
     found = compare(study(tmp_path / "a"), study(tmp_path / "b", facts=facts))
     assert any(expected in difference for difference in found.differences)
 
 
-def test_questions_and_sizes_that_differ_are_named(tmp_path: Path) -> None:
+def test_settings_and_record_sizes_that_differ_are_named(tmp_path: Path) -> None:
     asked = {"workload": {"partitions": 3, "key_bytes": 8}, "baseline": {"acks": "1"}, "constraints": []}
     one = study(tmp_path / "a", record_sizes=("100", "1000"), facts={"question": asked})
     differences = compare(one, study(tmp_path / "b")).differences
-    assert "the workload differs in key_bytes: 8 and 0" in differences
-    assert "the question differs in baseline: {'acks': '1'} and {}" in differences
-    assert "only one of them searched 100 B records" in differences
+    assert "the studies differ in the workload's key_bytes: 8 and 0" in differences
+    assert "the studies differ in baseline: {'acks': '1'} and {}" in differences
+    assert "only one of the two studies searched 100 B records" in differences
 
 
-def test_an_unfinished_study_is_compared_as_far_as_it_is(tmp_path: Path) -> None:
+def test_an_unfinished_study_is_compared_as_far_as_possible(tmp_path: Path) -> None:
     found = compare(study(tmp_path / "a"), study(tmp_path / "b", trials=0, rounds=0))
     assert [each.times for each in found.sizes[0].goals] == [None, None, None]
 
@@ -80,11 +80,11 @@ def with_p95(p95_ms: float) -> Callable[[Trial], Trial]:
     return change
 
 
-def test_a_goal_is_compared_by_the_latency_that_the_study_went_by(tmp_path: Path) -> None:
+def test_a_goal_is_compared_by_the_latency_that_the_study_optimises(tmp_path: Path) -> None:
     by_p95 = {"objectives": BY_P95}
     ours = study(tmp_path / "a", change=with_p95(8.0), facts=by_p95)
     theirs = study(tmp_path / "b", change=with_p95(4.0), facts={**by_p95, "name": "quicker"})
     (size,) = compare(ours, theirs).sizes
     (latency,) = [each for each in size.goals if each.goal is Goal.LATENCY]
     assert latency.metrics == ("latency_p95_ms",)
-    assert latency.times == pytest.approx(2.0), "their p99 are the same"
+    assert latency.times == pytest.approx(2.0), "their p99 is the same"

@@ -1,4 +1,4 @@
-"""Repeats of a config are averaged, and compared with the baseline of their own time."""
+"""Repeated measurements of a config are averaged, and corrected for the baseline's drift."""
 
 from collections.abc import Sequence
 
@@ -18,14 +18,14 @@ def estimates(trials: Sequence[Trial]) -> Estimates:
     return Estimates.of(trials, METRICS, baseline().fingerprint)
 
 
-def test_a_single_measurement_is_what_was_measured_give_or_take_the_noise() -> None:
+def test_a_single_measurement_keeps_its_value_with_an_interval() -> None:
     found = estimates([baseline(0), trial(1, 123.4, 5.6, config=FAST)])
     mine = found.by_config[trial(1, config=FAST).fingerprint]["mb_per_s"]
     assert (mine.value, mine.repeats) == (123.4, 1)
     assert mine.low < 123.4 < mine.high
 
 
-def test_repeats_of_whatever_kind_are_averaged_and_surer() -> None:
+def test_repeats_of_any_kind_are_averaged_and_narrow_the_interval() -> None:
     trials = [baseline(0), trial(1, 200, 5, config=FAST)]
     trials += [trial(2 + n, 180, 5, kind=kind, config=FAST, round=0) for n, kind in enumerate([Kind.SECOND_LOOK] * 3)]
     found = results(trials)
@@ -37,7 +37,7 @@ def test_repeats_of_whatever_kind_are_averaged_and_surer() -> None:
     assert found.gain(trials[1], "mb_per_s") == pytest.approx(mine.value / 100)
 
 
-def test_what_was_stopped_early_or_burns_in_does_not_count() -> None:
+def test_burn_in_runs_and_trials_stopped_early_do_not_count() -> None:
     trials = [
         trial(0, 10, 50, kind=Kind.STABILISE),
         baseline(1),
@@ -49,8 +49,11 @@ def test_what_was_stopped_early_or_burns_in_does_not_count() -> None:
     assert found.by_config[trials[1].fingerprint]["mb_per_s"].value == 100
 
 
-def test_values_are_compared_with_the_baseline_of_their_own_time() -> None:
-    """The target loses a third of its speed over the study: an equal config must not look worse for being late."""
+def test_values_are_corrected_for_the_baselines_drift() -> None:
+    """The target loses a third of its speed over the study.
+
+    A config that is measured late must not look worse for that.
+    """
     rng = np.random.default_rng(5)
     trials = []
     for number in range(101):
@@ -67,21 +70,21 @@ def test_values_are_compared_with_the_baseline_of_their_own_time() -> None:
     assert found.estimates.wandered == {"mb_per_s": pytest.approx(np.exp(0.4) - 1, rel=0.2)}
 
 
-def test_what_noise_alone_may_keep_off_the_front_is_near_it() -> None:
+def test_a_config_that_only_noise_keeps_off_the_front_is_near_it() -> None:
     trials = [baseline(0), trial(1, 200, 5), trial(2, 198, 5.1), trial(3, 120, 9)]
     found = results(trials)
     assert found.front == (1,)
     assert found.near_front == (2,)
 
 
-def test_a_config_stands_on_the_front_by_the_mean_of_its_measurements_not_by_its_lucky_one() -> None:
+def test_a_config_is_on_the_front_by_its_mean_not_by_a_lucky_trial() -> None:
     trials = [baseline(0), trial(1, 200, 10, config=FAST), trial(2, 150, 10)]
     assert results(trials).front == (1,)
     looks = [trial(3 + n, 120, 10, kind=Kind.SECOND_LOOK, config=FAST, round=n) for n in range(4)]
     assert results([*trials, *looks]).front == (2,)
 
 
-def test_a_sampler_is_told_values_as_of_one_time_and_the_same_ones_when_a_study_goes_on() -> None:
+def test_a_sampler_gets_corrected_values_and_the_same_after_a_resume() -> None:
     rng = np.random.default_rng(6)
     trials = []
     for number in range(100):
@@ -98,7 +101,7 @@ def test_a_sampler_is_told_values_as_of_one_time_and_the_same_ones_when_a_study_
     assert told[98][0] / told[21][0] == pytest.approx(1.0, abs=0.12)  # type: ignore[operator]
 
 
-def test_a_latency_of_a_phase_that_was_cut_short_gives_way_to_one_of_a_whole_phase() -> None:
+def test_a_full_paced_phase_replaces_a_shortened_one() -> None:
     short = trial(1, 110, 3, config=FAST, saved_s=8.0)
     mine = trial(1, config=FAST).fingerprint
     alone = estimates([baseline(0), short]).by_config[mine]
@@ -108,7 +111,7 @@ def test_a_latency_of_a_phase_that_was_cut_short_gives_way_to_one_of_a_whole_pha
     assert both["mb_per_s"].repeats == 2
 
 
-def test_a_config_has_its_own_scatter_as_far_as_it_is_known() -> None:
+def test_a_config_measured_often_has_its_own_scatter() -> None:
     wild = [trial(10 + n, 100, p99, config=FAST) for n, p99 in enumerate([5, 20, 8, 14, 6, 18])]
     calm = [trial(20 + n, 100, p99, config={"linger.ms": "1"}) for n, p99 in enumerate([5, 5.1, 4.9, 5, 5.1, 4.9])]
     found = estimates([*(baseline(n, p99_ms=10 + n / 10) for n in range(3)), *wild, *calm])

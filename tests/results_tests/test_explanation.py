@@ -1,4 +1,4 @@
-"""Why a config is recommended: in words with numbers, and no more than was measured."""
+"""Why a config is recommended, in sentences that claim no more than was measured."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ def why(
     plan: ConfirmationPlan | None = None,
     importance: Mapping[str, Mapping[str, float]] = IMPORTANCE,
 ) -> Explanation:
-    """The explanation of what these trials of one record size recommend."""
+    """Return the explanation of what these trials of one record size recommend."""
     asked = plan or plan_of(trials)
     size = results(trials, plan=asked)
     facts = {CONFIRMING: {size.record_bytes: asked.as_json()}}
@@ -54,7 +54,7 @@ def why(
 
 
 def proven(config: Mapping[str, str], taken: Sequence[Trial] = (), **changes: Any) -> list[Trial]:
-    """A search that found a config, the rounds that proved it, and its ablation."""
+    """Return a search that found a config, the rounds that proved its gain, and its ablation."""
     search = [
         baseline(0, verdict="broker", because="a thread of the broker is busy"),
         trial(1, 150, 2, config=config, verdict="client thread", because="it compresses", **changes),
@@ -63,11 +63,11 @@ def proven(config: Mapping[str, str], taken: Sequence[Trial] = (), **changes: An
 
 
 def text(explanation: Explanation) -> str:
-    """All that is said."""
+    """Return the whole explanation as text."""
     return "\n".join(line for section in why_sections(explanation) for line in (section.heading, *section.lines))
 
 
-def test_each_change_is_told_with_its_value_what_it_was_and_what_it_brings() -> None:
+def test_each_change_has_its_value_the_old_value_and_its_effect() -> None:
     found = why(proven(CONFIG, ablation(rounds=3)))
     said = text(found)
     assert "linger.ms=1 instead of 5: latency p99 " in said
@@ -76,48 +76,50 @@ def test_each_change_is_told_with_its_value_what_it_was_and_what_it_brings() -> 
     line = next(line for line in said.splitlines() if line.startswith("linger.ms=1"))
     assert str(next(each for each in found.telling if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]) in line
     assert "throughput the same within" in line
-    assert "3 rounds; 95 % intervals, each for itself" in said
+    assert "3 rounds; of these 95 % intervals, about 1 in 20 misses the true value" in said
 
 
-def test_what_brings_nothing_is_named_apart() -> None:
+def test_changes_without_an_effect_have_a_sentence_of_their_own() -> None:
     one = text(why(proven(CONFIG, ablation())))
-    assert "this change brings nothing that could be measured (any difference is below" in one
-    assert "batch.size=65536 instead of 1000000; left out, the config is simpler, and was measured so" in one
+    assert "this change makes no measurable difference (any difference is below" in one
+    assert (
+        "batch.size=65536 instead of 1000000; without it the config is simpler, and that config was measured too" in one
+    )
     config = {**CONFIG, "sticky.partitioning.linger.ms": "40"}
     two = text(why(proven(config, ablation(config=config))))
-    assert "these changes bring nothing that could be measured, one at a time" in two
-    assert "leaving them all out gives a simpler config, which was not measured" in two
+    assert "each of these changes alone makes no measurable difference" in two
+    assert "without all of them the config is simpler, but that config was not measured" in two
 
 
 @pytest.mark.parametrize(
     ("alone", "said"),
-    [(1.22, "that fits"), (1.5, "they need each other"), (1.02, "they stand in for each other")],
+    [(1.22, "the two agree"), (1.5, "the changes need each other"), (1.02, "the changes replace each other")],
 )
-def test_all_together_is_compared_with_one_by_one(alone: float, said: str) -> None:
+def test_the_whole_gain_is_compared_with_the_product_of_effects(alone: float, said: str) -> None:
     config = {"linger.ms": "1", "compression.type": "lz4"}
 
     def measure(each: Any) -> tuple[float, float]:
         return (150.0 if len(each.values) == 2 else 150.0 / alone), 10.0
 
     found = text(why(proven(config, ablation(config=config, noise=0.005, measure=measure)), Goal.THROUGHPUT))
-    assert "throughput: all changes together bring 1.50" in found
+    assert "throughput: all changes together gain 1.50" in found
     assert f": {said}" in found
 
 
-def test_without_an_ablation_it_says_what_changed_and_that_it_was_not_taken_apart() -> None:
+def test_without_an_ablation_the_changes_are_named_without_effects() -> None:
     said = text(why(proven(CONFIG)))
     assert "times better than the baseline (95 % interval" in said.replace("96.7 %", "95 %")
     assert "linger.ms=1 instead of 5" in said
-    assert "not measured one by one, as the study asked for no ablation (confirm.ablation_rounds)" in said
+    assert "not measured one by one, because the study has no ablation (confirm.ablation_rounds: 0)" in said
     assert "for throughput: compression.type (80 %), then linger.ms (19 %)\n" in said
 
 
-def test_the_one_change_brings_the_whole_gain() -> None:
+def test_a_single_change_has_the_whole_gain() -> None:
     said = text(why(proven({"linger.ms": "1"})))
-    assert "linger.ms=1 instead of 5: the one change, so that the whole gain is its doing" in said
+    assert "linger.ms=1 instead of 5: the only change, so the whole gain comes from it" in said
 
 
-def test_what_could_not_go_back_alone_is_said_to_be_so() -> None:
+def test_changes_that_were_not_undone_alone_are_named_with_the_reason() -> None:
     config = {"acks": "all", "enable.idempotence": "true", "linger.ms": "1"}
     before = {"acks": "1"}
     base = trial(0, 100, 10, kind=Kind.BASELINE, config=before)
@@ -136,7 +138,7 @@ def test_what_could_not_go_back_alone_is_said_to_be_so() -> None:
     assert "not measured alone (there was no time for it)" in said
 
 
-def test_a_change_without_which_a_constraint_is_missed() -> None:
+def test_a_change_without_which_a_constraint_breaks_says_so() -> None:
     taken = [
         each
         if "linger.ms" in each.values
@@ -146,48 +148,45 @@ def test_a_change_without_which_a_constraint_is_missed() -> None:
         )
         for each in ablation()
     ]  # fmt: skip
-    assert "without it, held_rate_ratio >= 0.95 is missed" in text(why(proven(CONFIG, taken)))
+    assert "without it, the config breaks held_rate_ratio >= 0.95" in text(why(proven(CONFIG, taken)))
 
 
-def test_what_bound_both_is_told() -> None:
+def test_the_verdicts_of_both_configs_are_named() -> None:
     said = text(why(proven(CONFIG)))
     assert "the baseline: broker: a thread of the broker is busy" in said
     assert "trial 1: client thread: it compresses" in said
 
 
-def test_where_nothing_was_better_what_came_closest_is_told() -> None:
+def test_if_nothing_was_better_the_closest_config_is_named() -> None:
     near = [(103.0, 9.9), (98.0, 10.2), (104.0, 10.0), (99.0, 9.8)]
     said = text(why([baseline(0), trial(1, 120, 9, config=CONFIG), *confirming(2, near, LEVEL, CONFIG)]))
     assert "keep what you have" in said
-    assert (
-        "trial 1 (batch.size=65536 compression.type=lz4 linger.ms=1): times better than the baseline in 4 rounds"
-        in said
-    )
+    assert "trial 1 (batch.size=65536 compression.type=lz4 linger.ms=1): gain over the baseline in 4 rounds" in said
     assert ": no difference shown" in said
     assert "what each change brings" not in said
 
 
-def test_a_winner_that_loses_too_much_elsewhere_is_said_to() -> None:
+def test_a_winner_that_loses_too_much_in_one_metric_says_so() -> None:
     lopsided = [(numbers[0] * 2, numbers[1] * 6) for numbers in WON]
     trials = [baseline(0), trial(1, 300, 9, config=CONFIG), *confirming(2, lopsided, LEVEL, CONFIG)]
     said = text(why(trials))
-    assert "but it keeps only 0.83 of the baseline's latency_p99_ms" in said
+    assert "but its latency_p99_ms is only 0.83 times as good as the baseline's" in said
 
 
-def test_where_nothing_was_measured_again_the_best_single_trial_came_closest() -> None:
+def test_without_confirmation_the_best_single_trial_came_closest() -> None:
     trials = [baseline(0), trial(1, 70, 12), trial(2, 95, 11), trial(3, 60, 10.5)]
     found = why(trials, Goal.THROUGHPUT)
     assert found.closest is not None
     assert found.closest.trial.number == 2
-    assert "0.95 times the baseline in its one trial" in text(found)
-    assert "nothing else was measured that keeps every constraint" in text(why([baseline(0)]))
+    assert "0.95 times as good as the baseline in its one trial" in text(found)
+    assert "no other measured config keeps every constraint" in text(why([baseline(0)]))
 
 
-def test_without_importance_nothing_is_said_of_it() -> None:
-    assert "what mattered" not in text(why(proven(CONFIG), importance={}))
+def test_without_importance_its_section_is_left_out() -> None:
+    assert "mattered most" not in text(why(proven(CONFIG), importance={}))
 
 
-def test_the_goal_s_own_number_comes_first() -> None:
+def test_the_metric_of_the_goal_comes_first() -> None:
     taken = ablation(
         measure=lambda each: (numbers_of(each)[0] * (1.3 if each.linger_ms == 1 else 1), numbers_of(each)[1])
     )
@@ -209,7 +208,7 @@ def test_goals_with_one_config_share_their_explanation() -> None:
     assert why_markdown([]) == ""
 
 
-def test_a_difference_is_told_as_far_as_it_is_sure() -> None:
+def test_an_effect_is_worded_by_how_certain_it_is() -> None:
     found = why(proven(CONFIG, ablation()))
     gain = next(each for each in found.telling if each.knobs == ("linger.ms",)).gains["latency_p99_ms"]
     assert effect_words(gain) == f"{gain} times better"
@@ -236,7 +235,7 @@ SPEC = StudySpec(
 )
 
 
-def test_a_whole_study_finds_which_of_its_changes_did_it(tmp_path: Path) -> None:
+def test_a_whole_study_finds_which_changes_matter(tmp_path: Path) -> None:
     study = run_study(SPEC, "", tmp_path, SilentReporter(), simulated=KnownRunner(noise_ratio=0.03))
     found = explain(study, recommend(study, "1000"), {})
     assert not found.found.is_baseline

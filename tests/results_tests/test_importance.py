@@ -1,4 +1,4 @@
-"""Knob importance: finds the knob that matters, and says nothing of few trials."""
+"""Knob importance finds the knob that matters, and gives no answer for few trials."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_knobs_that_do_nothing_get_next_to_nothing(tmp_path: Path) -> None:
         assert shares["linger.ms"] > 0.9
 
 
-def test_of_noise_alone_nothing_is_said(tmp_path: Path) -> None:
+def test_pure_noise_has_no_importance(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
 
     def noise(trial: Trial) -> Trial:
@@ -42,7 +42,7 @@ def test_of_noise_alone_nothing_is_said(tmp_path: Path) -> None:
     assert knob_importance(study(tmp_path, change=noise).sizes[0]) == {}
 
 
-def test_what_decides_one_objective_is_told_from_what_decides_the_other(tmp_path: Path) -> None:
+def test_each_objective_has_its_own_most_important_knob(tmp_path: Path) -> None:
     def apart(trial: Trial) -> Trial:
         if not trial.params:
             return trial
@@ -63,7 +63,7 @@ def test_one_objective_has_one_importance(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trials", [0, 1, 8])
-def test_few_trials_say_nothing(tmp_path: Path, trials: int) -> None:
+def test_few_trials_have_no_importance(tmp_path: Path, trials: int) -> None:
     assert knob_importance(study(tmp_path, trials=trials, rounds=0).sizes[0]) == {}
 
 
@@ -71,7 +71,7 @@ def test_trials_that_failed_do_not_count(tmp_path: Path) -> None:
     assert knob_importance(study(tmp_path, change=failed).sizes[0]) == {}
 
 
-def test_a_knob_that_only_some_trials_have(tmp_path: Path) -> None:
+def test_a_knob_that_only_some_trials_have_is_ranked_too(tmp_path: Path) -> None:
     def conditional(trial: Trial) -> Trial:
         if trial.params.get("compression.type") in (None, "none"):
             return trial

@@ -1,4 +1,4 @@
-"""What racing has saved is told wherever a study is shown."""
+"""Every view of a study shows how much load racing has saved."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tuner.results.racing_savings import RacingSavings
 from tuner.storage.home import ROOT_VARIABLE
 from tuner.tracking.layout import views
 
-SENTENCE = "racing stopped 1 of 36 trials early and saved 16 s, 2 % of the search's load"
+SENTENCE = "1 of 36 trials stopped early; this saved 16 s, 2 % of the search's load"
 
 
 def with_one_stopped(each: Trial) -> Trial:
@@ -29,7 +29,7 @@ def with_one_stopped(each: Trial) -> Trial:
     return replace(each, stopped_early="after 2 of 10 s it was slow", saved_s=16.0, load_s=9.0)
 
 
-def test_what_was_saved_is_told_in_a_sentence() -> None:
+def test_the_savings_are_one_sentence() -> None:
     trials = [
         baseline(0, load_s=25.0),
         trial(1, load_s=9.0, saved_s=16.0, stopped_early="it was slow"),
@@ -39,17 +39,17 @@ def test_what_was_saved_is_told_in_a_sentence() -> None:
     ]
     raced = RacingSavings.of(trials)
     assert (raced.stopped, raced.searched, raced.saved_s, raced.load_s) == (1, 3, 24.0, 76.0)
-    assert str(raced) == "racing stopped 1 of 3 trials early and saved 24 s, 24 % of the search's load"
+    assert str(raced) == "1 of 3 trials stopped early; this saved 24 s, 24 % of the search's load"
     assert "saved 4 min 10 s" in str(replace(raced, saved_s=250.0))
     assert "saved 2 h 05 min" in str(replace(raced, saved_s=7_500.0))
 
 
-def test_where_nothing_was_saved_nothing_is_said() -> None:
+def test_without_savings_the_sentence_is_empty() -> None:
     assert str(RacingSavings.of([])) == ""
     assert str(RacingSavings.of([baseline(0, load_s=25.0)])) == ""
 
 
-def test_the_status_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_shows_the_savings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = status_of(study(tmp_path / "overnight", change=with_one_stopped), None, datetime.now(UTC))
     assert str(found.sizes[0].raced) == SENTENCE
     assert json.loads(json.dumps(found.as_json()))["sizes"][0]["raced"]["saved_s"] == 16.0
@@ -59,14 +59,14 @@ def test_the_status_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert f"1000 B: {SENTENCE}" in " ".join(CliRunner().invoke(app, ["overnight"]).stdout.split())
 
 
-def test_the_report_tells_it(tmp_path: Path) -> None:
+def test_the_report_shows_the_savings(tmp_path: Path) -> None:
     page = report_page(study(tmp_path / "raced", change=with_one_stopped))
     assert SENTENCE in unescape(page)
     assert "<td>stopped early</td>" in page
-    assert "racing stopped" not in report_page(study(tmp_path / "plain"))
+    assert "trials stopped early" not in report_page(study(tmp_path / "plain"))
 
 
-def test_mlflow_is_told_why(tmp_path: Path) -> None:
+def test_mlflow_shows_why_a_trial_was_stopped_early(tmp_path: Path) -> None:
     (view,) = views(study(tmp_path / "again", change=with_one_stopped))
     stopped, other = (view.child(view.size.trial(number), "parent") for number in (3, 4))
     assert stopped.tags["tuner.stopped_early"] == "after 2 of 10 s it was slow"

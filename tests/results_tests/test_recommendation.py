@@ -1,4 +1,4 @@
-"""A recommendation is the best that was shown, and claims no more than was shown."""
+"""The best config that was shown to be better is recommended, and no more is claimed than was measured."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from tuner.model.trial import Kind, Trial
 from tuner.results.recommendation import Conditions, Recommendation, pick, recommend, recommend_for
 from tuner.results.study_results import StudyResults, size_results
 
-# Front of a search: the fastest, the quickest, and one that is a little of both.
+# The front of a search: the config with the highest throughput, the one with the lowest latency, and one between.
 FASTEST, QUICKEST, BOTH = {"linger.ms": "50"}, {"linger.ms": "0.5"}, {"linger.ms": "5"}
 SEARCH = [
     baseline(0, 100, 10),
@@ -30,7 +30,7 @@ BASE_ROUNDS = [(100.0, 10.0)] * 3
 
 
 def study(trials: Sequence[Trial] = SEARCH, **changes: Any) -> StudyResults:
-    """A study of one record size with these trials."""
+    """Return a study of one record size with these trials."""
     good: dict[str, Any] = {
         "name": "overnight",
         "folder": Path("overnight"),
@@ -47,7 +47,7 @@ def confirmed(config: dict[str, str], *rounds: tuple[float, float], first: int =
 
 
 @pytest.mark.parametrize(("goal", "number"), [(Goal.THROUGHPUT, 1), (Goal.LATENCY, 2), (Goal.BALANCED, 3)])
-def test_each_goal_picks_its_best_of_the_front(goal: Goal, number: int) -> None:
+def test_each_goal_picks_its_best_config_on_the_front(goal: Goal, number: int) -> None:
     picked = pick(results(SEARCH), goal)
     assert picked is not None
     assert picked.number == number
@@ -56,13 +56,13 @@ def test_each_goal_picks_its_best_of_the_front(goal: Goal, number: int) -> None:
     assert found.config == picked.config()
 
 
-def test_balanced_prefers_what_loses_little_to_a_larger_product_of_gains() -> None:
-    """Trial 1 is six times as fast and half as quick: a larger product, but a loss that was not asked for."""
+def test_balanced_prefers_a_small_loss_to_a_larger_product_of_gains() -> None:
+    """Trial 1 has six times the throughput at twice the latency: a larger product, but a loss that nobody asked for."""
     found = recommend(study([baseline(0, 100, 10), trial(1, 600, 20), trial(2, 120, 9.5)]), "1000")
     assert found.trial.number == 2
 
 
-def test_where_everything_loses_much_balanced_is_the_largest_product() -> None:
+def test_balanced_is_the_largest_product_if_every_config_loses_much() -> None:
     trials = [trial(1, 600, 20), trial(2, 400, 20, config={"linger.ms": "1"}), trial(3, 20, 8), baseline(9, 100, 10)]
     assert pick(results(trials[:3]), Goal.BALANCED) is not None
     constraints = (Constraint("mb_per_s", at_most=False, limit=110),)
@@ -82,35 +82,35 @@ def test_where_everything_loses_much_balanced_is_the_largest_product() -> None:
         (Goal.LATENCY, Conditions(max_p99_ms=50, min_mb_per_s=200), 1),
     ],
 )
-def test_conditions_narrow_what_is_picked(goal: Goal, conditions: Conditions, number: int) -> None:
+def test_conditions_limit_which_config_is_picked(goal: Goal, conditions: Conditions, number: int) -> None:
     assert recommend(study(), "1000", goal, conditions).trial.number == number
 
 
-def test_a_number_that_is_not_there_keeps_no_condition() -> None:
+def test_a_missing_metric_keeps_no_condition() -> None:
     assert Conditions().kept_by({})
     assert not Conditions(max_p99_ms=10).kept_by({"mb_per_s": 1.0})
     assert not Conditions(min_mb_per_s=1).kept_by({"latency_p99_ms": 1.0})
 
 
-def test_one_trial_is_no_gain() -> None:
+def test_one_trial_proves_no_gain() -> None:
     found = recommend(study(), "1000", Goal.THROUGHPUT)
     assert found.gains == {}
     assert not found.confirmed
     assert found.metrics == SEARCH[1].metrics
     assert found.baseline == SEARCH[0]
     assert found.baseline_metrics["mb_per_s"] == 100
-    assert "luck may have helped" in found.how
+    assert "may have been lucky" in found.how
     assert found.warnings == ()
 
 
-def test_a_confirmed_winner_beats_a_better_one_that_was_not_measured_again() -> None:
+def test_a_confirmed_winner_comes_before_a_faster_unconfirmed_config() -> None:
     found = recommend(study([*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]), "1000", Goal.THROUGHPUT)
     assert found.config.values == BOTH
     assert found.trial.number == 3, "the trial that found it, not one that confirmed it"
     assert found.confirmed
     assert found.gains["mb_per_s"].value == pytest.approx((1.4 * 1.6 * 1.5) ** (1 / 3))
     means = (found.metrics["mb_per_s"], found.metrics["latency_p99_ms"])
-    assert means == pytest.approx(((140 * 160 * 150) ** (1 / 3), 6)), "over the rounds"
+    assert means == pytest.approx(((140 * 160 * 150) ** (1 / 3), 6)), "the means over the rounds"
     assert (found.baseline_metrics["mb_per_s"], found.is_baseline) == (100, False)
     assert "measured again in turn with the baseline, 3 rounds" in found.how
 
@@ -118,7 +118,7 @@ def test_a_confirmed_winner_beats_a_better_one_that_was_not_measured_again() -> 
 @pytest.mark.parametrize(
     ("goal", "config"), [(Goal.THROUGHPUT, FASTEST), (Goal.LATENCY, QUICKEST), (Goal.BALANCED, BOTH)]
 )
-def test_of_several_confirmed_each_goal_takes_its_own(goal: Goal, config: dict[str, str]) -> None:
+def test_each_goal_takes_its_own_confirmed_winner(goal: Goal, config: dict[str, str]) -> None:
     trials = [*SEARCH, *confirmed(FASTEST, (280, 38), (290, 39))]
     for place, (values, numbers) in enumerate(((QUICKEST, (62, 2.5)), (BOTH, (140, 6)))):
         trials += [
@@ -130,18 +130,18 @@ def test_of_several_confirmed_each_goal_takes_its_own(goal: Goal, config: dict[s
     assert found.confirmed
 
 
-def test_what_was_better_at_something_else_than_was_claimed_is_not_recommended_for_it() -> None:
-    """Of many numbers one is always lucky: only what was to be proven is proven."""
+def test_a_winner_is_recommended_only_for_the_goal_it_was_confirmed_for() -> None:
+    """Of many metrics, one always looks better by luck: only the goal that was chosen before the rounds is proven."""
     trials = [*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]
     only_fast = study(sizes=(results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: BOTH})),))
     assert recommend(only_fast, "1000", Goal.THROUGHPUT).config.values == BOTH
     kept = recommend(only_fast, "1000", Goal.LATENCY)
     assert kept.is_baseline
-    assert "none was measured again in turn with the baseline for the goal latency" in kept.how
-    assert "for throughput some were" in kept.how
+    assert "no config was measured again in turn with the baseline for the goal latency" in kept.how
+    assert "configs were measured only for throughput" in kept.how
 
 
-def test_where_no_goal_is_asked_for_it_is_the_first_with_a_proven_gain() -> None:
+def test_without_a_goal_the_first_goal_with_a_proven_gain_is_taken() -> None:
     trials = [*SEARCH, *confirmed(BOTH, (140, 6), (160, 6), (150, 6))]
     for goal in Goal:
         only = study(sizes=(results(trials, plan=plan_of(trials, {goal: BOTH})),))
@@ -151,7 +151,7 @@ def test_where_no_goal_is_asked_for_it_is_the_first_with_a_proven_gain() -> None
     assert (kept.goal, kept.is_baseline) == (Goal.BALANCED, True)
 
 
-def test_where_no_goal_is_asked_for_conditions_are_kept_and_one_objective_is_the_goal() -> None:
+def test_without_a_goal_conditions_are_kept_and_one_objective_decides() -> None:
     assert recommend_for(study(), "1000", None, Conditions(min_mb_per_s=250)).config.values == FASTEST
     with pytest.raises(NoFeasibleConfig, match="must keep p99 <= 1 ms"):
         recommend_for(study(), "1000", None, Conditions(max_p99_ms=1))
@@ -161,24 +161,24 @@ def test_where_no_goal_is_asked_for_conditions_are_kept_and_one_objective_is_the
         assert recommend_for(study(sizes=sizes, objectives=only), "1000", None).goal == goal
 
 
-def test_a_winner_whose_interval_reaches_down_to_the_baseline_is_none() -> None:
+def test_a_winner_whose_interval_contains_1_is_not_recommended() -> None:
     trials = [*SEARCH, *confirmed(FASTEST, (130, 40), (90, 40), (120, 40))]
     found = recommend(study(trials), "1000", Goal.THROUGHPUT)
     assert found.is_baseline
     assert found.trial == found.baseline == SEARCH[0]
     assert found.gains == {}
     assert found.metrics == found.baseline_metrics
-    assert "none was better with its whole interval" in found.how
+    assert "and was not proven better" in found.how
 
 
-def test_a_balanced_winner_may_lose_little_in_any_number() -> None:
+def test_a_balanced_winner_may_lose_only_little_in_each_metric() -> None:
     lossy = [*SEARCH, *confirmed(FASTEST, (500, 20), (500, 20))]
-    assert recommend(study(lossy), "1000").is_baseline, "half as quick is no balance, however fast"
+    assert recommend(study(lossy), "1000").is_baseline, "twice the latency is not balanced, whatever the throughput"
     slight = [*SEARCH, *confirmed(FASTEST, (500, 11), (500, 11))]
     assert recommend(study(slight), "1000").config.values == FASTEST
 
 
-def test_conditions_are_held_against_the_confirming_rounds_not_the_lucky_trial() -> None:
+def test_conditions_are_checked_on_the_confirmation_rounds() -> None:
     trials = [*SEARCH, *confirmed(BOTH, (150, 9), (150, 9))]
     conditions = Conditions(max_p99_ms=10)
     assert recommend(study(trials), "1000", Goal.THROUGHPUT, conditions).confirmed
@@ -186,27 +186,27 @@ def test_conditions_are_held_against_the_confirming_rounds_not_the_lucky_trial()
     assert recommend(study(trials), "1000", Goal.THROUGHPUT, conditions).is_baseline
 
 
-def test_where_the_baseline_breaks_the_conditions_a_config_seen_to_break_them_too_is_not_named_instead() -> None:
-    """In its one trial it kept 6 ms, in three rounds it did not; the baseline with its 10 ms does not either."""
+def test_a_config_that_breaks_the_conditions_does_not_replace_a_baseline() -> None:
+    """The config kept 6 ms in its one trial but not in three rounds; the baseline has 10 ms."""
     trials = [*SEARCH[:1], SEARCH[3], *confirmed(BOTH, (150, 7), (150, 7), (150, 7))]
     with pytest.raises(NoFeasibleConfig, match="p99 <= 6 ms"):
         recommend(study(trials), "1000", Goal.LATENCY, Conditions(max_p99_ms=6))
 
 
-def test_a_config_that_was_measured_again_is_never_said_not_to_have_been() -> None:
-    """It is no faster than the baseline, but keeps a latency that the baseline does not."""
+def test_a_confirmed_config_without_a_gain_is_described_as_confirmed() -> None:
+    """The config is no faster than the baseline, but keeps a latency that the baseline does not keep."""
     trials = [*SEARCH[:1], SEARCH[3], *confirmed(BOTH, (100, 5), (100, 5), (100, 5))]
     found = recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(max_p99_ms=6))
     assert found.config.values == BOTH
     assert found.how == (
-        "measured again in turn with the baseline, 3 rounds, and not better with its whole interval; "
-        "but the baseline does not keep what is asked"
+        "measured again in turn with the baseline, 3 rounds, and not proven better; "
+        "recommended because the baseline itself breaks a constraint or condition"
     )
     assert found.gains["mb_per_s"].value == pytest.approx(1.0)
     assert found.metrics["mb_per_s"] == 100, "the mean of the rounds, not the lucky trial's 150"
 
 
-def test_a_baseline_that_breaks_the_studys_own_constraints_is_not_recommended() -> None:
+def test_a_baseline_that_breaks_a_constraint_is_not_recommended() -> None:
     constraints = (Constraint("latency_p99_ms", at_most=True, limit=8),)
     trials = [
         baseline(0, 100, 10, constraints=constraints),
@@ -217,45 +217,46 @@ def test_a_baseline_that_breaks_the_studys_own_constraints_is_not_recommended() 
     assert found.config.values == BOTH
 
 
-def test_a_winner_that_lost_records_when_it_was_measured_again_is_none() -> None:
-    """It gave records up in the saturating phase, after a paced phase that was quick."""
+def test_a_winner_that_lost_records_later_is_not_recommended() -> None:
+    """It gave up records in the saturating phase, after a paced phase with low latency."""
     rounds = confirmed(QUICKEST, (60, 2), (60, 2), (60, 2))
     lossy = trial(15, None, 2, kind=Kind.CONFIRM, config=QUICKEST, round=2, metrics={"delivered_ratio": 0.0})
     found = recommend(study([*SEARCH, *rounds[:5], lossy]), "1000", Goal.LATENCY)
     assert found.config.values != QUICKEST
 
 
-def test_where_nothing_on_the_front_is_better_the_baseline_is_kept() -> None:
+def test_the_baseline_is_kept_if_nothing_on_the_front_is_better() -> None:
     found = recommend(study([baseline(0, 100, 10), trial(1, 90, 20)]), "1000")
     assert found.is_baseline
     assert found.how == "nothing measured was better than the baseline"
     assert found.gains == {}
 
 
-def test_a_size_that_was_not_measured_is_answered_from_the_nearest_by_ratio_with_a_warning() -> None:
+def test_an_unmeasured_size_uses_the_nearest_one_and_warns() -> None:
     sizes = tuple(size_results(size, OBJECTIVES, SEARCH, None) for size in ("100", "1000", "100000"))
     found = recommend(study(sizes=sizes), "20000")
-    assert found.record_bytes == "100000", "5 times as large, and 20 times as large as 1000"
+    assert found.record_bytes == "100000", "it is 5 times as large as 20000, and 1000 is 20 times smaller"
     assert found.warnings == (
-        "records of 20000 B were not measured; the nearest that were are 100000 and 1000 B, and this is for 100000 B",
+        "records of 20000 B were not measured; the nearest measured sizes are 100000 and 1000 B, "
+        "and this recommendation is for 100000 B",
     )
     assert recommend(study(sizes=sizes), "1000").warnings == ()
     assert recommend(study(sizes=sizes), "1").record_bytes == "100"
 
 
-def test_a_mix_is_as_near_as_its_mean() -> None:
+def test_a_mix_counts_by_its_mean_size() -> None:
     sizes = tuple(size_results(size, OBJECTIVES, SEARCH, None) for size in ("100", "100:0.5,10000:0.5"))
     assert recommend(study(sizes=sizes), "5000").record_bytes == "100:0.5,10000:0.5"
 
 
 def test_a_simulated_study_says_so() -> None:
     found = recommend(study(facts={"client_version": "simulated"}), "1000")
-    assert found.warnings == ("simulated: nothing of this study was measured on Kafka",)
+    assert found.warnings == ("simulated: a model made these numbers, nothing was measured on Kafka",)
 
 
-def test_a_config_that_our_own_load_held_back_is_said_to_be_so() -> None:
+def test_a_config_that_the_load_generator_limited_has_a_warning() -> None:
     trials = [SEARCH[0], trial(1, 300, 5, flagged=True), trial(2, 90, 4)]
-    assert "trial 1 was bound by our load generator" in recommend(study(trials), "1000", Goal.THROUGHPUT).warnings[0]
+    assert "the load generator limited trial 1" in recommend(study(trials), "1000", Goal.THROUGHPUT).warnings[0]
     assert recommend(study(trials), "1000", Goal.LATENCY).warnings == ()
 
 
@@ -273,23 +274,23 @@ def test_a_study_without_a_baseline_says_so() -> None:
     assert "needs a measured baseline, but overnight has none yet for 1000 B" in no_config(trials=[trial(1)])
 
 
-def test_conditions_that_nothing_keeps_are_answered_with_the_best_there_is() -> None:
+def test_conditions_that_no_config_keeps_are_answered_with_the_best() -> None:
     assert no_config(Conditions(max_p99_ms=1.5, min_mb_per_s=400)) == (
-        "a config of overnight for 1000 B must keep p99 <= 1.5 ms and capacity >= 400 MB/s, but none does "
-        "(best latency_p99_ms 2, best mb_per_s 300); ask for less, or run a longer study"
+        "a config of overnight for 1000 B must keep p99 <= 1.5 ms and throughput >= 400 MB/s, but none does "
+        "(best latency_p99_ms 2, best mb_per_s 300); relax the conditions, or run a longer study"
     )
 
 
-def test_where_nothing_keeps_the_studys_own_constraints_that_is_said() -> None:
+def test_an_error_says_that_no_config_keeps_the_studys_constraints() -> None:
     constraints = (Constraint("mb_per_s", at_most=False, limit=1_000),)
     trials = [baseline(0, constraints=constraints), trial(1, constraints=constraints)]
     assert no_config(trials=trials) == (
         "a config of overnight for 1000 B must keep the study's constraints, but none does; "
-        "ask for less, or run a longer study"
+        "relax the conditions, or run a longer study"
     )
 
 
-def test_a_goal_that_was_not_measured_is_refused_rather_than_guessed() -> None:
+def test_a_goal_whose_metric_was_not_measured_is_refused() -> None:
     only = (Objective("mb_per_s"),)
     trials = [baseline(0, 100, None, objectives=only), trial(1, 120, None, objectives=only)]
     sizes = (results(trials, only),)
@@ -313,10 +314,10 @@ STALLED = [
 ]
 
 
-def test_the_latency_that_is_asked_for_is_the_one_that_the_study_optimises() -> None:
-    """A stall that hits a few windows decides their p99, whatever the config: a study may go by its p95."""
+def test_the_goal_latency_means_the_latency_that_the_study_optimises() -> None:
+    """A stall in a few windows decides their p99 whatever the config is. So a study may optimise its p95."""
     asked = study(sizes=(results(STALLED, BY_P95),), objectives=BY_P95)
-    assert recommend(asked, "1000", Goal.LATENCY).config.values == QUICKEST, "by its p99 it would be the other one"
+    assert recommend(asked, "1000", Goal.LATENCY).config.values == QUICKEST, "by the p99 it would be the other config"
     rounds = [
         with_p95(p95_ms, 10 + place, 100, p99_ms, kind=Kind.CONFIRM, config=config, round=place // 2)
         for place, (p95_ms, p99_ms, config) in enumerate(((8, 10, {}), (4, 60, QUICKEST)) * 3)
@@ -326,7 +327,7 @@ def test_the_latency_that_is_asked_for_is_the_one_that_the_study_optimises() -> 
     found = recommend(study(sizes=sizes, objectives=BY_P95), "1000", Goal.LATENCY)
     assert (found.config.values, found.confirmed) == (QUICKEST, True)
     assert found.gains["latency_p95_ms"].value == pytest.approx(2)
-    assert found.gains["latency_p99_ms"].value == pytest.approx(1 / 6), "told, though it was not what was asked"
+    assert found.gains["latency_p99_ms"].value == pytest.approx(1 / 6), "reported, although it is not optimised"
 
 
 @pytest.mark.parametrize(
@@ -338,11 +339,11 @@ def test_the_latency_that_is_asked_for_is_the_one_that_the_study_optimises() -> 
         (("latency_mean_ms", "latency_p90_ms"), "latency_mean_ms"),
     ],
 )
-def test_which_latency_a_study_is_asked_for(optimised: tuple[str, ...], asked: str) -> None:
+def test_which_latency_the_goal_latency_means(optimised: tuple[str, ...], asked: str) -> None:
     assert asked_metric(Goal.LATENCY, [Objective(name) for name in optimised]) == asked
 
 
-def test_a_p99_that_is_not_optimised_has_no_veto() -> None:
+def test_a_p99_that_is_not_optimised_rejects_no_config() -> None:
     trials = [
         *STALLED,
         *(
@@ -353,11 +354,11 @@ def test_a_p99_that_is_not_optimised_has_no_veto() -> None:
     sizes = (results(trials, BY_P95, plan=plan_of(trials, {Goal.BALANCED: BOTH})),)
     assert recommend(study(sizes=sizes, objectives=BY_P95), "1000", Goal.BALANCED).proven
     by_p99 = (results(trials, OBJECTIVES, plan=plan_of(trials, {Goal.BALANCED: BOTH})),)
-    assert not recommend(study(sizes=by_p99), "1000", Goal.BALANCED).proven, "one that is, has"
+    assert not recommend(study(sizes=by_p99), "1000", Goal.BALANCED).proven, "an optimised p99 does"
 
 
 def by_constraint(limit: str, limit_ms: float, p99_ms: Sequence[float]) -> Recommendation:
-    """What is recommended where a constraint bounds the p99, kept in the search and with this p99 in the rounds."""
+    """Return the recommendation if a constraint limits the p99, for rounds with these p99 values."""
     constraints = (Constraint("latency_p99_ms", at_most=True, limit=limit_ms, of_baseline=limit == "relative"),)
     rounds = [(100, 10), (150, 0)] * len(p99_ms)
     trials = [
@@ -373,16 +374,19 @@ def by_constraint(limit: str, limit_ms: float, p99_ms: Sequence[float]) -> Recom
 
 
 @pytest.mark.parametrize(("limit", "limit_ms"), [("absolute", 10.0), ("relative", 1.0)])
-def test_a_winner_keeps_the_studys_constraints_in_the_mean_of_its_rounds(limit: str, limit_ms: float) -> None:
+def test_a_winner_keeps_the_constraints_in_the_mean_of_its_rounds(limit: str, limit_ms: float) -> None:
     kept = by_constraint(limit, limit_ms, (9.0, 10.5, 9.5))
-    assert kept.proven, "one round above it is noise"
+    assert kept.proven, "one round above the limit is noise"
     broken = by_constraint(limit, limit_ms, (9.9, 10.5, 10.3))
     assert broken.is_baseline
     sentence = f"latency_p99_ms <= {limit_ms:g}{' x baseline' if limit == 'relative' else ''}"
-    assert broken.how == f"the best config for it was measured again in turn with the baseline, and broke {sentence}"
+    assert (
+        broken.how
+        == f"the best config for this goal was measured again in turn with the baseline, and broke {sentence}"
+    )
 
 
-def test_a_winner_holds_the_rate_in_nearly_all_of_its_rounds() -> None:
+def test_a_winner_holds_the_fixed_rate_in_nearly_all_its_rounds() -> None:
     def found(held: Sequence[float]) -> Recommendation:
         rounds = [
             trial(10 + 2 * turn + place, *numbers, kind=Kind.CONFIRM, round=turn, config=config, metrics=metrics)
@@ -401,7 +405,7 @@ def test_a_winner_holds_the_rate_in_nearly_all_of_its_rounds() -> None:
     assert found([1.0] * 8 + [0.9] * 2).is_baseline
 
 
-def test_a_round_that_lacks_a_number_costs_that_round_alone() -> None:
+def test_a_round_without_a_value_is_left_out_and_the_others_count() -> None:
     rounds = confirmed(BOTH, (150, 5), (150, 5), (150, 5))
     rounds[2] = trial(rounds[2].number, 100, None, kind=Kind.CONFIRM, config={}, round=1)
     found = recommend(study([*SEARCH, *rounds]), "1000", Goal.LATENCY)
@@ -409,8 +413,8 @@ def test_a_round_that_lacks_a_number_costs_that_round_alone() -> None:
     assert found.gains["latency_p99_ms"].rounds == 2
 
 
-def test_what_is_proven_goes_before_what_only_seems_better() -> None:
-    """Balanced comes first where nothing is asked for, but only its one trial speaks for the config it would name."""
+def test_a_proven_gain_comes_before_one_that_is_not_proven() -> None:
+    """Balanced is tried first if no goal is given, but its config has only one trial, and no proven gain."""
     trials = [*SEARCH, *confirmed(FASTEST, (280, 38), (290, 39), (285, 38))]
     sizes = (results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: FASTEST})),)
     conditions = Conditions(min_mb_per_s=120)
@@ -420,15 +424,15 @@ def test_what_is_proven_goes_before_what_only_seems_better() -> None:
     assert (found.goal, found.proven, found.config.values) == (Goal.THROUGHPUT, True, FASTEST)
 
 
-def test_without_confirmation_what_only_seems_as_good_is_no_reason_to_change() -> None:
-    """The baseline's mean suffers by one stall; against its median the other is no better."""
+def test_without_confirmation_a_config_that_is_no_better_is_not_taken() -> None:
+    """One stall raises the baseline's mean. Compared with the baseline's median, the config is no better."""
     trials = [baseline(0, 100, 10), baseline(1, 100, 10.2), baseline(2, 100, 55), trial(3, 99, 12, config=BOTH)]
     found = recommend(study(trials), "1000", Goal.LATENCY)
     assert found.is_baseline
     assert found.how == "nothing measured was better than the baseline"
 
 
-def test_the_best_that_an_error_names_is_what_conditions_are_judged_by() -> None:
+def test_the_best_values_in_an_error_are_those_that_conditions_judge() -> None:
     trials = [*SEARCH, *confirmed(FASTEST, (250, 45), (250, 45), (250, 45))]
     with pytest.raises(NoFeasibleConfig, match=r"best mb_per_s 250\)"):
         recommend(study(trials), "1000", Goal.THROUGHPUT, Conditions(min_mb_per_s=280))
@@ -444,7 +448,7 @@ def test_the_best_that_an_error_names_is_what_conditions_are_judged_by() -> None
         ("saturated_latency_p99_ms", Goal.BALANCED),
     ],
 )
-def test_a_study_with_one_objective_has_the_goal_that_is_about_it(metric: str, goal: Goal) -> None:
+def test_a_study_with_one_objective_has_one_goal(metric: str, goal: Goal) -> None:
     objectives = (Objective(metric),)
     assert goals_of(objectives) == (goal,)
     if metric != "records_per_s":

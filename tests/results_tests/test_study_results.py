@@ -1,4 +1,4 @@
-"""What a study has found is read from its record: front, hypervolume, medians, and nothing that is a second look."""
+"""What a study has found is computed from its results store: front, hypervolume, medians and gains."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,31 +37,31 @@ def steps(found: SizeResults) -> dict[int, float]:
     return dict(found.hypervolume)
 
 
-def test_only_feasible_trials_of_the_search_and_the_first_baseline_stand_on_the_front() -> None:
+def test_only_feasible_search_trials_and_the_first_baseline_may_lead() -> None:
     found = results(SEARCH)
-    assert found.front == (2, 5), "the seventh is the second's config again"
+    assert found.front == (2, 5), "trial 7 has the same config as trial 2"
     assert [each.number for each in found.front_trials] == [2, 5]
 
 
-def test_the_first_complete_baseline_stands_on_the_front_until_it_is_dominated() -> None:
+def test_the_first_complete_baseline_is_on_the_front_until_dominated() -> None:
     assert results([baseline(1), trial(2, 90, 5)]).front == (1, 2)
     assert results([failed(0, kind=Kind.BASELINE, config={}), baseline(1)]).front == (1,)
     assert results([failed(0, kind=Kind.BASELINE, config={}), baseline(1)]).baseline == baseline(1)
 
 
-def test_a_baseline_that_breaks_a_constraint_is_compared_with_but_not_on_the_front() -> None:
+def test_a_baseline_that_breaks_a_constraint_is_not_on_the_front() -> None:
     constraints = (Constraint("latency_p99_ms", at_most=True, limit=8),)
     found = results([baseline(0, constraints=constraints), trial(1, 90, 5, constraints=constraints)])
     assert found.baseline is not None
     assert found.front == (1,)
 
 
-def test_the_hypervolume_steps_at_each_change_of_the_front_in_gains_over_the_baseline() -> None:
+def test_the_hypervolume_changes_with_the_front_and_is_in_gains() -> None:
     trials = [baseline(0, 100, 10), trial(1, 90, 20), trial(2, 200, 10), failed(3), trial(4, 100, 5)]
     assert steps(results(trials)) == {0: 1.0, 2: 2.0, 4: pytest.approx(3.0)}
 
 
-def test_repeated_baselines_move_what_gains_are_measured_by_but_are_not_on_the_front() -> None:
+def test_repeats_of_the_baseline_change_its_median_but_not_the_front() -> None:
     trials = [baseline(0, 100, 10), baseline(1, 120, 10), baseline(2, 110, 12)]
     found = results(trials)
     assert found.baseline_metrics["mb_per_s"] == 110
@@ -72,7 +72,7 @@ def test_repeated_baselines_move_what_gains_are_measured_by_but_are_not_on_the_f
     assert found.gain(trial(3, 220, 5), "latency_p99_ms") == pytest.approx(2.0)
 
 
-def test_a_median_is_of_the_complete_baselines_that_have_the_number() -> None:
+def test_a_median_is_over_the_complete_baselines_with_a_value() -> None:
     trials = [
         baseline(0, 100, 10),
         baseline(1, 110, None),
@@ -87,7 +87,7 @@ def test_a_median_is_of_the_complete_baselines_that_have_the_number() -> None:
     }
 
 
-def test_burn_ins_and_confirmations_are_no_baselines() -> None:
+def test_burn_in_runs_and_confirmation_trials_are_no_baselines() -> None:
     found = results([trial(0, 900, 1, kind=Kind.STABILISE), *confirming(1, [(1, 1)] * 2, [(900, 1)] * 2, FAST)])
     assert found.baseline is None
     assert found.baseline_metrics == {}
@@ -95,19 +95,19 @@ def test_burn_ins_and_confirmations_are_no_baselines() -> None:
     assert found.hypervolume == ()
 
 
-def test_before_there_is_a_baseline_a_front_has_no_volume() -> None:
+def test_without_a_baseline_the_hypervolume_is_0() -> None:
     assert results([trial(0, 90, 5)]).front == (0,)
     assert results([trial(0, 90, 5)]).hypervolume == ((0, 0.0),)
 
 
-def test_a_gain_of_or_over_what_was_not_measured_is_none() -> None:
+def test_a_gain_without_both_values_is_none() -> None:
     found = results([baseline(0, 100, None)])
     assert found.gain(trial(1, 200, 5), "mb_per_s") == 2.0
     assert found.gain(trial(1, 200, 5), "latency_p99_ms") is None
     assert found.gain(trial(1, None, 5), "mb_per_s") is None
 
 
-def test_a_single_objective_has_a_front_of_its_best() -> None:
+def test_with_one_objective_the_front_is_its_best_trial() -> None:
     one = (Objective("mb_per_s"),)
     trials = [baseline(0, objectives=one), trial(1, 120, objectives=one), trial(2, 110, objectives=one)]
     found = results(trials, one)
@@ -125,12 +125,12 @@ def test_confirmations_are_found_by_their_config() -> None:
 def test_a_trial_is_found_by_its_number() -> None:
     found = results([trial(4), baseline(0)])
     assert found.trial(4) == trial(4)
-    assert [each.number for each in found.trials] == [0, 4], "by number, whatever the order of their ends"
+    assert [each.number for each in found.trials] == [0, 4], "by number, in whatever order they ended"
     with pytest.raises(KeyError):
         found.trial(3)
 
 
-def test_the_record_kept_trial_by_trial_says_the_same_as_results_computed_anew() -> None:
+def test_results_kept_trial_by_trial_equal_results_computed_at_once() -> None:
     record = SizeRecord(SIZE, OBJECTIVES)
     for place, each in enumerate(SEARCH):
         record.add(each)
@@ -177,7 +177,7 @@ def test_results_are_read_from_the_folder_of_a_study(tmp_path: Path) -> None:
     assert not found.finished
 
 
-def test_a_study_says_when_it_was_measured_and_is_finished(tmp_path: Path) -> None:
+def test_a_study_knows_that_it_was_measured_and_is_finished(tmp_path: Path) -> None:
     keep(tmp_path, [], objectives=["mb_per_s"], client_version="2.16.0", finished_at="2026-03-02T06:00:00+00:00")
     found: StudyResults = load_results(tmp_path)
     assert not found.simulated
@@ -185,20 +185,20 @@ def test_a_study_says_when_it_was_measured_and_is_finished(tmp_path: Path) -> No
     assert (found.name, found.sizes, found.study_file) == (tmp_path.name, (), "")
 
 
-def test_reading_results_changes_nothing_that_was_kept(tmp_path: Path) -> None:
+def test_reading_results_does_not_change_the_store(tmp_path: Path) -> None:
     keep(tmp_path, SEARCH, objectives=["mb_per_s", "latency_p99_ms"], record_sizes=[SIZE])
     before = (tmp_path / "results.db").read_bytes()
     load_results(tmp_path)
     assert (tmp_path / "results.db").read_bytes() == before
 
 
-def test_a_record_that_ended_before_it_began_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_store_without_objectives_is_refused(tmp_path: Path) -> None:
     keep(tmp_path, [])
     with pytest.raises(RecordDamaged, match="its first run ended too early"):
         load_results(tmp_path)
 
 
-def test_the_volume_of_the_last_step_is_that_of_the_front() -> None:
+def test_the_last_hypervolume_is_that_of_the_front() -> None:
     found = results(SEARCH)
     gains = [[found.gain(each, objective.metric) or 0.0 for objective in OBJECTIVES] for each in found.front_trials]
     assert found.hypervolume[-1][1] == pytest.approx(hypervolume(gains))

@@ -1,4 +1,4 @@
-"""Why nothing can be recommended: every constraint with who missed it, and how near the best came."""
+"""Why nothing can be recommended: each constraint with the number of trials that missed it, and the best value."""
 
 from dataclasses import replace
 from html import escape
@@ -16,7 +16,7 @@ FAST = Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True)
 LATE = {"held_rate_ratio": 0.4}
 
 
-def test_each_constraint_is_told_with_the_best_that_held_the_rate() -> None:
+def test_each_constraint_has_the_best_value_with_the_rate_held() -> None:
     size = results(
         [
             baseline(0, 100, 10, constraints=(P99, FAST)),
@@ -27,50 +27,50 @@ def test_each_constraint_is_told_with_the_best_that_held_the_rate() -> None:
         ]
     )
     assert missed_lines(size) == [
-        "latency_p99_ms <= 5: missed by 3 of 4 trials; the best that held the rate: 6.5, trial 1",
-        "mb_per_s >= 0.9 x baseline: missed by 1 of 4 trials; the best that held the rate: 100, trial 0",
+        "latency_p99_ms <= 5: missed by 3 of 4 trials; best with the fixed rate held: 6.5 (trial 1)",
+        "mb_per_s >= 0.9 x baseline: missed by 1 of 4 trials; best with the fixed rate held: 100 (trial 0)",
         "held_rate_ratio >= 0.95: missed by 1 of 4 trials",
     ]
 
 
-def test_what_a_trial_that_was_stopped_early_has_seen_counts_and_says_so() -> None:
+def test_the_value_of_a_trial_stopped_early_counts_and_is_marked() -> None:
     early = trial(1, None, 6, constraints=(P99,), violations={str(P99): 0.2}, stopped_early="a constraint is broken")
     (p99,) = missed_constraints(results([baseline(0, 100, 10, constraints=(P99,)), early]))
     assert (p99.judged, p99.missed, p99.best, p99.trial, p99.stopped_early) == (2, 2, 6, 1, True)
-    assert str(p99).endswith("6, trial 1, stopped early")
+    assert str(p99).endswith("6 (trial 1, stopped early)")
 
 
-def test_where_nothing_held_the_rate_the_best_rate_is_told() -> None:
+def test_if_no_trial_held_the_rate_the_best_rate_is_named() -> None:
     late = [baseline(0, None, 900, metrics=LATE, constraints=(P99,))]
     late.append(trial(1, None, 700, metrics={"held_rate_ratio": 0.8}, constraints=(P99,)))
     assert missed_lines(results(late)) == [
-        "latency_p99_ms <= 5: missed by 2 of 2 trials; none that held the rate has such a number",
-        "held_rate_ratio >= 0.95: missed by 2 of 2 trials; the best: 0.8, trial 1",
+        "latency_p99_ms <= 5: missed by 2 of 2 trials; no trial with the fixed rate held has a value for it",
+        "held_rate_ratio >= 0.95: missed by 2 of 2 trials; best: 0.8 (trial 1)",
     ]
 
 
-def test_a_number_that_the_target_does_not_give_is_named() -> None:
+def test_a_metric_that_the_target_does_not_provide_is_named() -> None:
     unknown = Constraint("broker_cpu_ms_per_mb", at_most=True, limit=1)
     trials = [baseline(0, 100, None, constraints=(unknown,)), trial(1, 120, None, constraints=(unknown,))]
     assert missed_lines(results(trials)) == [
-        "broker_cpu_ms_per_mb <= 1: missed by 2 of 2 trials; none that held the rate has such a number",
+        "broker_cpu_ms_per_mb <= 1: missed by 2 of 2 trials; no trial with the fixed rate held has a value for it",
     ]
     assert missed_lines(results([baseline(0, 100, None), trial(1, 120, None)])) == [
-        "latency_p99_ms: 2 of 2 trials have no such number"
+        "latency_p99_ms: 2 of 2 trials have no value for it"
     ]
 
 
-def test_a_config_that_keeps_all_of_them_ends_the_question() -> None:
+def test_nothing_is_listed_if_a_config_keeps_all_constraints() -> None:
     kept = [baseline(0, 100, 10, constraints=(P99,)), trial(1, 100, 4, constraints=(P99,))]
     assert missed_constraints(results(kept)) == ()
     assert missed_constraints(results([])) == ()
 
 
-def test_the_report_and_the_table_say_it_too(tmp_path: Path) -> None:
+def test_the_report_and_the_table_list_unmet_constraints(tmp_path: Path) -> None:
     found = study(
         tmp_path, trials=12, rounds=0, change=lambda each: replace(each, violations={**each.violations, str(P99): 0.5})
     )
     line = missed_lines(found.sizes[0])[0]
-    assert line.startswith("latency_p99_ms <= 5: missed by 12 of 12 trials; the best")
+    assert line.startswith("latency_p99_ms <= 5: missed by 12 of 12 trials; best")
     assert line in front_markdown(found, found.sizes[0])
     assert escape(line) in report_page(found)

@@ -1,4 +1,4 @@
-"""What is found about a config of the user's: its guarantee, numbers without a gain, constraints of the study."""
+"""The comparison of a user's config with the baseline: guarantee, missing values, constraints of the study."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def spec_of(
 
 
 def found_of(spec: StudySpec, ours: Sequence[Numbers], theirs: Sequence[Numbers]) -> Verification:
-    """What rounds with these capacities and latencies say."""
+    """Return the comparison for rounds with these throughputs and latencies."""
     (config,) = spec.confirm.configs
     trials = [baseline(0, config=spec.baseline.values, objectives=spec.objectives)]
     for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
@@ -67,7 +67,7 @@ def missed_by(found: Verification, *, allow_weaker: bool = False) -> list[str]:
         ({"acks": "0", **FAST}, {"acks": "0"}, False),
     ],
 )
-def test_a_weaker_guarantee_is_a_miss_unless_it_is_allowed(
+def test_a_weaker_guarantee_is_rejected_unless_it_is_allowed(
     config: Mapping[str, str], against: Mapping[str, str], weaker: bool
 ) -> None:
     promises = promises_of(spec_of(config, against))
@@ -76,14 +76,14 @@ def test_a_weaker_guarantee_is_a_miss_unless_it_is_allowed(
     assert promises.misses(allow_weaker=True) == []
 
 
-def test_a_study_says_what_is_the_least() -> None:
+def test_a_study_can_set_the_least_guarantee() -> None:
     spec = spec_of({"acks": "1"})
     allowed = promises_of(spec, DURABILITY["leader"])
     assert allowed.weaker
     assert allowed.misses(allow_weaker=False) == []
     (missed,) = promises_of(spec, DURABILITY["idempotent"]).misses(allow_weaker=False)
     assert (
-        "the guarantee is weaker: acks=1, may reorder on retry, but the study asks for acks=all, ordered, no dup"
+        "the guarantee is weaker: acks=1, may reorder on retry, but the study requires at least acks=all, ordered"
         in missed
     )
 
@@ -94,23 +94,23 @@ def test_both_guarantees_are_named() -> None:
     for said in (missed, str(promises)):
         assert "acks=1, may reorder on retry" in said
         assert "acks=all, may reorder on retry" in said
-    assert str(promises_of(spec_of(FAST))) == "acks=all, may reorder on retry (the baseline's too)"
-    assert "the baseline's is another: acks=1" in str(promises_of(spec_of({}, {"acks": "1"})))
+    assert str(promises_of(spec_of(FAST))) == "acks=all, may reorder on retry (the same as the baseline's)"
+    assert "the baseline's is different: acks=1" in str(promises_of(spec_of({}, {"acks": "1"})))
 
 
 @pytest.mark.parametrize(("config", "against"), [({"acks": "0"}, {}), ({}, {"acks": "0"})])
-def test_a_latency_that_one_side_has_not_is_a_miss(config: Mapping[str, str], against: Mapping[str, str]) -> None:
+def test_a_latency_that_one_side_lacks_is_a_miss(config: Mapping[str, str], against: Mapping[str, str]) -> None:
     spec = spec_of(config, against)
     (mine, other) = [None if side.acks == 0 else 10.0 for side in (spec.confirm.configs[0], spec.baseline)]
     found = found_of(spec, [(150.0, mine)] * 2, [(100.0, other)] * 2)
     assert list(found.gains) == ["mb_per_s"]
     assert found.not_compared == {"latency_p99_ms": Lack.ONE_WITHOUT_ACKS}
     (missed,) = missed_by(found)
-    assert missed.startswith("latency_p99_ms: could not be compared: one side has none, as its acks=0")
+    assert missed.startswith("latency_p99_ms: could not be compared: one side has no value, because with acks=0")
     assert missed_by(found, allow_weaker=True) == []
 
 
-def test_where_neither_side_can_have_a_latency_none_is_missed() -> None:
+def test_a_latency_that_neither_side_can_have_is_no_miss() -> None:
     found = found_of(spec_of({"acks": "0", **FAST}, {"acks": "0"}), [(150.0, None)] * 2, [(100.0, None)] * 2)
     assert found.not_compared == {"latency_p99_ms": Lack.BOTH_WITHOUT_ACKS}
     assert missed_by(found) == []
@@ -120,7 +120,7 @@ def test_where_neither_side_can_have_a_latency_none_is_missed() -> None:
     ("ours", "metric"),
     [([(150.0, 9.0), (150.0, None)], "latency_p99_ms"), ([(None, 9.0), (150.0, 9.0)], "mb_per_s")],
 )
-def test_a_number_that_a_round_lacks_is_a_miss_in_any_case(ours: Sequence[Numbers], metric: str) -> None:
+def test_a_value_missing_in_a_round_is_always_a_miss(ours: Sequence[Numbers], metric: str) -> None:
     found = found_of(spec_of(FAST), ours, [(100.0, 10.0)] * 2)
     assert found.not_compared == {metric: Lack.UNMEASURED}
     for allow_weaker in (False, True):
@@ -128,13 +128,13 @@ def test_a_number_that_a_round_lacks_is_a_miss_in_any_case(ours: Sequence[Number
         assert missed.startswith(f"{metric}: could not be compared")
 
 
-def test_a_study_without_a_paced_phase_asks_for_no_latency() -> None:
+def test_a_study_without_a_paced_phase_needs_no_latency() -> None:
     found = found_of(spec_of(FAST, objectives=OBJECTIVES[:1]), [(150.0, None)] * 2, [(100.0, None)] * 2)
     assert found.not_compared == {}
     assert missed_by(found) == []
 
 
-def test_what_the_study_optimises_is_judged_too() -> None:
+def test_the_studys_objectives_are_compared_too() -> None:
     objectives = (OBJECTIVES[0], Objective("latency_p95_ms"))
     found = found_of(spec_of(FAST, objectives=objectives), [(150.0, 9.0)] * 2, [(100.0, 10.0)] * 2)
     assert found.not_compared == {"latency_p95_ms": Lack.UNMEASURED}
@@ -149,13 +149,15 @@ CPU = Constraint("broker_cpu_ms_per_mb", at_most=True, limit=5)
     ("constraint", "ours", "broken"),
     [
         (P99_LIMIT, [(100.0, 9.0), (100.0, 10.5)], ""),
-        (P99_LIMIT, [(100.0, 9.0), (100.0, 12.0)], "latency_p99_ms <= 10 is asked by the study, but the mean is 10.39"),
+        (P99_LIMIT, [(100.0, 9.0), (100.0, 12.0)], "the study requires latency_p99_ms <= 10, but the mean is 10.39"),
         (NO_SLOWER, [(81.0, 9.0), (101.0, 9.0)], ""),
-        (NO_SLOWER, [(80.0, 9.0), (99.0, 9.0)], "but the mean is 88.99, and the baseline's 100"),
-        (CPU, [(100.0, 9.0)] * 2, "could not be judged, as the config has no broker_cpu_ms_per_mb"),
+        (NO_SLOWER, [(80.0, 9.0), (99.0, 9.0)], "but the mean is 88.99, and the baseline's is 100"),
+        (CPU, [(100.0, 9.0)] * 2, "could not be checked, because the config has no broker_cpu_ms_per_mb"),
     ],
 )
-def test_means_keep_the_constraints_of_the_study(constraint: Constraint, ours: Sequence[Numbers], broken: str) -> None:
+def test_the_means_must_keep_the_studys_constraints(
+    constraint: Constraint, ours: Sequence[Numbers], broken: str
+) -> None:
     found = found_of(spec_of(FAST, {}, constraint), ours, [(100.0, 10.0)] * 2)
     assert bool(found.broken) is bool(broken)
     missed = found.misses(min_gain=None, tolerance_ratio=0.9, allow_weaker=True)
@@ -163,7 +165,7 @@ def test_means_keep_the_constraints_of_the_study(constraint: Constraint, ours: S
     assert all(broken in sentence for sentence in missed)
 
 
-def test_a_rate_that_is_not_held_is_a_miss_although_such_rounds_are_left_out_of_the_gain() -> None:
+def test_a_fixed_rate_that_was_not_held_is_a_miss() -> None:
     spec = spec_of(FAST)
     (config,) = spec.confirm.configs
     trials = [baseline(0)]
@@ -178,7 +180,7 @@ def test_a_rate_that_is_not_held_is_a_miss_although_such_rounds_are_left_out_of_
     assert missed == "the fixed rate must be held in 9 of 10 rounds, but was not: held_rate_ratio >= 0.95"
 
 
-def test_a_rate_that_is_held_in_no_round_leaves_no_latency_to_compare() -> None:
+def test_without_a_held_rate_there_is_no_latency_to_compare() -> None:
     spec = spec_of(FAST)
     trials = [baseline(0)]
     for number in range(3):
@@ -194,14 +196,14 @@ def test_a_rate_that_is_held_in_no_round_leaves_no_latency_to_compare() -> None:
     assert behind.startswith("the fixed rate must be held")
 
 
-def test_a_limit_relative_to_what_the_baseline_has_not_is_a_miss() -> None:
+def test_a_limit_relative_to_a_missing_baseline_value_is_a_miss() -> None:
     limit = Constraint("latency_p99_ms", at_most=True, limit=1.2, of_baseline=True)
     found = found_of(spec_of({}, {"acks": "0"}, limit), [(150.0, 9.0)] * 2, [(100.0, None)] * 2)
     (broken,) = found.broken
-    assert broken.endswith("could not be judged, as the baseline has no latency_p99_ms")
+    assert broken.endswith("could not be checked, because the baseline has no latency_p99_ms")
 
 
-def test_where_nothing_was_measured_nothing_is_said_of_single_numbers() -> None:
+def test_without_measurements_no_metric_is_a_miss() -> None:
     found = found_of(spec_of(FAST, {}, P99_LIMIT), [(150.0, 9.0)], [(100.0, 10.0)])
     assert not found.measured
     assert found.not_compared == {}

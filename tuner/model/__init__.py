@@ -1,1 +1,1 @@
-"""What everything else here reads: what a study asks, what a trial is, errors."""
+"""Types that all other packages of `tuner` use: the study's specification, its trials, its errors."""

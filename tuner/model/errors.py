@@ -1,15 +1,15 @@
-"""What can go wrong with a study, beside what the layers below raise; what the exit code tells a script.
+"""Errors of a study, beside those of the packages below, and the exit code for each of them.
 
 StudyError
 ├── StudyNotFound       no study has that name                                   (exit 2)
-├── StudyChanged        the file asks for another study than the one on record   (exit 2)
-├── StudyBusy           another process is running it                            (exit 1)
-├── StudyTakenOver      another driver has taken it over from this one           (exit 1)
-├── RecordDamaged       the results store can't be read, or belongs to a newer release (exit 1)
-├── StorageMisnamed     the storage's address is none                            (exit 2)
+├── StudyChanged        the study file no longer fits the trials measured so far (exit 2)
+├── StudyBusy           another process is running the study                     (exit 1)
+├── StudyTakenOver      another process has taken over the study from this one   (exit 1)
+├── RecordDamaged       the results store can't be read, or is of a newer release (exit 1)
+├── StorageMisnamed     the storage's address is not valid                       (exit 2)
 ├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
-├── NoFeasibleConfig    nothing can be recommended under these conditions        (exit 5)
-└── TooManyFailures     trial after trial gave no measurement                    (exit 1)
+├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
+└── TooManyFailures     several trials in a row gave no measurement              (exit 1)
 """
 
 from enum import IntEnum
@@ -24,27 +24,27 @@ class StudyError(Exception):
 
 
 class StudyNotFound(StudyError):  # noqa: N818 - names say what happened
-    """No study of that name lies where we look."""
+    """No study has this name."""
 
 
 class StudyChanged(StudyError):  # noqa: N818
-    """The study on record was asked another question; its trials can't answer this one."""
+    """The study file asks for other measurements than the study's trials are; they can't be mixed."""
 
 
 class StudyBusy(StudyError):  # noqa: N818
-    """Another process runs the study."""
+    """Another process is running the study."""
 
 
 class StudyTakenOver(StudyError):  # noqa: N818
-    """Another driver runs the study now; this one keeps nothing more, and ends."""
+    """Another process runs the study now. This one stores nothing more, and ends."""
 
 
 class StorageMisnamed(StudyError):  # noqa: N818
-    """The storage's address can't be one, or nothing here can speak to it."""
+    """The storage's address is not valid, or the driver for it is not installed."""
 
 
 class StorageUnreachable(StudyError):  # noqa: N818
-    """The storage's server does not answer, or refuses us; the study can be gone on with."""
+    """The storage's server does not answer, or refuses us. The study can be resumed later."""
 
 
 class RecordDamaged(StudyError):  # noqa: N818
@@ -56,11 +56,11 @@ class NoFeasibleConfig(StudyError):  # noqa: N818
 
 
 class TooManyFailures(StudyError):  # noqa: N818
-    """Trial after trial gave no measurement: something other than the configs is wrong."""
+    """Several trials in a row gave no measurement, so that the cause is not the configs."""
 
 
 class ExitCode(IntEnum):
-    """Exit codes of `tuner`, the same for every verb."""
+    """Exit codes of `tuner`, the same for every command."""
 
     DONE = 0
     FAILED = 1
@@ -73,7 +73,7 @@ class ExitCode(IntEnum):
 
 
 EXPECTED: Final = (ConfigError, RunnerError, StudyError)
-"""Errors that end a command with a sentence; any other is a defect, and shows where it happened."""
+"""Errors that end a command with a message. Any other error is a bug and ends it with a traceback."""
 _CODES: Final[dict[type[Exception], ExitCode]] = {
     ConfigError: ExitCode.USAGE,
     WorkloadRefused: ExitCode.USAGE,
@@ -87,5 +87,5 @@ _CODES: Final[dict[type[Exception], ExitCode]] = {
 
 
 def exit_code_of(error: BaseException) -> ExitCode:
-    """The exit code that stands for an error."""
+    """Return the exit code for an error."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), ExitCode.FAILED)

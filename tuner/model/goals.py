@@ -1,4 +1,4 @@
-"""How good numbers are for a goal, against the baseline's."""
+"""How good a config is for a goal, compared with the baseline."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, inf, log
@@ -10,36 +10,37 @@ from tuner.model.spec import Goal
 _LATENCY: Final = "latency_p99_ms"
 
 TOLERATED_LOSS: Final = 0.9
-"""A balanced config keeps this much of the baseline in every number, however much it gains in another."""
+"""The least gain that a balanced config may have in any objective: it may lose 10 % there to gain more elsewhere."""
 
 
 def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
-    """The goals that a study can be asked for, the one first that is meant where none is named."""
+    """Return the goals that a study with these objectives can recommend for, the default goal first."""
     known = {asked_metric(goal, objectives): goal for goal in (Goal.THROUGHPUT, Goal.LATENCY)}
     if len(objectives) == 1:
         metric = "mb_per_s" if objectives[0].metric == "records_per_s" else objectives[0].metric
-        # What has no name of its own is what all objectives together are: bytes on the wire, say.
+        # No goal is named after an objective such as bytes on the wire; the goal balanced then means this objective.
         return (known.get(metric, Goal.BALANCED),)
     return (Goal.BALANCED, Goal.THROUGHPUT, Goal.LATENCY)
 
 
 def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
-    """The one number that a goal is about; None where it is about all objectives of the study.
+    """Return the one metric that a goal is about; None for the goal balanced, which is about all objectives.
 
-    The latency is that which the study optimises: `latency_p95_ms`, say. A study that optimises none has the p99.
+    The metric of the goal latency is the latency that the study optimises, such as `latency_p95_ms`. If the study
+    optimises no latency, it is the p99.
     """
     match goal:
         case Goal.THROUGHPUT:
             return "mb_per_s"
         case Goal.LATENCY:
-            optimised = [each.metric for each in objectives if each.metric.startswith("latency")]
+            optimised = [objective.metric for objective in objectives if objective.metric.startswith("latency")]
             return _LATENCY if _LATENCY in optimised else next(iter(optimised), _LATENCY)
         case Goal.BALANCED:
             return None
 
 
 def goal_metrics(goal: Goal, objectives: Sequence[Objective]) -> tuple[str, ...]:
-    """The numbers that a goal is about."""
+    """Return the metrics that a goal is about."""
     asked = asked_metric(goal, objectives)
     return (asked,) if asked else tuple(objective.metric for objective in objectives)
 
@@ -47,7 +48,10 @@ def goal_metrics(goal: Goal, objectives: Sequence[Objective]) -> tuple[str, ...]
 def goal_gain(
     goal: Goal, metrics: Mapping[str, float], baseline: Mapping[str, float], objectives: Sequence[Objective]
 ) -> float | None:
-    """How many times better than the baseline for a goal, several numbers by their geometric mean; None if unknown."""
+    """Return the gain over the baseline for a goal; None if a metric is missing.
+
+    Several metrics count by the geometric mean of their gains.
+    """
     gains = _gains(goal, metrics, baseline, objectives)
     if not gains:
         return None
@@ -57,11 +61,14 @@ def goal_gain(
 def goal_rank(
     goal: Goal, metrics: Mapping[str, float], baseline: Mapping[str, float], objectives: Sequence[Objective]
 ) -> tuple[bool, float]:
-    """To sort by, the best last. A balanced config that loses much in one number stands behind all that lose little."""
+    """Return a sort key that puts the best config for a goal last.
+
+    For the goal balanced, a config whose gain in some objective is below `TOLERATED_LOSS` ranks below all others.
+    """
     gains = _gains(goal, metrics, baseline, objectives)
     gain = goal_gain(goal, metrics, baseline, objectives)
-    bearable = goal is not Goal.BALANCED or (gains is not None and min(gains) >= TOLERATED_LOSS)
-    return bearable, -inf if gain is None else gain
+    tolerable = goal is not Goal.BALANCED or (gains is not None and min(gains) >= TOLERATED_LOSS)
+    return tolerable, -inf if gain is None else gain
 
 
 def _gains(

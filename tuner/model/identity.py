@@ -1,4 +1,7 @@
-"""What a study asks, so that its trials are never taken as answers to another question."""
+"""The settings that a study's trials depend on.
+
+They are compared when a study is resumed, because trials with different settings can't be mixed.
+"""
 
 from typing import Any
 
@@ -8,7 +11,10 @@ from tuner.model.target import Target
 
 
 def study_identity(spec: StudySpec) -> dict[str, Any]:
-    """All that trials depend on, by the section of the study file; budgets and tracking may change. No secrets."""
+    """Return every setting that trials depend on, by section of the study file.
+
+    Budgets and tracking are not among them, as they may change between two runs. Secrets are not among them either.
+    """
     load = spec.workload
     return {
         "target": [_target(target) for target in spec.targets],
@@ -42,16 +48,21 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
             "grid_steps": spec.search.grid_steps,
         },
         "executor": "simulated" if spec.executor == "simulated" else "real",
-        # Only where it was asked for, so that records from before there were zones go on.
+        # Left out if empty, so that studies from before there were zones can still be resumed.
         **({"placement": list(spec.placement)} if spec.placement else {}),
     }
 
 
 def check_unchanged(name: str, asked: dict[str, Any], on_record: dict[str, Any]) -> None:
-    """Compare what is asked now with what the record answers.
+    """Compare the settings of the study file with those that the study's trials were measured with.
+
+    Args:
+        name: The study's name.
+        asked: What `study_identity` returns for the study file.
+        on_record: What it returned when the study began, from the results store.
 
     Raises:
-        StudyChanged: They differ; the message names the sections and both sides.
+        StudyChanged: They differ; the message names each section with both values.
     """
     changed = [
         f"{section} is {asked.get(section)} but was {on_record.get(section)}"
@@ -60,13 +71,13 @@ def check_unchanged(name: str, asked: dict[str, Any], on_record: dict[str, Any])
     ]
     if changed:
         raise StudyChanged(
-            f"the study {name} can only go on with the question it began with, but {'; '.join(changed)}; "
-            "give the study another name to ask anew, or put it back as it was to go on"
+            f"the study {name} can only be resumed with the settings of its trials, but {'; '.join(changed)}; "
+            "restore the old settings to resume, or give the study another name to start anew"
         )
 
 
 def target_label(target: Target) -> str:
-    """Names a target in tables and in MLflow; no secrets."""
+    """Return a target's name for tables and MLflow, without secrets."""
     if target.bootstrap is not None:
         return target.bootstrap
     if target.container is not None:
@@ -75,7 +86,7 @@ def target_label(target: Target) -> str:
 
 
 def lock_key(target: Target) -> str:
-    """What two studies must not use at once: a cluster, or for brokers of our own this host."""
+    """Return what two studies must not use at the same time: a cluster, or this host if it runs the brokers."""
     return ",".join(sorted(target.bootstrap.split(","))) if target.bootstrap is not None else "brokers on this host"
 
 

@@ -1,4 +1,7 @@
-"""A measurement as JSON: what `--json` prints. Its form is versioned; fields are added, never changed in meaning."""
+"""A measurement as JSON: what `--json` prints.
+
+The format has a version. Fields are added, and never change their meaning.
+"""
 
 import math
 from dataclasses import asdict
@@ -15,7 +18,7 @@ PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
 def measurement_record(seen: Measurement) -> dict[str, Any]:
-    """The whole measurement with its verdict, of JSON types only; what is not known is null."""
+    """Return the measurement with its verdict as JSON types; unknown values are null."""
     verdict = judge(Evidence.of(seen))
     check = seen.latency_check
     record = {
@@ -81,7 +84,7 @@ def _histogram(histogram: Histogram) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN: what could not be computed is null."""
+    """Return the value as JSON types; NaN and infinity, which JSON lacks, become null."""
     match value:
         case float() if not math.isfinite(value):
             return None

@@ -1,4 +1,4 @@
-"""Sizes, durations and times of day as people write them, for options and study files alike."""
+"""Sizes, durations and times of day as people write them, in command-line options and study files."""
 
 import re
 from collections.abc import Mapping
@@ -15,33 +15,33 @@ _QUANTITY: Final = re.compile(r"(?P<number>\d{1,18}(\.\d{1,18})?)\s*(?P<unit>[A-
 _CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)", re.ASCII)
 
 SIZE_RULE: Final = "a size must read like 1000, 64KiB or 50GB"
-DURATION_RULE: Final = "a duration must read like 2.5, 30s, 5m or 2h; a number alone counts seconds"
+DURATION_RULE: Final = "a duration must read like 2.5, 30s, 5m or 2h; a number without a unit is in seconds"
 CLOCK_RULE: Final = "a time of day must read like 07:00"
 
 
 def size_bytes(text: str) -> int:
-    """Bytes of a text such as `64KiB`, `50GB` or `1000`.
+    """Return the bytes that a text such as `64KiB`, `50GB` or `1000` stands for.
 
     Raises:
-        ValueError: The text has another form; the message states the rule and leaves the text out.
+        ValueError: The text is not a size; the message states the rule and does not repeat the text.
     """
     return int(_amount(text, _BYTES, SIZE_RULE))
 
 
 def duration_s(text: str) -> float:
-    """Seconds of a text such as `30s`, `5m`, `2h`, `250ms` or `2.5`.
+    """Return the seconds that a text such as `30s`, `5m`, `2h`, `250ms` or `2.5` stands for.
 
     Raises:
-        ValueError: The text has another form; the message states the rule and leaves the text out.
+        ValueError: The text is not a duration; the message states the rule and does not repeat the text.
     """
     return _amount(text, _SECONDS, DURATION_RULE)
 
 
 def clock_time(text: str) -> str:
-    """A time of day as `HH:MM`.
+    """Return a time of day as `HH:MM`.
 
     Raises:
-        ValueError: The text has another form; the message states the rule and leaves the text out.
+        ValueError: The text is not a time of day; the message states the rule and does not repeat the text.
     """
     match = _CLOCK.fullmatch(text.strip())
     if match is None:

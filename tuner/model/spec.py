@@ -1,4 +1,4 @@
-"""What a study asks for: plain values, made from a study file by `tuner.study_file`, or in Python."""
+"""The specification of a study as plain values, read from a study file by `tuner.study_file` or made in Python."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from tuner.model.target import Target
 
 
 class Method(StrEnum):
-    """How configs are proposed."""
+    """The sampler that proposes configs."""
 
     BAYESIAN = "bayesian"
     TPE = "tpe"
@@ -26,7 +26,7 @@ class Method(StrEnum):
 
 
 class Goal(StrEnum):
-    """What a recommendation is to be best at."""
+    """What a config is recommended for."""
 
     THROUGHPUT = "throughput"
     LATENCY = "latency"
@@ -49,16 +49,16 @@ PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]
     ),
     Goal.BALANCED: ((Objective("mb_per_s"), Objective("latency_p99_ms")), ()),
 }
-"""Objectives and constraints by name: what `objectives: balanced` in a study file stands for."""
+"""Objectives and constraints by goal: `objectives: balanced` in a study file stands for those of `Goal.BALANCED`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseSpec:
-    """One phase of a trial.
+    """Durations of one phase of a trial.
 
     Attributes:
-        warmup_s: Seconds of load before anything counts.
-        measured_s: Seconds that count.
+        warmup_s: Seconds of load before the measurement begins.
+        measured_s: Seconds that are measured.
     """
 
     warmup_s: float
@@ -67,20 +67,20 @@ class PhaseSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """What is written.
+    """The records that are sent, and at which rate.
 
     Attributes:
-        record_sizes: One search each, in this order.
-        key_bytes: Size of keys; 0 sends none.
-        compressibility_ratio: Share of each value that compresses away.
-        partitions: Of our topics.
-        replication: Of our topics.
-        producers: Producers of one trial.
-        saturate: The saturating phase.
-        paced: The paced phase.
-        rate_records_per_s: Fixed rate of the paced phase; None takes a share of the baseline's capacity.
+        record_sizes: The record sizes; each has a search of its own, in this order.
+        key_bytes: Size of the keys; 0 sends records without keys.
+        compressibility_ratio: The share of each value that compression removes.
+        partitions: Partitions of the topics that we create.
+        replication: Replication factor of the topics that we create.
+        producers: Number of producers in one trial.
+        saturate: Durations of the saturating phase.
+        paced: Durations of the paced phase.
+        rate_records_per_s: Fixed rate of the paced phase; None takes a share of the baseline's throughput.
         rate_ratio: That share.
-        seed: Of the payload.
+        seed: Seed of the random payload.
     """
 
     record_sizes: tuple[RecordSizes, ...]
@@ -96,11 +96,11 @@ class WorkloadSpec:
     seed: int = 0
 
     def saturating(self, sizes: RecordSizes) -> Workload:
-        """The saturating phase's load for one of the record sizes; every trial has the same payload."""
+        """Return the saturating phase's workload for a record size; all trials send the same payload."""
         return self._workload(sizes, self.saturate, None)
 
     def paced_at(self, sizes: RecordSizes, rate_records_per_s: float) -> Workload:
-        """The paced phase's load for one of the record sizes; every trial has the same payload."""
+        """Return the paced phase's workload for a record size and rate; all trials send the same payload."""
         return self._workload(sizes, self.paced, rate_records_per_s)
 
     def _workload(self, sizes: RecordSizes, phase: PhaseSpec, rate_records_per_s: float | None) -> Workload:
@@ -123,20 +123,22 @@ class SearchSpec:
 
     Attributes:
         method: The sampler.
-        trials: Trials per record size, baselines and failures included; None is bounded by time or bytes only.
-        hours: Of the whole study, resumptions included; None is no limit.
-        until: Local time of day, `HH:MM`, at which no new trial starts; None is no limit.
+        trials: Trials per record size, counting baseline and failed trials; None if only time or bytes limit the
+            search.
+        hours: Limit of the whole study in hours, over all its runs; None is no limit.
+        until: Local time of day, `HH:MM`, after which no trial is started; None is no limit.
         max_bytes: Value bytes that the whole study may write; None is no limit.
-        seed: Of the sampler.
-        startup_trials: Random trials before a model is used.
-        baseline_every: The baseline returns after so many trials.
-        burn_in_max: Before trial 0 the baseline is measured until two in a row agree in throughput, so often at most;
-            as often again until two agree in each latency that is an objective; and each winner as often before its
-            rounds. With 0 or 1 the baseline is measured once, and nothing has to agree.
-        grid_steps: Values per knob of a grid, where the knob does not say.
-        transfer: Whether each record size starts with the front of those before it.
-        racing: Whether a trial is stopped once it is sure not to come to anything.
-        sampler: Name of a sampler of the user's that proposes in place of the method; empty for none.
+        seed: Seed of the sampler.
+        startup_trials: Random trials before the sampler uses a model.
+        baseline_every: Number of trials after which the baseline is measured again.
+        burn_in_max: The most burn-in runs of the baseline before the first trial. They end when two runs in a row agree
+            in throughput. If latencies are objectives, as many runs may follow until two agree in each of these
+            latencies. Each winner gets as many before its confirmation rounds. With 0 or 1 there is one burn-in run,
+            and nothing has to agree.
+        grid_steps: Values per knob of a grid, for knobs that do not name their values.
+        transfer: Whether the search of a record size starts with the front of the record sizes before it.
+        racing: Whether a trial is stopped early once it is certain not to reach the front.
+        sampler: Name of a sampler that the user supplies in place of `method`; empty if there is none.
     """
 
     method: Method = Method.BAYESIAN
@@ -159,15 +161,16 @@ class ConfirmSpec:
     """How winners are measured again.
 
     Attributes:
-        rounds: Of baseline and winners in turn, in any case; 0 does without, and then no gain is claimed.
-        max_rounds: The most rounds, for winners whose interval is not narrow enough before.
-        width_ratio: An interval is narrow enough when it is as wide as this, relative to its value.
-        goals: Whose winners.
-        nominees: Best configs of each goal that are given second looks.
-        looks: Second looks at each.
-        ablation_rounds: Rounds in which each proven winner is measured with one knob at a time back at the baseline's
-            value; 0 does without.
-        configs: To be confirmed in place of what a search found.
+        rounds: Rounds of baseline and winners in turn that are measured in any case. With 0 there are none, and no gain
+            is claimed.
+        max_rounds: The most rounds, for winners whose interval is still too wide after `rounds`.
+        width_ratio: The width at which an interval is narrow enough, relative to the gain.
+        goals: The goals that a winner is confirmed for.
+        nominees: Number of best configs per goal whose measurement is repeated to choose the winner.
+        looks: Repeat measurements of each of them.
+        ablation_rounds: Rounds that measure each proven winner beside copies of it, in which one knob is back at the
+            baseline's value. With 0 there are none.
+        configs: Configs to confirm in place of the search's best.
     """
 
     rounds: int = 8
@@ -182,12 +185,12 @@ class ConfirmSpec:
 
 @dataclass(frozen=True, slots=True)
 class TrackingSpec:
-    """Where MLflow keeps the mirror.
+    """Where the study is shown in MLflow.
 
     Attributes:
-        uri: Tracking URI; None takes MLFLOW_TRACKING_URI, or else a SQLite file beside the studies.
-        experiment: Name of the experiment; None makes one of the target.
-        enabled: Whether there is a mirror at all.
+        uri: Tracking URI; None takes MLFLOW_TRACKING_URI, or else an SQLite file beside the studies.
+        experiment: Name of the MLflow experiment; None derives it from the target.
+        enabled: Whether MLflow is used at all.
     """
 
     uri: str | None = field(default=None, repr=False)
@@ -197,13 +200,13 @@ class TrackingSpec:
 
 @dataclass(frozen=True, slots=True)
 class SafetySpec:
-    """What protects the target.
+    """Limits that protect the target.
 
     Attributes:
-        max_bytes_per_trial: A trial stops before it has sent more value bytes.
-        min_free_disk_bytes: A trial stops when a local broker's disk has less left.
-        max_failures_in_a_row: The study stops after so many trials without a measurement.
-        broker_wait_s: How long a lost broker is waited for.
+        max_bytes_per_trial: The most value bytes that a trial may send; a trial that reaches the limit stops.
+        min_free_disk_bytes: The least free space on a local broker's disk; a trial stops before there is less.
+        max_failures_in_a_row: Number of trials in a row without a measurement after which the study stops.
+        broker_wait_s: Seconds to wait for a broker that has become unreachable.
     """
 
     max_bytes_per_trial: int = 50 * 10**9
@@ -214,26 +217,26 @@ class SafetySpec:
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """A whole study.
+    """The specification of a whole study.
 
     Attributes:
-        name: Letters, digits, `-`, `_` and `.`; names its folder and its runs.
-        targets: One or more equal clusters; each measures one trial at a time.
-        workload: What is written.
-        baseline: What everything is compared with: the client's defaults, or what the user runs today.
-        space: What the study file says of knobs, by name.
-        floor: The least guarantee a config may give; None is the baseline's.
-        objectives: At least one.
-        constraints: May be none.
+        name: Name of the study's folder and MLflow runs: letters, digits, `-`, `_` and `.`.
+        targets: One or more identical clusters; each measures one trial at a time.
+        workload: The records that are sent.
+        baseline: The config that all others are compared with: the client's defaults, or the config in use today.
+        space: Changes to the knobs that are searched, by knob name.
+        floor: The least guarantee that a config may give; None requires the baseline's.
+        objectives: What the study optimises; at least one.
+        constraints: Limits that a recommended config must keep.
         search: How configs are proposed.
         confirm: How winners are measured again.
-        tracking: Where MLflow keeps the mirror.
-        safety: What protects the targets.
+        tracking: Where the study is shown in MLflow.
+        safety: Limits that protect the targets.
         executor: Where benchmarks run.
-        ray_address: Of an existing Ray cluster; None starts Ray here.
+        ray_address: Address of an existing Ray cluster; None starts Ray on this host.
         ray_code: Whose code the workers of that cluster run.
-        ray_wait_s: How long its nodes are waited for.
-        placement: Zones of that cluster to measure from, dealt to the producers of a trial in turn; empty is anywhere.
+        ray_wait_s: Seconds to wait for that cluster's nodes.
+        placement: Zones of that cluster in which the producers of a trial run, assigned in turn; empty allows any node.
     """
 
     name: str
@@ -256,28 +259,32 @@ class StudySpec:
 
     @property
     def paced(self) -> bool:
-        """Whether anything needs the paced phase."""
+        """Whether an objective or constraint needs the paced phase."""
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
 
     @property
     def stabilising_metrics(self) -> tuple[str, ...]:
-        """Objectives of the paced phase in which two measurements in a row must agree before a config is compared."""
+        """Latency objectives in which two burn-in runs in a row must agree; empty if nothing has to agree."""
         return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()
 
     @property
     def stabilising_trials(self) -> int:
-        """Baselines at most ahead of trial 0: for the capacity, and as many for what is paced."""
+        """The most burn-in runs of the baseline: for throughput, and as many again for latency objectives."""
         return max(1, self.search.burn_in_max) * (2 if self.stabilising_metrics else 1)
 
     @property
     def winner_stabilising_trials(self) -> int:
-        """The most measurements of winners before their rounds; 0 where no two have to agree."""
+        """The most burn-in runs of winners before their rounds; 0 if no two runs have to agree."""
         asked = self.confirm.rounds and self.search.burn_in_max > 1
         return self.search.burn_in_max * len(self.confirm.goals) if asked else 0
 
     @property
     def least_winner_stabilising_trials(self) -> int:
-        """The fewest: one trial of the search is not two that agree, but with second looks there are two already."""
+        """The fewest burn-in runs of winners before their rounds.
+
+        Two measurements have to agree. A winner with repeat measurements has two already; one without has a single
+        trial of the search, and needs at least one more.
+        """
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
         return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0
 

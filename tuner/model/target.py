@@ -1,4 +1,4 @@
-"""Which cluster is measured, as a study or an option names it."""
+"""The Kafka cluster to measure, as a study file or a command-line option names it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which cluster, and which topic on it.
+    """A Kafka cluster, and the topic to write to.
 
     Attributes:
-        bootstrap: `host:port[,host:port]` of an existing cluster; None starts brokers of our own.
-        connection: Client properties for an existing cluster, librdkafka's names; may hold secrets.
-        container: Image of a broker to run in a container; None starts brokers of our own without one.
-        brokers: How many brokers to start when there is neither.
-        topic: A topic of the user's to write to, never deleted; None creates topics of our own.
-        like: A topic whose partitions, replication and settings our topics copy.
+        bootstrap: `host:port[,host:port]` of an existing cluster; None starts brokers on this host.
+        connection: Client properties for an existing cluster, with librdkafka's names; may hold secrets.
+        container: Image of a broker to run in a container; None starts brokers without containers.
+        brokers: Number of brokers to start if neither `bootstrap` nor `container` is given.
+        topic: An existing topic to write to, which is never deleted; None creates a topic for each trial.
+        like: A topic whose partitions, replication factor and settings the created topics copy.
     """
 
     bootstrap: str | None = None
@@ -30,15 +30,15 @@ class Target:
 
     @property
     def of_this_host_only(self) -> bool:
-        """Whether other hosts can't reach it: brokers of our own, and loopback addresses."""
+        """Whether only this host can reach the cluster: it has brokers that we start, or a loopback address."""
         if self.bootstrap is None:
             return True
         hosts = [address.strip().rpartition(":")[0].strip("[]") for address in self.bootstrap.split(",")]
         return any(host == "localhost" or host == "::1" or host.startswith("127.") for host in hosts)
 
     def cluster(self) -> "Cluster":
-        """The cluster, not started yet."""
-        # Deferred: whoever only reads what was measured needs no client library, which takes a while to import.
+        """Return the cluster, not started yet."""
+        # Imported here because the client library takes a while to import, and reading results does not need it.
         from runners.clusters.container import ContainerCluster
         from runners.clusters.embedded import EmbeddedCluster
         from runners.clusters.existing import ExistingCluster

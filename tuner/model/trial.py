@@ -1,6 +1,6 @@
-"""One trial: what was measured, what came of it, what it is worth. And which one is under way: a study's progress.
+"""A trial with everything that was measured in it, and a study's progress.
 
-Immutable, and the same in memory and on disk.
+Both are immutable, and the same in memory and in the results store.
 """
 
 import json
@@ -14,7 +14,7 @@ from search_spaces.producer_config import ProducerConfig
 
 
 class Kind(StrEnum):
-    """Why a trial was run."""
+    """Why a trial is run."""
 
     STABILISE = "burn-in"
     BASELINE = "baseline"
@@ -25,57 +25,59 @@ class Kind(StrEnum):
 
 
 CONFIRMING_KINDS: Final = (Kind.SECOND_LOOK, Kind.CONFIRM, Kind.ABLATION)
-"""Kinds of trials after the search: what was found is measured again."""
+"""Kinds of trials after the search, in which its best configs are measured again."""
 
 
 class State(StrEnum):
-    """How it ended."""
+    """How a trial ended."""
 
     COMPLETE = "complete"
     FAILED = "failed"
-    """Nothing was learnt of the config: a lost worker, a lost broker, a defect."""
+    """The trial says nothing about the config: a worker or broker was lost, or our code failed."""
 
 
 @lru_cache(maxsize=4_096)
 def _parsed(values: tuple[tuple[str, str], ...]) -> ProducerConfig:
-    """The config of some properties: a study asks for the same few again and again."""
+    """Return the config with these properties. It is cached, because a study uses the same configs again and again."""
     return ProducerConfig.parse(dict(values))
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial as the results store keeps it.
+    """One trial as it is kept in the results store.
 
     Attributes:
-        record_bytes: The record size or mix it belongs to, as `RecordSizes` prints it.
-        number: Counts within the record size, from 0, over all kinds.
-        kind: Why it was run.
+        record_bytes: The record size or mix, as `RecordSizes` prints it.
+        number: Number of the trial within its record size, from 0, over all kinds.
+        kind: Why the trial was run.
         state: How it ended.
         values: The config's properties by Kafka's names, as given to the client.
-        fingerprint: Of the config.
-        guarantee: What the config promises, in words.
-        params: The sampler's parameters; empty where it was not the sampler's proposal and lies outside the space.
-        metrics: By the names of `objectives.outcome.OUTCOME_METRICS`.
-        objectives: One value per objective of the study; None where the trial had none.
-        violations: By how much each constraint was missed; 0 or less is kept.
-        verdict: What bound the saturating phase.
-        because: Why we say so.
-        flagged: Whether the verdict says that the measurement tells nothing of the config.
-        error: Why there is no measurement; empty when there is.
-        warnings: What weakens the measurement.
-        worker: Who measured.
-        attempts: Above 1 when a lost worker was replaced.
-        started_at: UTC, ISO 8601.
-        duration_s: From ask to tell, overhead included.
-        load_s: Seconds of load in it, the delivery of what was still queued included.
+        fingerprint: The config's fingerprint.
+        guarantee: The config's guarantee, in words.
+        params: The sampler's parameters; empty for a config that the sampler did not propose and that lies outside the
+            search space.
+        metrics: Values by the names of `objectives.outcome.OUTCOME_METRICS`.
+        objectives: One value per objective of the study; None for an objective that the trial has no value for.
+        violations: By constraint, by how much it was missed; 0 or less if it was kept.
+        verdict: What limited the saturating phase.
+        because: The evidence for the verdict.
+        flagged: Whether the verdict is that the measurement says nothing about the config.
+        error: Why there is no measurement; empty if there is one.
+        warnings: What makes the measurement less reliable.
+        worker: The worker that measured.
+        attempts: Number of attempts; above 1 if a worker was lost and replaced.
+        started_at: Start time in UTC, ISO 8601.
+        duration_s: Seconds from the proposal to the stored result, overhead included.
+        load_s: Seconds of load, including the delivery of records that were still queued.
         value_bytes: Bytes of values acknowledged, warm-up included.
-        round: Of the confirmation; None elsewhere.
-        proposal: Index of the proposal in the search; None elsewhere.
-        sampler_state: What the sampler attached, to be given back when a study is resumed.
-        stopped_early: Why it was stopped before its time, as it could not come to anything; empty when it ran to its
-            end. Its numbers are those seen until then: fit to learn from, and never of the front.
-        saved_s: Planned seconds of load that racing has spared it; below 0 where a short phase was run again in full.
-        course: By metric, its value in each measured window, of phases that ran to their end.
+        round: Round of the confirmation; None for other trials.
+        proposal: Index of the proposal in the search; None for other trials.
+        sampler_state: Data that the sampler attached, given back to it when the study is resumed.
+        stopped_early: Why the trial was stopped early, certain not to reach the front; empty if it ran to its end. The
+            metrics of such a trial cover the time until then. The sampler learns from them, but the trial is never on
+            the front.
+        saved_s: Planned seconds of load that racing saved; below 0 if a shortened phase was run again at full length.
+        course: By metric, the value in each measured window, for phases that ran to their end.
     """
 
     record_bytes: str
@@ -109,7 +111,7 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether it has every number that is asked for and keeps every constraint, as far as it went."""
+        """Whether the trial has a value for every objective and kept every constraint, as far as it ran."""
         return (
             self.state is State.COMPLETE
             and bool(self.objectives)
@@ -119,21 +121,21 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """Names the trial within its study: `1000/0007`."""
+        """The trial's name within its study: `1000/0007`."""
         return f"{self.record_bytes}/{self.number:04d}"
 
     def config(self) -> ProducerConfig:
-        """The config, checked."""
+        """Return the config, checked against the client's rules."""
         return _parsed(tuple(self.values.items()))
 
     def as_json(self) -> dict[str, Any]:
-        """Of JSON types only; `from_json` reads it."""
+        """Return the trial as JSON types, to be read by `from_json`."""
         plain: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in self.__slots__}))
         return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The trial that `as_json` wrote; unknown fields are left out, so that older code reads newer files."""
+        """Return the trial that `as_json` wrote. Unknown fields are ignored, so that older code reads newer files."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["kind"], known["state"] = Kind(known["kind"]), State(known["state"])
         for name in ("objectives", "warnings"):
@@ -144,13 +146,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A config to measure.
+    """A config that the sampler proposes to measure.
 
     Attributes:
-        index: Of the proposal, from 0; given back with `told`.
-        config: To be measured.
-        params: The sampler's parameters behind it.
-        sampler_state: What the sampler wants kept with the trial.
+        index: Index of the proposal, from 0; given back to the sampler with the result.
+        config: The config.
+        params: The sampler's parameters for this config.
+        sampler_state: Data that the sampler wants stored with the trial.
     """
 
     index: int
@@ -171,22 +173,22 @@ class StudyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is being done for a study now, as the process that runs it tells those who look on; each replaces the last.
+    """What a study is doing now, as the process that runs it reports it; each report replaces the previous one.
 
     Attributes:
-        state: What the study is doing; one whose process was killed says what it last did.
-        record_bytes: The record size or mix being measured; empty between them.
-        trial: Number of the trial that is under way.
+        state: What the study is doing. If the process was killed, this is still its last report.
+        record_bytes: The record size or mix that is being measured; empty between two record sizes.
+        trial: Number of the running trial.
         kind: Why that trial is run.
-        trials: How many trials its record size is to have; None where time or bytes end the search.
-        phase: The phase that is under way; empty before its first window.
-        message: All of this in words; empty when nothing is being measured.
-        ends_at: When the study will probably end, ISO 8601; None where that can't be told.
-        behind_mlflow: Trials on record that MLflow does not show yet.
-        pid: Of the process that runs the study.
-        started_at: When that process began, ISO 8601.
-        updated_at: When it told this, ISO 8601.
-        alive: Whether that process still runs, where the storage knows; None where only its own host can tell.
+        trials: Number of trials planned for this record size; None if only time or bytes limit the search.
+        phase: The running phase; empty before its first window.
+        message: All of this in words; empty if nothing is being measured.
+        ends_at: Estimated end of the study, ISO 8601; None if unknown.
+        behind_mlflow: Number of stored trials that MLflow does not show yet.
+        pid: Process ID of the process that runs the study.
+        started_at: Start time of that process, ISO 8601.
+        updated_at: Time of this report, ISO 8601.
+        alive: Whether that process still runs, if the storage knows; None if only the process's own host can tell.
     """
 
     state: StudyState
@@ -205,20 +207,20 @@ class Progress:
 
     @property
     def running(self) -> bool:
-        """Whether a process works on the study, unless it was killed."""
+        """Whether the study was running at the time of this report; its process may have been killed since."""
         return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
 
     def as_json(self) -> dict[str, Any]:
-        """What is kept, of JSON types only; `from_json` reads it."""
+        """Return the fields that are stored as JSON types, to be read by `from_json`."""
         return {name: value for name, value in asdict(self).items() if name != "alive"}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The progress that `as_json` wrote; what is missing has its default, and what is unknown is left out.
+        """Return the progress that `as_json` wrote. Missing fields get their defaults; unknown fields are ignored.
 
         Raises:
             KeyError: There is no state.
-            ValueError: The state, or the kind of trial, is none that this release knows.
+            ValueError: This release does not know the state or the kind of trial.
         """
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["state"] = StudyState(known["state"])

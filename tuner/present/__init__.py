@@ -1,1 +1,1 @@
-"""Results as people and programs read them."""
+"""Results as text, tables, pictures and pages, for people and for other programs."""

@@ -1,4 +1,4 @@
-"""Where output goes: results to standard output, everything else to standard error."""
+"""The two output streams: results go to standard output, everything else to standard error."""
 
 from rich.console import Console
 
@@ -7,10 +7,10 @@ ERR = Console(stderr=True, highlight=False)
 
 
 def say(sentence: str) -> None:
-    """Tell the user what is being done."""
+    """Print a sentence about what is being done."""
     ERR.print(sentence, style="dim", markup=False)
 
 
 def warn(sentence: str) -> None:
-    """Tell the user what weakens the result."""
+    """Print a warning about something that makes the result less reliable."""
     ERR.print("warning: " + sentence, style="yellow", markup=False)

@@ -1,4 +1,4 @@
-"""Trials as a pandas DataFrame: a row each, numbers as numbers."""
+"""Trials as a pandas DataFrame: one row per trial, with numbers as numbers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,15 @@ if TYPE_CHECKING:
 
 
 def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
-    """All trials of some record sizes.
+    """Return all trials of some record sizes as a DataFrame.
 
     Returns:
-        Columns `record_bytes`, `number`, `kind`, `state`, `feasible`, `on_front`; a column for each property that any
-        of the configs sets, with the value in force; one for each metric, in the unit that its name ends with;
-        `verdict`, `guarantee`, `warnings`, `error`, `started_at` (UTC), `duration_s` and `fingerprint`.
+        One row per trial, with the columns `record_bytes`, `number`, `kind`, `state`, `feasible`, `on_front`; one
+        column for each property that any config sets, with its value in force; one column for each metric, in the unit
+        at the end of its name; `verdict`, `guarantee`, `warnings`, `error`, `started_at` (UTC), `duration_s` and
+        `fingerprint`.
     """
-    # Deferred: pandas takes half a second to import.
+    # Imported here because pandas takes half a second to import.
     import pandas as pd
 
     names = sorted({name for size in sizes for trial in size.trials for name in trial.values})
@@ -51,7 +52,7 @@ def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str
 
 
 def _number(text: str) -> int | float | str:
-    """The number that a text says, or the text."""
+    """Return the number that a text stands for, or else the text."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -1,4 +1,4 @@
-"""What `tuner run` shows: a line for each trial, and on a terminal a live line of what is under way."""
+"""What `tuner run` prints: one line per trial and, on a terminal, a live line about the running trial."""
 
 import datetime
 import sys
@@ -6,11 +6,12 @@ from typing import Self
 
 from rich.live import Live
 from rich.text import Text
+from typing_extensions import override
 
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
-from tuner.course.reporter import Standing
+from tuner.course.reporter import Reporter, Standing
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.console import ERR
 from tuner.present.wording import title
@@ -18,8 +19,11 @@ from tuner.present.wording import title
 _CHANGES_SHOWN = 4
 
 
-class StudyView:
-    """A `Reporter` on standard error; a context manager, so that the terminal is given back."""
+class StudyView(Reporter):
+    """A `Reporter` that prints to standard error.
+
+    Use it as a context manager, so that the live line is removed at the end.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -33,13 +37,13 @@ class StudyView:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
+    @override
     def say(self, sentence: str) -> None:
-        """See `Reporter.say`."""
         if not self._quiet:
             ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
 
+    @override
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Reporter.window`."""
         if not self._live.is_started:
             return
         p99_ms = window.latency.percentile_us(0.99) / 1e3
@@ -49,27 +53,27 @@ class StudyView:
         )
         self._live.update(Text(line, no_wrap=True, overflow="ellipsis", style="cyan"), refresh=True)
 
+    @override
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Reporter.trial`."""
         if not self._quiet:
             ERR.print(_line(standing, trial), markup=False, soft_wrap=True, style=_style(standing, trial))
 
 
 def _where(standing: Standing) -> str:
-    of = f"/{standing.total}" if standing.total is not None else ""
+    of_total = f"/{standing.total}" if standing.total is not None else ""
     counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
-    place = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of}" if counted else ""
-    return f"{standing.record.record_bytes} B {standing.kind} {place}".rstrip()
+    progress = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
+    return f"{standing.record.record_bytes} B {standing.kind} {progress}".rstrip()
 
 
 def _best(standing: Standing) -> str:
     record = standing.record
-    found = []
+    best_values = []
     for objective in record.objectives:
         best = record.best(objective.metric)
         if best is not None:
-            found.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
-    return "best so far " + ", ".join(found) if found else "nothing to compare with yet"
+            best_values.append(f"{_name(objective.metric)} {best:.4g}{_times(standing, objective.metric, best)}")
+    return "best so far " + ", ".join(best_values) if best_values else "no results to compare with yet"
 
 
 def _left(standing: Standing) -> str:
@@ -80,11 +84,11 @@ def _left(standing: Standing) -> str:
 
 def _line(standing: Standing, trial: Trial) -> str:
     record = standing.record
-    of = f"/{standing.total}" if standing.total is not None else ""
-    place = f"{record.counted}{of}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
+    of_total = f"/{standing.total}" if standing.total is not None else ""
+    progress = f"{record.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
-        place = f"round {trial.round + 1}"
-    head = f"{record.record_bytes:>6} B  {trial.kind:<11} {place:<8}"
+        progress = f"round {trial.round + 1}"
+    head = f"{record.record_bytes:>6} B  {trial.kind:<11} {progress:<8}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
@@ -92,23 +96,25 @@ def _line(standing: Standing, trial: Trial) -> str:
         for metric in dict.fromkeys(["mb_per_s", *(objective.metric for objective in record.objectives)])
         if metric in trial.metrics
     ]
-    return "  ".join([head, *(numbers or ["delivered nothing"]), _remark(standing, trial)]).rstrip()
+    return "  ".join([head, *(numbers or ["no records were delivered"]), _remark(standing, trial)]).rstrip()
 
 
 def _remark(standing: Standing, trial: Trial) -> str:
     missed = [name for name, violation in trial.violations.items() if violation > 0]
     if missed:
-        # What was not measured for having missed something else is no news beside it.
+        # A trial that missed a constraint often lacks a value for that reason: name the missing value only if nothing
+        # else was missed.
         return f"misses {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     if trial.stopped_early:
         return "stopped early"
     if trial.kind is not Kind.SEARCH or trial.number not in standing.record.front:
         return ""
-    # By this number other verbs speak of it; the place in the search counts no burn-ins.
+    # Other commands name the trial by this number. It differs from the count at the line's beginning, which leaves
+    # out burn-in runs.
     changes = [f"{name}={value}" for name, value in trial.values.items()]
     more = f" and {len(changes) - _CHANGES_SHOWN} more" if len(changes) > _CHANGES_SHOWN else ""
-    told = f": {' '.join(changes[:_CHANGES_SHOWN])}{more}" if changes else ""
-    return f"on the front as trial {trial.number}{told}"
+    config = f": {' '.join(changes[:_CHANGES_SHOWN])}{more}" if changes else ""
+    return f"on the front as trial {trial.number}{config}"
 
 
 def _times(standing: Standing, metric: str, value: float) -> str:

@@ -1,4 +1,4 @@
-"""A front and a status as text for a terminal, or for whoever asks the service for text."""
+"""A front and a status as plain text, for terminals and for text answers of the service."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,10 +21,10 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
     """Print the front of one record size.
 
     Args:
-        results: The study.
-        size: Which of its record sizes.
-        rows: Of its front.
-        out: Where to.
+        results: The study's results.
+        size: The results of the record size.
+        rows: The rows of its front.
+        out: The console to print to.
     """
     heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
     if not rows:
@@ -55,35 +55,35 @@ def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
     return [*cells, row.trial.verdict + (" (!)" if row.flags else "")]
 
 
-def status_text(found: Status) -> RenderableType:
-    """A status as people read it."""
-    left = "" if found.left_s is None else f", about {_duration(found.left_s)} left"
-    parts: list[RenderableType] = [Text(f"{found.study}: {found.state}{left}", style="bold")]
-    if found.doing:
-        parts.append(Text(f"now: {found.doing}"))
-    if found.state is StudyState.INTERRUPTED:
-        parts.append(Text("no process works on it; run it again and it goes on where it was"))
-    headings = ("record bytes", "trials", "confirming", "failed", "front")
+def status_text(status: Status) -> RenderableType:
+    """Return a status as text."""
+    left = "" if status.left_s is None else f", about {_duration(status.left_s)} left"
+    parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
+    if status.doing:
+        parts.append(Text(f"now: {status.doing}"))
+    if status.state is StudyState.INTERRUPTED:
+        parts.append(Text("no process is running it; run the same command again to continue where it stopped"))
+    headings = ("record bytes", "trials", "confirmation", "failed", "on the front")
     table = Table(*(Column(heading, justify="right") for heading in headings))
-    for size in found.sizes:
+    for size in status.sizes:
         of = "" if size.total is None else f" of {size.total}"
         counts = (f"{size.done}{of}", size.confirming, size.failed, size.front)
         table.add_row(Text(size.record_bytes), *map(str, counts))
     parts.append(table)
-    for size in found.sizes:
+    for size in status.sizes:
         if size.recommended:
             parts += [Text(f"recommended, {size.record_bytes} B, {each}") for each in size.recommended]
         elif size.best:
             parts.append(Text(f"best so far, {size.record_bytes} B: {_best(size)}"))
-    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in found.sizes if str(size.raced)]
-    if found.behind_mlflow:
-        parts.append(Text(f"MLflow is {found.behind_mlflow} trials behind", style="dim"))
-    parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in found.failures]
+    parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in status.sizes if str(size.raced)]
+    if status.behind_mlflow:
+        parts.append(Text(f"MLflow does not show {status.behind_mlflow} trials yet", style="dim"))
+    parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in status.failures]
     return Group(*parts)
 
 
 def _best(size: SizeStatus) -> str:
-    """Not measured in turn with the baseline, so no claim."""
+    """Return the best value of each objective, without a gain, as it was not measured in turn with the baseline."""
     return "; ".join(
         f"{title(best.metric)} {number(best.value)} (trial {best.trial}"
         + (")" if best.baseline is None else f"; baseline {number(best.baseline)})")

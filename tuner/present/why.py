@@ -1,4 +1,4 @@
-"""Why a config is recommended, in words with numbers."""
+"""Why a config is recommended, in sentences with numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation
 
 _ALIKE: Final = 0.1
-"""An interval that reaches no further from 1 says that there is no difference to speak of."""
+"""The effect of a change is reported as "the same" if its interval reaches no further from 1 than this."""
 _SHOWN_KNOBS: Final = 3
 _SHOWN_SHARE: Final = 0.05
 _UNITS: Final = (", ms", ", MB/s")
@@ -23,8 +23,8 @@ class Section:
     """One part of an explanation.
 
     Attributes:
-        heading: What it is about.
-        lines: A sentence each.
+        heading: The heading.
+        lines: One sentence per line.
     """
 
     heading: str
@@ -32,32 +32,32 @@ class Section:
 
 
 def why_sections(why: Explanation) -> tuple[Section, ...]:
-    """The whole explanation; sections that have nothing to say are left out."""
+    """Return the explanation in sections; empty sections are left out."""
     heading = "what each change brings"
     if why.effects.rounds:
         heading += (
-            f": the config against itself with that change undone, in turn, {rounds_of(why)}; 95 % intervals, each for "
-            "itself"
+            f": the config measured in turn with copies of itself that undo one change each, {rounds_of(why)}; of "
+            "these 95 % intervals, about 1 in 20 misses the true value"
         )
     sections = (
-        Section("what it brings", tuple(gain_sentences(why.found))),
+        Section("gain over the baseline", tuple(gain_sentences(why.found))),
         Section(heading, (*(effect_line(why, each) for each in why.telling), *change_notes(why))),
         Section("what came closest", closest_lines(why)),
-        Section("what bound the throughput", bound_lines(why.found)),
-        Section(f"what mattered most over the {why.searched} trials of the search", importance_lines(why)),
+        Section("what limited the throughput", bound_lines(why.found)),
+        Section(f"which knobs mattered most in the {why.searched} trials of the search", importance_lines(why)),
     )
     return tuple(section for section in sections if section.lines)
 
 
 def why_heading(why: Explanation) -> str:
-    """What is explained, in one line."""
+    """Return the heading of an explanation."""
     found = why.found
     what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
     return f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: why {what}"
 
 
 def why_markdown(explanations: Iterable[Explanation]) -> str:
-    """Several explanations as one Markdown text; goals with the same config share one."""
+    """Return several explanations as Markdown; goals with the same config share one explanation."""
     parts = []
     for same in shared(explanations):
         what = "the baseline" if same[0].found.is_baseline else f"trial {same[0].found.trial.number}"
@@ -69,7 +69,7 @@ def why_markdown(explanations: Iterable[Explanation]) -> str:
 
 
 def shared(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
-    """Explanations of the same config together, in the order in which each config comes first."""
+    """Group explanations by config, in the order in which each config first occurs."""
     found: dict[str, list[Explanation]] = {}
     for each in explanations:
         found.setdefault(each.found.trial.fingerprint, []).append(each)
@@ -77,12 +77,12 @@ def shared(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
 
 
 def rounds_of(why: Explanation) -> str:
-    """`2 rounds`."""
+    """Return the number of ablation rounds in words: `2 rounds`."""
     return f"{why.effects.rounds} round{'s' if why.effects.rounds > 1 else ''}"
 
 
 def effect_name(why: Explanation, effect: Effect) -> str:
-    """`linger.ms=0.5 instead of 5`, with what went back together with it."""
+    """Return a change in words, with the changes that were undone together with it: `linger.ms=0.5 instead of 5`."""
     found = why.found
     known = {change.name: change for change in changes(found.trial.values, found.baseline.values)}
     leader, *others = (_change(known[knob]) for knob in effect.knobs)
@@ -90,16 +90,19 @@ def effect_name(why: Explanation, effect: Effect) -> str:
 
 
 def effect_line(why: Explanation, effect: Effect) -> str:
-    """`linger.ms=0.5 instead of 5: latency p99 1.42 (1.31 to 1.54) times better; throughput the same within 3 %`."""
-    parts = [f"{metric_name(metric)} {effect_words(effect.gains[metric])}" for metric in _told(why, effect)]
+    """Return the effect of a change in words.
+
+    `linger.ms=0.5 instead of 5: latency p99 1.42 (1.31 to 1.54) times better; throughput the same within 3 %`
+    """
+    parts = [f"{metric_name(metric)} {effect_words(effect.gains[metric])}" for metric in _metrics_to_show(why, effect)]
     if effect.misses:
-        parts.append(f"without it, {' and '.join(effect.misses)} is missed")
+        parts.append(f"without it, the config breaks {' and '.join(effect.misses)}")
     reason = f" ({effect.undoing.because})" if effect.undoing.because else ""
     return f"{effect_name(why, effect)}{reason}: {'; '.join(parts)}"
 
 
 def effect_words(ratio: Ratio) -> str:
-    """`1.42 (1.31 to 1.54) times better`, or that no difference shows, and how far that can be relied on."""
+    """Return an effect in words, such as `1.42 (1.31 to 1.54) times better` or `the same within 3 %`."""
     if ratio.low > 1.0:
         return f"{ratio} times better"
     if ratio.high < 1.0:
@@ -108,31 +111,34 @@ def effect_words(ratio: Ratio) -> str:
 
 
 def change_notes(why: Explanation) -> tuple[str, ...]:
-    """What is to be said of changes besides what each brings: those that bring nothing, and all together."""
+    """Return sentences about changes without an effect, about all changes together, and about changes not measured."""
     return (*_silent(why), *_together(why), *_unmeasured(why))
 
 
 def closest_lines(why: Explanation) -> tuple[str, ...]:
-    """What came closest to being recommended in place of the baseline."""
+    """Return what came closest to being recommended; empty unless the baseline is recommended."""
     closest = why.closest
     if not why.found.is_baseline:
         return ()
     if closest is None:
-        return ("nothing else was measured that keeps every constraint",)
+        return ("no other measured config keeps every constraint",)
     differs = " ".join(map(str, changes(closest.trial.values, why.found.baseline.values))) or "nothing changed"
     return (f"trial {closest.trial.number} ({differs}): {_falls_short(closest)}",)
 
 
 def bound_lines(found: Recommendation) -> tuple[str, ...]:
-    """What kept the throughput of the baseline and of the config from being higher."""
-    told = [("the baseline", found.baseline)]
+    """Return what limited the throughput of the baseline and of the config."""
+    sides = [("the baseline", found.baseline)]
     if not found.is_baseline:
-        told.append((f"trial {found.trial.number}", found.trial))
-    return tuple(f"{name}: {trial.verdict}: {trial.because}" for name, trial in told if trial.verdict)
+        sides.append((f"trial {found.trial.number}", found.trial))
+    return tuple(f"{name}: {trial.verdict}: {trial.because}" for name, trial in sides if trial.verdict)
 
 
 def importance_lines(why: Explanation) -> tuple[str, ...]:
-    """`linger.ms mattered most for latency p99 (62 %), then batch.size (20 %)`, for what the goal is about."""
+    """Return the most important knobs for each metric of the goal, and for reaching the front.
+
+    `for latency p99: linger.ms (62 %), then batch.size (20 %)`
+    """
     lines = []
     for name in (*why.goal_metrics, FRONT):
         most = [f"{knob} ({100 * share:.0f} %)" for knob, share in _largest(why.importance.get(name, {}))]
@@ -143,13 +149,13 @@ def importance_lines(why: Explanation) -> tuple[str, ...]:
 
 
 def metric_name(metric: str) -> str:
-    """A metric without the unit, which ratios have none of."""
+    """Return a metric's name without its unit, as ratios have no unit."""
     name = title(metric)
     return next((name.removesuffix(unit) for unit in _UNITS if name.endswith(unit)), name)
 
 
 def _silent(why: Explanation) -> Iterable[str]:
-    """Changes that make no difference."""
+    """Yield a sentence about the changes that make no measurable difference."""
     if not why.silent:
         return
     ratios = [ratio for effect in why.silent for ratio in effect.gains.values()]
@@ -157,40 +163,42 @@ def _silent(why: Explanation) -> Iterable[str]:
     names = "; ".join(effect_name(why, each) for each in why.silent)
     if len(why.silent) == 1:
         yield (
-            f"this change brings nothing that could be measured ({below}): {names}; left out, the config is simpler, "
-            "and was measured so"
+            f"this change makes no measurable difference ({below}): {names}; without it the config is simpler, and "
+            "that config was measured too"
         )
     else:
         yield (
-            f"these changes bring nothing that could be measured, one at a time ({below}): {names}; leaving them all "
-            "out gives a simpler config, which was not measured"
+            f"each of these changes alone makes no measurable difference ({below}): {names}; without all of them the "
+            "config is simpler, but that config was not measured"
         )
 
 
 def _together(why: Explanation) -> Iterable[str]:
-    """Whether all changes together bring what they bring one by one."""
+    """Yield, by metric of the goal, how the gain of all changes compares with the product of their single effects."""
     for metric in why.goal_metrics:
         whole, product = why.found.gains.get(metric), why.effects.product.get(metric)
         if whole is None or product is None:
             continue
-        told = f"{metric_name(metric)}: all changes together bring {whole} times, one by one they multiply to {product}"
+        both = (
+            f"{metric_name(metric)}: all changes together gain {whole}, and their single effects multiply to {product}"
+        )
         if product.low > whole.high:
-            yield f"{told}: they need each other, so that single figures do not multiply"
+            yield f"{both}: the changes need each other; undo one, and the others bring less"
         elif product.high < whole.low:
-            yield f"{told}: they stand in for each other, so that with one undone others make up for it"
+            yield f"{both}: the changes replace each other; undo one, and the others make up for it"
         else:
-            yield f"{told}: that fits"
+            yield f"{both}: the two agree"
 
 
 def _unmeasured(why: Explanation) -> Iterable[str]:
-    """Changes of which nothing is known alone, and why."""
+    """Yield sentences about changes that were not measured one by one, with the reason."""
     left = why.unmeasured
     if not left:
         return
     found = why.found
     if len(why.effects.each) == 1:
-        whole = "the whole gain is its doing" if found.confirmed else "all that it brings is its doing"
-        yield f"{effect_name(why, left[0])}: the one change, so that {whole}"
+        whole = "the whole gain comes from it" if found.confirmed else "any difference comes from it"
+        yield f"{effect_name(why, left[0])}: the only change, so {whole}"
     elif len(left) == len(why.effects.each):
         names = "; ".join(effect_name(why, each) for each in left)
         yield f"{names}: not measured one by one, {_why_not(found)}"
@@ -202,20 +210,20 @@ def _unmeasured(why: Explanation) -> Iterable[str]:
 
 def _why_not(found: Recommendation) -> str:
     if not found.confirmed:
-        return "as only what is proven better is taken apart"
-    return "as the study asked for no ablation (confirm.ablation_rounds) or had no time left for it"
+        return "because only the changes of a config with a proven gain are"
+    return "because the study has no ablation (confirm.ablation_rounds: 0) or had no time left for it"
 
 
 def _falls_short(closest: Closest) -> str:
     if closest.gain is None:
-        return f"{closest.times:.2f} times the baseline in its one trial"
-    told = "; ".join(f"{metric_name(metric)} {gain(ratio)}" for metric, ratio in closest.gains.items())
+        return f"{closest.times:.2f} times as good as the baseline in its one trial"
+    gains = "; ".join(f"{metric_name(metric)} {gain(ratio)}" for metric, ratio in closest.gains.items())
     but = f"; but {closest.but}" if closest.but else ""
-    return f"times better than the baseline in {closest.gain.rounds} rounds in turn: {told}{but}"
+    return f"gain over the baseline in {closest.gain.rounds} rounds in turn: {gains}{but}"
 
 
-def _told(why: Explanation, effect: Effect) -> Sequence[str]:
-    """Metrics to tell of, those that show a difference first."""
+def _metrics_to_show(why: Explanation, effect: Effect) -> Sequence[str]:
+    """Return the metrics to report an effect in, those with a clear difference first."""
     known = [metric for metric in why.metrics if metric in effect.gains]
     return sorted(known, key=lambda metric: not is_clear(effect.gains[metric]))
 
@@ -230,7 +238,7 @@ def _largest(shares: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def _reach(ratio: Ratio) -> float:
-    """How far from 1 the interval reaches."""
+    """Return how far the interval reaches from 1, as a ratio."""
     return max(ratio.high, 1 / ratio.low) - 1
 
 

@@ -1,4 +1,4 @@
-"""How numbers, gains and changes are put in words, the same in every form, table and page."""
+"""How numbers, gains and changes are worded, the same in every table, file and page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from objectives.ratios import LEVEL, Ratio, short
 from search_spaces.effective import Effective
 from tuner.results.recommendation import Recommendation
 
-NO_GAIN: Final = "not measured again: no gain is claimed"
+NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: nothing better than the baseline was found"
-SIMULATED: Final = "simulated: nothing of this study was measured on Kafka"
+SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
 
 Cell = str | tuple[str, float | None]
-"""Of a table: a text, or a number as it is shown and as it is sorted."""
+"""A table cell: a text, or a number as a pair of its text and the value to sort by."""
 _COLUMN_GAP: Final = "   "
 _READ_FIRST: Final = shown_in(ShownIn.TABLES)
 
 
 def title(metric: str) -> str:
-    """A metric's name for people, with its unit: `latency p99, ms`."""
+    """Return a metric's name in words, with its unit: `latency p99, ms`."""
     known = OUTCOME_METRICS.get(metric)
     return known.title if known else metric
 
 
 def number(value: float | None) -> str:
-    """A value with three digits or so; a dash for one that is not known."""
+    """Return a value with about three digits; a dash for an unknown value."""
     if value is None:
         return "-"
     for limit, digits in ((100, 0), (10, 1), (0.1, 2)):
@@ -36,20 +36,20 @@ def number(value: float | None) -> str:
 
 
 def gain(ratio: Ratio) -> str:
-    """`1.32 (1.25 to 1.40)`: times better than the baseline, with its interval, and what it is where it is no gain."""
+    """Return a gain with its interval, and a remark unless it is a proven gain: `1.32 (1.25 to 1.40)`."""
     if ratio.low > 1.0:
         return str(ratio)
     return f"{ratio}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
 
 
 def gain_headings(gains: Mapping[str, Ratio]) -> tuple[str, str]:
-    """Over a column of gains, and over one of what one more round would show."""
+    """Return the headings for a column of gains and for one of prediction intervals."""
     level = next((ratio.level for ratio in gains.values()), LEVEL)
     return f"gain ({_percent(level)} interval)", f"one more round ({_percent(LEVEL)})"
 
 
 def one_more_round(ratio: Ratio) -> str:
-    """The prediction interval: `1.20 to 1.44`."""
+    """Return the interval in which the ratio of one more round would fall: `1.20 to 1.44`."""
     return f"{short(ratio.repeat_low)} to {short(ratio.repeat_high)}"
 
 
@@ -57,39 +57,42 @@ def _percent(level: float) -> str:
     return f"{100 * level:.3g} %"
 
 
-def gain_sentences(found: Recommendation) -> list[str]:
-    """What may be said of the gain: a sentence per metric that was measured again, else that none is claimed."""
-    if found.is_baseline:
+def gain_sentences(recommendation: Recommendation) -> list[str]:
+    """Return one sentence about each metric's gain, or the one sentence that no gain is claimed."""
+    if recommendation.is_baseline:
         return [KEEP]
-    if not found.confirmed:
+    if not recommendation.confirmed:
         return [NO_GAIN]
-    return [f"{title(metric)}: {_sentence(ratio)}" for metric, ratio in found.gains.items()]
+    return [f"{title(metric)}: {_sentence(ratio)}" for metric, ratio in recommendation.gains.items()]
 
 
-def within_scatter(found: Recommendation) -> list[str]:
-    """Names of the metrics whose gain is proven on the mean, but of which a single new round may show none."""
-    unsure = [name for name, ratio in found.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
-    # MB/s and records/s are one throughput.
+def within_scatter(recommendation: Recommendation) -> list[str]:
+    """Return the metrics whose gain is proven on average, but may not show in a single new round.
+
+    `latency p99`, for example: the interval of the gain lies above 1, but the prediction interval reaches below.
+    """
+    unsure = [name for name, ratio in recommendation.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
+    # Throughput in MB/s and in records/s are named only once.
     return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
 
 
 def _sentence(ratio: Ratio) -> str:
-    value, low, high, what = ratio.value, ratio.low, ratio.high, "better"
+    value, low, high, direction = ratio.value, ratio.low, ratio.high, "better"
     if high < 1.0:
-        value, low, high, what = 1 / value, 1 / high, 1 / low, "worse"
+        value, low, high, direction = 1 / value, 1 / high, 1 / low, "worse"
     interval = f"{_percent(ratio.level)} interval {short(low)} to {short(high)}, {ratio.rounds} rounds in turn"
     if low <= 1.0:
         return f"no difference from the baseline shown ({short(value)}, {interval})"
-    return f"{short(value)} times {what} than the baseline ({interval})"
+    return f"{short(value)} times {direction} than the baseline ({interval})"
 
 
 def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
-    """The metrics to show of configs, as far as any config has them.
+    """Return the metrics to show for some configs, in order, leaving out those that no config has.
 
     Args:
-        numbers: Of the configs.
-        first: Those that were asked for: they stand before the usual ones.
-        also: Others than the usual ones; latencies among them stand in line with the usual latencies.
+        numbers: The metrics of each config.
+        first: Metrics to show first.
+        also: Metrics to show in addition to the usual ones; a latency among them is sorted in with the other latencies.
     """
     speeds = [name for name in _READ_FIRST if OUTCOME_METRICS[name].direction is Direction.MAXIMIZE]
     latencies = {name for name in (*_READ_FIRST, *also) if name.startswith("latency")}
@@ -100,13 +103,13 @@ def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One property that has another value in force than in the baseline.
+    """A property whose value in force differs from the baseline's.
 
     Attributes:
-        name: Kafka's name.
-        value: The config's.
-        baseline: The baseline's.
-        default: The client's, with nothing given.
+        name: The property's name.
+        value: Its value in the config.
+        baseline: Its value in the baseline.
+        default: Its value in a client without any settings.
     """
 
     name: str
@@ -115,19 +118,19 @@ class Change:
     default: str
 
     def __str__(self) -> str:
-        """`linger.ms=20`."""
+        """Return `linger.ms=20`."""
         return f"{self.name}={self.value}"
 
 
 def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Change, ...]:
-    """The properties that either config gives and whose value in force differs, by name.
+    """Return the properties whose value in force differs from the baseline's, by name.
 
     Args:
-        values: The config's canonical properties.
-        baseline: The baseline's.
+        values: The config's properties.
+        baseline: The baseline's properties.
 
     Raises:
-        UnknownProperty: The client has no such property: the config belongs to another version of it.
+        UnknownProperty: The client has no such property, because the config was written for another client version.
     """
     ours, theirs, none = (Effective(given) for given in (values, baseline, {}))
     return tuple(
@@ -137,31 +140,33 @@ def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Cha
     )
 
 
-def numbers_table(found: Recommendation) -> tuple[list[str], list[list[Cell]]]:
-    """Headings, and a row for each number of a recommended config beside the baseline's."""
+def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:
+    """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's."""
     rows: list[list[Cell]] = []
-    for metric in shown_metrics(found.metrics, found.baseline_metrics, also=list(found.gains)):
-        before, now = found.baseline_metrics.get(metric), found.metrics.get(metric)
-        ratio = found.gains.get(metric)
-        shown = [(number(before), before), *([] if found.is_baseline else [(number(now), now)])]
-        told: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
-        rows.append([title(metric), *shown, *(told if found.confirmed else [])])
-    headings = ["", "baseline", *([] if found.is_baseline else ["recommended"])]
-    return [*headings, *(gain_headings(found.gains) if found.confirmed else [])], rows
+    for metric in shown_metrics(
+        recommendation.metrics, recommendation.baseline_metrics, also=list(recommendation.gains)
+    ):
+        before, now = recommendation.baseline_metrics.get(metric), recommendation.metrics.get(metric)
+        ratio = recommendation.gains.get(metric)
+        shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
+        compared: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
+        rows.append([title(metric), *shown, *(compared if recommendation.confirmed else [])])
+    headings = ["", "baseline", *([] if recommendation.is_baseline else ["recommended"])]
+    return [*headings, *(gain_headings(recommendation.gains) if recommendation.confirmed else [])], rows
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> list[str]:
-    """Lines with every column as wide as its widest text, the first to the left and the others to the right.
+    """Return table rows as lines with columns of equal width.
 
     Args:
-        rows: As many texts each.
-        right: Off puts the others to the left too.
+        rows: The cells of each row; all rows have equally many. The first column is aligned to the left.
+        right: Whether the other columns are aligned to the right.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         _COLUMN_GAP.join(
-            text.rjust(width) if right and place else text.ljust(width)
-            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+            text.rjust(width) if right and column else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]

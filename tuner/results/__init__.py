@@ -1,1 +1,1 @@
-"""What a study found, read from its record."""
+"""Results of a study, computed from the trials in its results store."""

@@ -1,4 +1,4 @@
-"""The recommendations of a study, one per goal that it can answer for."""
+"""The recommendations of one record size, one for each goal."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,20 +9,20 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 
 def recommendations(study: StudyResults, size: SizeResults, goals: Iterable[Goal] = Goal) -> dict[Goal, Recommendation]:
-    """What is recommended for a record size; empty before there is anything to recommend."""
-    found = {}
+    """Return the recommendation for each goal; a goal that has none yet is left out."""
+    by_goal = {}
     for goal in goals:
         try:
-            found[goal] = recommend(study, size.record_bytes, goal)
+            by_goal[goal] = recommend(study, size.record_bytes, goal)
         except NoFeasibleConfig:
             continue
-    return found
+    return by_goal
 
 
-def labels(found: Mapping[Goal, Recommendation]) -> dict[int, str]:
-    """By trial number, what it is recommended for: `throughput, balanced`; the baseline is not named."""
+def labels(by_goal: Mapping[Goal, Recommendation]) -> dict[int, str]:
+    """Return the goals that each trial is recommended for, by trial number: `throughput, balanced`."""
     named: dict[int, list[str]] = {}
-    for goal, each in found.items():
-        if not each.is_baseline:
-            named.setdefault(each.trial.number, []).append(str(goal))
+    for goal, recommendation in by_goal.items():
+        if not recommendation.is_baseline:
+            named.setdefault(recommendation.trial.number, []).append(str(goal))
     return {number: ", ".join(goals) for number, goals in named.items()}

@@ -1,4 +1,4 @@
-"""Two studies side by side: what differs between their set-ups, and which found the better configs."""
+"""Two studies side by side: how their settings differ, and which study found the better configs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ from tuner.results.study_results import SizeResults, StudyResults, front_volume
 
 SCHEMA_VERSION: Final = 1
 NOISE_RATIO: Final = 0.05
-"""Short windows on a shared machine vary by so much between repeats: less is no difference."""
+"""Repeats of a short benchmark on a shared machine differ by about this much; smaller differences are ignored."""
 _FACTS: Final = (
     ("client_version", "client version"),
     ("broker_version", "broker version"),
@@ -23,19 +23,19 @@ _FACTS: Final = (
     ("rates", "fixed rates"),
 )
 _FINGERPRINTS: Final = ("host", "cluster")
-_ASKED: Final = ("baseline", "constraints", "durability")
-_UNKNOWN: Final = "not known"
+_SETTINGS: Final = ("baseline", "constraints", "durability")
+_UNKNOWN: Final = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class GoalComparison:
-    """The two recommendations for a goal.
+    """The recommendations of two studies for one goal.
 
     Attributes:
-        goal: What they are best at.
-        metrics: The numbers that the goal is about in the first study.
-        ours: The first study's.
-        theirs: The second's.
+        goal: The goal.
+        metrics: The metrics that the goal is about in the first study.
+        ours: The first study's recommendation; None if it has none.
+        theirs: The second study's recommendation; None if it has none.
     """
 
     goal: Goal
@@ -45,9 +45,9 @@ class GoalComparison:
 
     @property
     def times(self) -> float | None:
-        """How many times better the second is than the first; None where that can't be told.
+        """How many times better the second recommendation is than the first; None if that is unknown.
 
-        By the geometric mean over the goal's numbers.
+        Several metrics count by the geometric mean of their ratios.
         """
         if self.ours is None or self.theirs is None:
             return None
@@ -62,7 +62,7 @@ class GoalComparison:
 
     @property
     def winner(self) -> int | None:
-        """0 or 1; None where they differ by no more than repeats of one config do."""
+        """0 or 1, the better study; None if the two differ by no more than repeats of one config do."""
         if self.times is None or abs(log(self.times)) <= log(1 + NOISE_RATIO):
             return None
         return int(self.times > 1)
@@ -73,9 +73,9 @@ class SizeComparison:
     """One record size that both studies searched.
 
     Attributes:
-        record_bytes: The size or mix.
-        hypervolumes: Of both fronts, in gains over the first study's baseline; None where that can't be told.
-        goals: By goal.
+        record_bytes: The record size or mix.
+        hypervolumes: Of both fronts, in gains over the first study's baseline; None if unknown.
+        goals: The goals for which at least one study has a recommendation.
     """
 
     record_bytes: str
@@ -88,9 +88,10 @@ class Comparison:
     """Two studies side by side.
 
     Attributes:
-        names: To call them by; told apart where both have one name.
-        sizes: The record sizes that both searched.
-        differences: What differs between their set-ups, one sentence each: numbers then differ for that reason too.
+        names: What to call the two studies: their names, or their folders if both have the same name.
+        sizes: The record sizes that both studies searched.
+        differences: How the settings of the studies differ, one sentence per difference; each is another possible
+            reason for different results.
     """
 
     names: tuple[str, str]
@@ -98,7 +99,7 @@ class Comparison:
     differences: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Of JSON types only."""
+        """Return the comparison as JSON types."""
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": "comparison",
@@ -123,7 +124,10 @@ class Comparison:
 
 
 def compare(ours: StudyResults, theirs: StudyResults) -> Comparison:
-    """Compare two studies by their numbers, which were not measured in turn: small differences mean nothing."""
+    """Compare the recommendations and fronts of two studies.
+
+    The two studies were not measured in turn with each other, so that small differences mean nothing.
+    """
     pairs = [(one, other) for one in ours.sizes if (other := theirs.size(one.record_bytes)) is not None]
     return Comparison(
         names=(ours.name, theirs.name) if ours.name != theirs.name else (str(ours.folder), str(theirs.folder)),
@@ -132,55 +136,62 @@ def compare(ours: StudyResults, theirs: StudyResults) -> Comparison:
     )
 
 
-def _compare_size(ours: StudyResults, one: SizeResults, theirs: StudyResults, other: SizeResults) -> SizeComparison:
-    mine, their = recommendations(ours, one), recommendations(theirs, other)
+def _compare_size(
+    ours: StudyResults, our_size: SizeResults, theirs: StudyResults, their_size: SizeResults
+) -> SizeComparison:
+    our_recommendations, their_recommendations = recommendations(ours, our_size), recommendations(theirs, their_size)
     goals = tuple(
-        GoalComparison(goal, goal_metrics(goal, one.objectives), mine.get(goal), their.get(goal))
+        GoalComparison(
+            goal,
+            goal_metrics(goal, our_size.objectives),
+            our_recommendations.get(goal),
+            their_recommendations.get(goal),
+        )
         for goal in Goal
-        if goal in mine or goal in their
+        if goal in our_recommendations or goal in their_recommendations
     )
     volumes = [
-        front_volume([trial.objectives for trial in size.front_trials], size.objectives, one.baseline_metrics)
-        for size in (one, other)
+        front_volume([trial.objectives for trial in size.front_trials], size.objectives, our_size.baseline_metrics)
+        for size in (our_size, their_size)
     ]
-    same = one.objectives == other.objectives
-    return SizeComparison(one.record_bytes, (volumes[0], volumes[1] if same else None), goals)
+    same = our_size.objectives == their_size.objectives
+    return SizeComparison(our_size.record_bytes, (volumes[0], volumes[1] if same else None), goals)
 
 
 def _differences(ours: StudyResults, theirs: StudyResults) -> list[str]:
-    found = [
-        f"the {label} differs: {ours.facts.get(name)!s} and {theirs.facts.get(name)!s}"
+    sentences = [
+        f"the studies differ in {label}: {ours.facts.get(name)!s} and {theirs.facts.get(name)!s}"
         for name, label in _FACTS
         if ours.facts.get(name) != theirs.facts.get(name)
     ]
     for name in _FINGERPRINTS:
-        found += _between(name, ours.facts.get(name), theirs.facts.get(name))
+        sentences += _between(f"the {name}'s ", ours.facts.get(name), theirs.facts.get(name))
     one, other = (study.facts.get("question") or {} for study in (ours, theirs))
-    found += _between("workload", one.get("workload"), other.get("workload"))
-    found += _between("question", *({name: asked.get(name) for name in _ASKED} for asked in (one, other)))
+    sentences += _between("the workload's ", one.get("workload"), other.get("workload"))
+    sentences += _between("", *({name: asked.get(name) for name in _SETTINGS} for asked in (one, other)))
     sizes = [size.record_bytes for size in (*ours.sizes, *theirs.sizes)]
     only = [record_bytes for record_bytes in sizes if sizes.count(record_bytes) == 1]
-    return found + ([f"only one of them searched {', '.join(only)} B records"] if only else [])
+    return sentences + ([f"only one of the two studies searched {', '.join(only)} B records"] if only else [])
 
 
-def _between(what: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+def _between(owner: str, ours: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
     one, other = ours or {}, theirs or {}
     return [
-        f"the {what} differs in {key}: {one.get(key, _UNKNOWN)} and {other.get(key, _UNKNOWN)}"
+        f"the studies differ in {owner}{key}: {one.get(key, _UNKNOWN)} and {other.get(key, _UNKNOWN)}"
         for key in sorted({*one, *other})
         if one.get(key) != other.get(key)
     ]
 
 
-def _brief(found: Recommendation | None) -> dict[str, Any] | None:
-    if found is None:
+def _brief(recommendation: Recommendation | None) -> dict[str, Any] | None:
+    if recommendation is None:
         return None
     return {
-        "trial": found.trial.number,
-        "is_baseline": found.is_baseline,
-        "confirmed": found.confirmed,
-        "metrics": dict(found.metrics),
-        "gains_over_own_baseline": {metric: asdict(ratio) for metric, ratio in found.gains.items()},
-        "guarantee": found.trial.guarantee,
-        "values": dict(found.trial.values),
+        "trial": recommendation.trial.number,
+        "is_baseline": recommendation.is_baseline,
+        "confirmed": recommendation.confirmed,
+        "metrics": dict(recommendation.metrics),
+        "gains_over_own_baseline": {metric: asdict(ratio) for metric, ratio in recommendation.gains.items()},
+        "guarantee": recommendation.trial.guarantee,
+        "values": dict(recommendation.trial.values),
     }

@@ -1,4 +1,4 @@
-"""What all measurements of a config together say: repeats averaged, each compared with the baseline of its own time."""
+"""The mean of all measurements of each config, after correction for the baseline's drift."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +12,16 @@ from tuner.model.trial import Kind, State, Trial
 
 _LEVEL: Final = 0.95
 _POOLED_WEIGHT: Final = 4
-"""In degrees of freedom: what the scatter of all configs is worth for one of them, as in `objectives.racing`."""
+"""Degrees of freedom that the scatter of all configs counts for, beside a config's own; as in `objectives.racing`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Of one record size.
+    """Means, noise and drift of one record size.
 
     Attributes:
-        drift: By metric, how the baseline wandered.
-        noise: By metric, how far repeats of one config scatter, drift taken out.
+        drift: By metric, how the baseline's level changed over the study.
+        noise: By metric, how much repeats of one config scatter after the drift is taken out.
         by_config: By fingerprint and metric, the mean of all measurements with its 95 % interval.
     """
 
@@ -31,12 +31,12 @@ class Estimates:
 
     @classmethod
     def of(cls, trials: Sequence[Trial], metrics: Sequence[str], baseline: str | None) -> Self:
-        """From a record size's trials.
+        """Compute the estimates from the trials of one record size.
 
         Args:
-            trials: Of all kinds; burn-ins and those stopped early do not count.
-            metrics: That are estimated.
-            baseline: Fingerprint of the baseline.
+            trials: Trials of all kinds; burn-in runs and trials that were stopped early do not count.
+            metrics: The metrics to estimate.
+            baseline: Fingerprint of the baseline; None if there is no baseline yet.
         """
         counted = [
             trial
@@ -47,7 +47,7 @@ class Estimates:
         noise: dict[str, Noise] = {}
         by_config: dict[str, dict[str, Estimate]] = {}
         for metric in metrics:
-            known = _whole_ones([trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric)
+            known = _trials_to_estimate_from([trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric)
             repeats = [trial for trial in known if trial.fingerprint == baseline]
             drift[metric] = Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
             groups: dict[str, list[float]] = {}
@@ -57,21 +57,21 @@ class Estimates:
             noise[metric] = Noise.of(groups.values())
             for fingerprint, values in groups.items():
                 scatter = noise[metric]
-                if len(values) > 1:  # its own, as configs differ in that too; what all have in common fades
+                if len(values) > 1:  # configs differ in scatter: their own counts more with each repeat
                     scatter = Noise.of([values], scatter.sd_log, min(_POOLED_WEIGHT, scatter.degrees_of_freedom))
                 error = t_quantile(_LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
                 by_config.setdefault(fingerprint, {})[metric] = _estimate(values, error)
         return cls(drift, noise, by_config)
 
     def of_first_time(self, trial: Trial) -> Trial:
-        """The trial with its numbers as they would have been at the first baseline's time."""
+        """Return the trial with the metrics that it would have shown at the time of the first baseline trial."""
         factors = {metric: drift.factor(trial.number) for metric, drift in self.drift.items()}
         metrics = {name: value * factors.get(name, 1.0) for name, value in trial.metrics.items()}
         return replace(trial, metrics=metrics)
 
     @property
     def wandered(self) -> Mapping[str, float]:
-        """By metric, how far the baseline's level moved: highest over lowest, less 1; only where it did."""
+        """By metric, the baseline's drift: highest level over lowest, less 1; only for metrics that drifted."""
         return {
             metric: max(factors) / min(factors) - 1
             for metric, drift in self.drift.items()
@@ -79,8 +79,12 @@ class Estimates:
         }
 
 
-def _whole_ones(trials: Sequence[Trial], metric: str) -> list[Trial]:
-    """Without those of a paced phase that racing cut short, where their config was measured in full too."""
+def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial]:
+    """Return the trials to estimate a metric from.
+
+    If racing shortened a trial's paced phase, and the same config was also measured at full length, then only the
+    full-length trial counts for a metric of the paced phase.
+    """
     if not OUTCOME_METRICS[metric].paced:
         return list(trials)
     in_full = {trial.fingerprint for trial in trials if trial.saved_s <= 0}
@@ -88,7 +92,7 @@ def _whole_ones(trials: Sequence[Trial], metric: str) -> list[Trial]:
 
 
 def _estimate(values: Sequence[float], error: float) -> Estimate:
-    if len(values) == 1:  # exactly what was measured, not what logarithms make of it
+    if len(values) == 1:  # keep the measured value exactly; exp(log(x)) rounds
         return Estimate(values[0], values[0] * exp(-error), values[0] * exp(error), 1)
     mean, half = fmean(map(log, values)), error / sqrt(len(values))
     return Estimate(exp(mean), exp(mean - half), exp(mean + half), len(values))

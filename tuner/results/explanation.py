@@ -1,4 +1,4 @@
-"""Why a config is recommended: what each of its changes brings, what came closest to it, what the search shows."""
+"""Why a config is recommended: the effect of each change, the runner-up, and which knobs mattered in the search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,31 +20,35 @@ from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
 FRONT: Final = "front"
-"""Name of the importance for reaching the front, beside the objectives' names."""
+"""The name under which the importance for reaching the front is kept, beside the objectives' names."""
 
 METHOD: Final = "random forest, permutation"
 _MIN_TRIALS: Final = 12
 _TREES: Final = 100
 _LEAST: Final = 1e-9
 _LEAST_EXPLAINED_RATIO: Final = 0.1
-"""Of the differences between unseen trials, what the forest must explain; of pure noise it explains less than none."""
+"""The least share of the differences between unseen trials that the forest must explain.
+
+On pure noise a forest explains less than nothing: it predicts worse than the mean does.
+"""
 
 Floats = NDArray[np.float64]
 
 Importance = Mapping[str, Mapping[str, float]]
-"""Shares that add up to 1, by what they are for (an objective, or reaching the front) and by knob."""
+"""Importance of each knob, by objective (or `FRONT`) and knob; the shares of one objective add up to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closest:
-    """What came closest to being recommended in place of the baseline.
+    """The config that came closest to being recommended, where the baseline is recommended.
 
     Attributes:
         trial: The trial that found it.
-        gains: By metric, from rounds in turn with the baseline; empty where it was not measured again.
-        gain: Of the goal, from these rounds; None without them.
-        times: How many times better than the baseline for the goal in its one trial, which luck may have helped; None
-            where that is not known.
+        gains: By metric, its gain over the baseline; empty if it was not measured again in turn with the baseline.
+        gain: Its gain for the goal, from the same rounds; None if there were none.
+        times: How many times better than the baseline it was for the goal, in its single trial of the search, which may
+            have been lucky; None if it was measured again, as `gain` then says more.
+        but: Why it is not recommended although its gain is proven; empty if the gain is not proven.
     """
 
     trial: Trial
@@ -60,12 +64,12 @@ class Explanation:
 
     Attributes:
         found: The recommendation.
-        metrics: What is told of each change: the goal's numbers first.
-        goal_metrics: The numbers that the goal is about.
-        effects: What each change brings, the strongest first.
-        closest: What came closest; None unless the baseline is recommended, and where nothing came close.
-        importance: What mattered over the whole search; empty where too little was tried.
-        searched: Trials of the search.
+        metrics: The metrics that effects are reported in, those of the goal first.
+        goal_metrics: The metrics that the goal is about.
+        effects: The effect of each change, the strongest first.
+        closest: The runner-up; None unless the baseline is recommended, or if nothing was better in any way.
+        importance: How much each knob mattered in the search; empty if there were too few trials to tell.
+        searched: Number of trials of the search.
     """
 
     found: Recommendation
@@ -78,26 +82,26 @@ class Explanation:
 
     @property
     def telling(self) -> tuple[Effect, ...]:
-        """Changes that make a difference clear of the noise."""
+        """Effects of changes that make a difference clearly above the noise."""
         return tuple(each for each in self.effects.each if each.shows)
 
     @property
     def silent(self) -> tuple[Effect, ...]:
-        """Changes that were measured and make none."""
+        """Effects of changes that were measured and make no clear difference."""
         return tuple(each for each in self.effects.each if each.measured and not each.shows)
 
     @property
     def unmeasured(self) -> tuple[Effect, ...]:
-        """Changes of which nothing is known alone."""
+        """Effects of changes that were not measured one by one."""
         return tuple(each for each in self.effects.each if not each.measured)
 
 
 def explain(study: StudyResults, found: Recommendation, importance: Importance) -> Explanation:
-    """Say why.
+    """Explain a recommendation.
 
     Args:
         study: The study's results.
-        found: What it recommends.
+        found: The study's recommendation.
         importance: From `knob_importance`, for the recommendation's record size.
     """
     size = study.size(found.record_bytes)
@@ -118,24 +122,30 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
 
 
 def _plan(study: StudyResults, size: SizeResults, found: Recommendation) -> ConfirmationPlan | None:
-    """The newest confirmation that measured the config."""
+    """Return the newest confirmation that measured the recommended config; None if no confirmation did."""
     plans = reversed(plans_in(study.facts, size.record_bytes))
     return next((each for each in plans if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
 
 
-def _strength(effect: Effect, asked: tuple[str, ...]) -> tuple[bool, bool, bool, float]:
-    """To sort by, the strongest last."""
-    known = [effect.gains[metric].value for metric in asked if metric in effect.gains]
-    return effect.measured, effect.shows, bool(effect.misses), max(known, default=0.0)
+def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, bool, float]:
+    """Return a sort key that puts the strongest effect last."""
+    values = [effect.gains[metric].value for metric in metrics if metric in effect.gains]
+    return effect.measured, effect.shows, bool(effect.misses), max(values, default=0.0)
 
 
 def _closest(size: SizeResults, goal: Goal) -> Closest | None:
-    asked = asked_metric(goal, size.objectives)
-    known = [(gain, each) for each in size.confirmations if (gain := _gain_of(each, asked)) is not None]
-    claimed = [(gain, each) for gain, each in known if goal in each.goals] or known
+    metric = asked_metric(goal, size.objectives)
+    known = [
+        (gain, confirmation)
+        for confirmation in size.confirmations
+        if (gain := _gain_of(confirmation, metric)) is not None
+    ]
+    claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
     if claimed:
-        gain, again = max(claimed, key=lambda pair: pair[0].value)
-        return Closest(size.trial_of(again.fingerprint), again.gains, gain, None, _but(size, again, gain, goal))
+        gain, closest = max(claimed, key=lambda pair: pair[0].value)
+        return Closest(
+            size.trial_of(closest.fingerprint), closest.gains, gain, None, _reason_against(size, closest, gain, goal)
+        )
     assert size.baseline is not None
     others = [
         trial
@@ -149,38 +159,43 @@ def _closest(size: SizeResults, goal: Goal) -> Closest | None:
     return None if times is None else Closest(best, {}, None, times)
 
 
-def _but(size: SizeResults, found: Confirmation, gain: Ratio, goal: Goal) -> str:
-    """Why a config is not recommended that gained for sure."""
+def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, goal: Goal) -> str:
+    """Return why a config with a proven gain is not recommended; empty if its gain is not proven."""
     if gain.low <= 1.0:
         return ""
-    lost = size.lost_records(found.fingerprint)
-    missed = dict.fromkeys((*found.broken, *(["delivered_ratio >= 1"] if lost else [])))
+    lost = size.lost_records(confirmation.fingerprint)
+    missed = dict.fromkeys((*confirmation.broken, *(["delivered_ratio >= 1"] if lost else [])))
     if missed:
-        return f"it missed {' and '.join(missed)} when it was measured again"
-    together = [metric for metric in goal_metrics(goal, size.objectives) if metric in found.gains]
-    worst = min(together or found.gains, key=lambda metric: found.gains[metric].value)
-    if goal is Goal.BALANCED and found.gains[worst].value < TOLERATED_LOSS:
-        return f"it keeps only {found.gains[worst].value:.2f} of the baseline's {worst}"
-    return "it was not chosen beforehand for this goal" if goal not in found.goals else "it misses what was asked for"
+        return f"it broke {' and '.join(missed)} when it was measured again"
+    metrics = [metric for metric in goal_metrics(goal, size.objectives) if metric in confirmation.gains]
+    worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
+    if goal is Goal.BALANCED and confirmation.gains[worst].value < TOLERATED_LOSS:
+        return f"its {worst} is only {confirmation.gains[worst].value:.2f} times as good as the baseline's"
+    return (
+        "it was measured again only for other goals"
+        if goal not in confirmation.goals
+        else "it breaks a limit that you set"
+    )
 
 
-def _gain_of(found: Confirmation, asked: str | None) -> Ratio | None:
-    return found.balance if asked is None else found.gains.get(asked)
+def _gain_of(confirmation: Confirmation, metric: str | None) -> Ratio | None:
+    return confirmation.balance if metric is None else confirmation.gains.get(metric)
 
 
 def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
-    """Shares that add up to 1, by objective (and `FRONT` where there are several) and by knob, the largest first.
+    """Return how much each knob mattered, by objective and knob, the largest share first.
 
-    Counted are trials of the search that kept every constraint. What too few trials, or none that differ, can't answer
-    for is left out.
+    The shares of one objective add up to 1. With several objectives there are also the shares for reaching the front,
+    under the name `FRONT`. Only trials of the search that kept every constraint count. An objective is left out if
+    there are too few trials, or if the trials do not differ enough, to tell.
 
-    A random forest learns from the search's trials what the knobs do; a knob matters as much as the forest errs more
-    about trials that it has not seen when that knob's values are shuffled among them. Source: Breiman, "Random Forests"
-    (2001), section 10. Where the forest can't tell unseen trials apart, nothing is said.
+    A random forest learns from the trials how the knobs act on the objective. Then the values of one knob are shuffled
+    among the trials that a tree has not seen. The more this increases the forest's error, the more important the knob
+    is. Source: Breiman, "Random Forests" (2001), section 10.
 
-    Why not PED-ANOVA, which compares the best trials with all: with samplers that learn, and 40 to 80 trials over seven
-    knobs of which two decide, it put one of these first for throughput in 5 to 8 of 10 studies made by a formula; the
-    forest did in all of them.
+    PED-ANOVA, which compares the best trials with all trials, was tried and rejected. In simulated studies with a
+    learning sampler, 40 to 80 trials and seven knobs of which two decide, it ranked one of these two first for
+    throughput in 5 to 8 of 10 studies. The forest did so in all 10.
     """
     trials = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.feasible and trial.params]
     knobs = _knobs(trials)
@@ -196,10 +211,11 @@ def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
 
 
 def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
-    """Columns of numbers for each knob that was varied, shapes (trials, columns): ranks, or one column per word.
+    """Return each knob's values as columns of numbers, shapes (trials, columns), for knobs with at least two values.
 
-    What a knob that means nothing in a trial would have been (a level of another codec) is drawn from its values
-    elsewhere: so that the forest does not read the codec off it.
+    A numeric knob is one column of ranks; a knob with words for values has one column per word. Some knobs mean nothing
+    in some trials: the compression level of lz4 if the codec is zstd. Such a trial gets a value drawn from the knob's
+    values in other trials, so that the forest can't read the codec off the level.
     """
     rng = np.random.default_rng(0)
     found = {}
@@ -218,33 +234,33 @@ def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
 
 
 def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
-    """How much of the forest's error on unseen trials is due to each knob; empty where it explains nothing.
+    """Return the share of the forest's error on unseen trials that each knob causes; empty if it explains too little.
 
     Args:
-        knobs: Columns by name, shapes (trials, columns).
-        wanted: What is to be explained, shape (trials,).
+        knobs: Columns by knob name, shapes (trials, columns).
+        wanted: The values to explain, shape (trials,).
     """
-    # Deferred: scikit-learn takes seconds to import, and small studies do without.
+    # Imported here because scikit-learn takes seconds to import, and small studies do not need it.
     from sklearn.ensemble import RandomForestRegressor
 
     columns = np.concatenate(list(knobs.values()), axis=1).astype(np.float32)
     owner = np.repeat(np.arange(len(knobs)), [each.shape[1] for each in knobs.values()])
     forest = RandomForestRegressor(_TREES, random_state=0).fit(columns, wanted)
     rng = np.random.default_rng(0)
-    worse, answers, asked = np.zeros(len(knobs)), np.zeros(len(wanted)), np.zeros(len(wanted))
+    worse, predictions, asked = np.zeros(len(knobs)), np.zeros(len(wanted)), np.zeros(len(wanted))
     for tree, learnt in zip(forest.estimators_, forest.estimators_samples_, strict=True):
         unseen = np.setdiff1d(np.arange(len(wanted)), learnt)
         shuffled = np.repeat(columns[unseen][None], len(knobs) + 1, axis=0)
-        for place in range(len(knobs)):
-            own = owner == place
-            shuffled[place + 1][:, own] = shuffled[place + 1][rng.permutation(len(unseen))][:, own]
-        told = tree.predict(shuffled.reshape(-1, columns.shape[1])).reshape(len(knobs) + 1, -1)
-        errors = ((wanted[unseen] - told) ** 2).sum(axis=1)
+        for index in range(len(knobs)):
+            own = owner == index
+            shuffled[index + 1][:, own] = shuffled[index + 1][rng.permutation(len(unseen))][:, own]
+        predicted = tree.predict(shuffled.reshape(-1, columns.shape[1])).reshape(len(knobs) + 1, -1)
+        errors = ((wanted[unseen] - predicted) ** 2).sum(axis=1)
         worse += errors[1:] - errors[0]
-        answers[unseen] += told[0]
+        predictions[unseen] += predicted[0]
         asked[unseen] += 1
     known = asked > 0
-    left = ((wanted[known] - answers[known] / asked[known]) ** 2).sum()
+    left = ((wanted[known] - predictions[known] / asked[known]) ** 2).sum()
     spread = ((wanted[known] - wanted[known].mean()) ** 2).sum()
     if left > (1 - _LEAST_EXPLAINED_RATIO) * spread or worse.max() <= 0:
         return {}
@@ -253,7 +269,10 @@ def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
 
 
 def _layers(size: SizeResults, points: Floats) -> Floats:
-    """1 for the front, 2 for what would be the front without it, and so on. Shapes: (trials, objectives), (trials,)."""
+    """Return each trial's front: 1 on the front, 2 on the front of the remaining trials, and so on.
+
+    Shapes: `points` (trials, objectives), result (trials,).
+    """
     signs = [1.0 if objective.direction is Direction.MAXIMIZE else -1.0 for objective in size.objectives]
     large = points * signs
     layers, left, layer = np.zeros(len(points)), np.arange(len(points)), 1

@@ -1,4 +1,4 @@
-"""What racing has saved, in numbers and in words."""
+"""How much load racing (stopping trials early) has saved, in numbers and in words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 
 @dataclass(frozen=True, slots=True)
 class RacingSavings:
-    """What racing has saved of a search.
+    """How much load racing has saved in a search.
 
     Attributes:
         stopped: Trials that were stopped early.
         searched: Trials of the search.
-        saved_s: Seconds of load that were spared.
-        load_s: Seconds of load that were not; those of burn-ins and baselines too.
+        saved_s: Seconds of load that were saved.
+        load_s: Seconds of load that were run, in burn-in runs and baseline trials too.
     """
 
     stopped: int
@@ -25,7 +25,7 @@ class RacingSavings:
 
     @classmethod
     def of(cls, trials: Iterable[Trial]) -> Self:
-        """Of any trials; those that confirm are left out."""
+        """Add up the savings of all trials but those of the confirmation, which are never stopped early."""
         ours = [trial for trial in trials if trial.kind not in CONFIRMING_KINDS]
         return cls(
             stopped=sum(bool(trial.stopped_early) for trial in ours),
@@ -36,16 +36,19 @@ class RacingSavings:
 
     @property
     def saved_ratio(self) -> float:
-        """Share of the search's load that was spared."""
+        """Share of the search's planned load that was saved."""
         planned_s = self.load_s + self.saved_s
         return self.saved_s / planned_s if planned_s else 0.0
 
     def __str__(self) -> str:
-        """`racing stopped 23 of 54 trials early and saved 4 min 10 s, 31 % of the search's load`; empty if nothing."""
+        """Return the savings as a sentence; empty if nothing was saved.
+
+        `23 of 54 trials stopped early; this saved 4 min 10 s, 31 % of the search's load`
+        """
         if self.saved_s <= 0:
             return ""
         return (
-            f"racing stopped {self.stopped} of {self.searched} trials early and saved {_duration(self.saved_s)}, "
+            f"{self.stopped} of {self.searched} trials stopped early; this saved {_duration(self.saved_s)}, "
             f"{100 * self.saved_ratio:.0f} % of the search's load"
         )
 

@@ -1,4 +1,4 @@
-"""Which config to use, and what can honestly be said of it."""
+"""Which config to use for a record size and a goal, and how certain that is."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,39 +18,40 @@ from tuner.results.study_results import SizeResults, StudyResults, may_lead
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a recommended config must keep, beside the study's own constraints.
+    """Limits that a recommended config must keep, in addition to the study's own constraints.
 
     Attributes:
-        max_p99_ms: Upper bound of the p99 latency at the study's fixed rate.
-        min_mb_per_s: Lower bound of the capacity.
+        max_p99_ms: Upper limit of the p99 latency at the study's fixed rate; None is no limit.
+        min_mb_per_s: Lower limit of the throughput; None is no limit.
     """
 
     max_p99_ms: float | None = None
     min_mb_per_s: float | None = None
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
-        """Whether numbers keep them; a number that is not there does not."""
+        """Return whether the metrics keep both limits; a metric that is missing does not keep its limit."""
         p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A config to use for a record size, with all that was found about it.
+    """The config to use for a record size and a goal, with its measured numbers.
 
     Attributes:
         study: The study's name.
-        record_bytes: The size or mix that was measured.
-        goal: What it is best at.
-        trial: The trial that found it.
+        record_bytes: The record size, or mix of sizes, that was measured.
+        goal: What the config is recommended for.
+        trial: The trial that found the config.
         baseline: The baseline's trial.
-        gains: By metric, how many times better than the baseline, from the confirming rounds; empty without these.
-        metrics: Its numbers: means over the confirming rounds where there were any, else over all its measurements.
-        baseline_metrics: The baseline's, in the same way.
-        is_baseline: Whether nothing better than the baseline was found: keep what you have.
-        how: How it was measured, in one sentence.
-        warnings: What to mind.
-        proven: Whether it was better than the baseline with its whole interval.
+        gains: By metric, the gain over the baseline, from the confirmation rounds; empty if there were none.
+        metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
+            rounds.
+        baseline_metrics: The baseline's numbers, averaged in the same way.
+        is_baseline: Whether nothing better than the baseline was found, so that the baseline itself is recommended.
+        how: How the config was measured, in one sentence.
+        warnings: What the user should know before using the config.
+        proven: Whether the whole interval of the config's gain lies above 1.
     """
 
     study: str
@@ -73,19 +74,21 @@ class Recommendation:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the gains come from rounds measured in turn with the baseline."""
+        """Whether the gains come from rounds in which config and baseline were measured in turn."""
         return bool(self.gains)
 
 
 def recommendations(
     results: StudyResults, goals: Sequence[Goal] | None = None, tell: Say = silent
 ) -> list[Recommendation]:
-    """One per record size and goal; without goals, for the first for which something is better than the baseline.
+    """Return one recommendation for each record size and goal.
+
+    Without goals, each record size gets one recommendation: for the first goal with a config better than the baseline.
 
     Args:
-        results: The study.
-        goals: Which ones.
-        tell: Told why there is none for a record size.
+        results: The study's results.
+        goals: The goals to recommend for.
+        tell: Is called with the reason when a record size and goal have no recommendation.
     """
     chosen = []
     for size in results.sizes:
@@ -98,41 +101,47 @@ def recommendations(
 
 
 def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()) -> Trial | None:
-    """The front's best trial for a goal, by its own numbers; None if none keeps the conditions.
+    """Return the trial on the front that is best for a goal; None if no trial on the front keeps the conditions.
 
-    A config that was measured again must have kept them in these rounds.
+    Trials are compared by their measured numbers, without asking whether a gain is proven. A config that was confirmed
+    must have kept the conditions in its confirmation rounds.
 
-    Balanced is the largest product of gains over the baseline among configs that lose little, if there are any.
+    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose little
+    in every objective rank above all others.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
     return max(fit, key=lambda trial: results.goal_rank(trial, goal), default=None)
 
 
 def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
-    """The search's best configs for a goal, the best first: better than the baseline as far as they were measured.
+    """Return the search's best configs for a goal, the best first, as far as they measured better than the baseline.
 
-    They need not be on the front: noise decides which of two much alike is.
+    They need not be on the front: of two configs that are much alike, noise decides which one is on the front.
     """
-    found: dict[str, Trial] = {}
+    by_fingerprint: dict[str, Trial] = {}
     candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
     for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal), reverse=True):
         gain = results.goal_gain(trial, goal)
         better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal)[0]
         if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
-            found.setdefault(trial.fingerprint, trial)
-    return tuple(found.values())[:most]
+            by_fingerprint.setdefault(trial.fingerprint, trial)
+    return tuple(by_fingerprint.values())[:most]
 
 
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
-    found = results.confirmation(trial.fingerprint)
-    broken = found is not None and bool(found.broken)
-    return conditions.kept_by(_judged(results, trial)) and not broken and not results.lost_records(trial.fingerprint)
+    confirmation = results.confirmation(trial.fingerprint)
+    broken = confirmation is not None and bool(confirmation.broken)
+    return (
+        conditions.kept_by(_deciding_metrics(results, trial))
+        and not broken
+        and not results.lost_records(trial.fingerprint)
+    )
 
 
-def _judged(results: SizeResults, trial: Trial) -> Mapping[str, float]:
-    """The numbers that a config is judged by: of the confirming rounds, where it had some."""
-    found = results.confirmation(trial.fingerprint)
-    return found.values if found else results.metrics_of(trial)
+def _deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
+    """Return the numbers that decide about a config: those of its confirmation rounds, if it had any."""
+    confirmation = results.confirmation(trial.fingerprint)
+    return confirmation.values if confirmation else results.metrics_of(trial)
 
 
 def recommend(
@@ -141,69 +150,72 @@ def recommend(
     goal: Goal = Goal.BALANCED,
     conditions: Conditions = Conditions(),
 ) -> Recommendation:
-    """The config to use for a record size.
+    """Return the config to use for a record size and a goal.
 
-    Where winners were measured again, only one that was better than the baseline with its whole interval is named; else
-    the baseline is, and said to be so.
+    If winners were confirmed, a winner is recommended only if the whole interval of its gain lies above 1. Otherwise
+    the baseline is recommended, and `Recommendation.is_baseline` is true. If no winner was confirmed, the best config
+    on the front is recommended, without claiming a gain.
 
     Args:
-        study: A study's results.
-        record_bytes: The size or mix; one that was not measured is answered from the nearest, with a warning.
-        goal: What it should be best at.
-        conditions: What it must keep.
+        study: The study's results.
+        record_bytes: The record size or mix. For one that was not measured, the nearest measured size is used, and the
+            recommendation carries a warning.
+        goal: What the config should be best at.
+        conditions: Limits that the config must keep.
 
     Raises:
-        NoFeasibleConfig: Nothing was measured yet, or nothing keeps the conditions.
+        NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
+            keeps the conditions.
     """
     results, warnings = _nearest(study, record_bytes)
     if study.simulated:
-        warnings.append("simulated: nothing of this study was measured on Kafka")
+        warnings.append("simulated: a model made these numbers, nothing was measured on Kafka")
     if results.baseline is None:
         raise NoFeasibleConfig(
             f"a recommendation needs a measured baseline, but {study.name} has none yet for {results.record_bytes} B"
         )
-    asked = asked_metric(goal, study.objectives)
-    if asked is not None and asked not in results.baseline_metrics:
+    metric = asked_metric(goal, study.objectives)
+    if metric is not None and metric not in results.baseline_metrics:
         raise NoFeasibleConfig(
-            f"goal {goal} needs {asked}, which {study.name} did not measure: it optimises "
-            f"{', '.join(objective.metric for objective in study.objectives)}"
+            f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
+            f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
         )
     confirmed = [
-        found
-        for found in results.confirmations
-        if _wins(results, found, goal, conditions) and not results.lost_records(found.fingerprint)
+        each
+        for each in results.confirmations
+        if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
     ]
     if confirmed:
-        found = max(confirmed, key=lambda found: found.balance.value if asked is None else found.gains[asked].value)
-        chosen = results.trial_of(found.fingerprint)
-        rounds = next(iter(found.gains.values())).rounds
+        winner = max(confirmed, key=lambda each: each.balance.value if metric is None else each.gains[metric].value)
+        chosen = results.trial_of(winner.fingerprint)
+        rounds = next(iter(winner.gains.values())).rounds
         how = (
-            f"measured again in turn with the baseline, {rounds} rounds; {100 * found.balance.level:.3g} % intervals, "
-            f"so that at most 1 in {1 / ERROR_RATE:.0f} record sizes is told of a gain that is none"
+            f"measured again in turn with the baseline, {rounds} rounds; {100 * winner.balance.level:.3g} % intervals; "
+            f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
         )
-        return replace(_recommendation(study, results, goal, chosen, found, how, warnings), proven=True)
+        return replace(_recommendation(study, results, goal, chosen, winner, how, warnings), proven=True)
     chosen_by_trial = pick(results, goal, conditions)
     baseline_fits = results.baseline.feasible and conditions.kept_by(results.baseline_metrics)
     if baseline_fits and (results.confirmations or goal in results.without_winner):
         how = _none_is_proven(results, goal)
         return _recommendation(study, results, goal, results.baseline, None, how, warnings)
     if baseline_fits and chosen_by_trial is not None:
-        seen_gain = results.goal_gain(chosen_by_trial, goal)
-        if seen_gain is not None and seen_gain <= 1.0:
+        gain = results.goal_gain(chosen_by_trial, goal)
+        if gain is not None and gain <= 1.0:
             chosen_by_trial = results.baseline
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
-    again = results.confirmation(chosen_by_trial.fingerprint)
-    if again is not None:
+    confirmation = results.confirmation(chosen_by_trial.fingerprint)
+    if confirmation is not None:
         how = (
-            f"measured again in turn with the baseline, {again.balance.rounds} rounds, and not better with its whole "
-            "interval; but the baseline does not keep what is asked"
+            f"measured again in turn with the baseline, {confirmation.balance.rounds} rounds, and not proven better; "
+            "recommended because the baseline itself breaks a constraint or condition"
         )
-        return _recommendation(study, results, goal, chosen_by_trial, again, how, warnings)
+        return _recommendation(study, results, goal, chosen_by_trial, confirmation, how, warnings)
     how = (
         "nothing measured was better than the baseline"
         if chosen_by_trial.fingerprint == results.baseline.fingerprint
-        else f"{_measured(results, chosen_by_trial)}; not in turn with the baseline, so no gain is claimed"
+        else f"{_measured(results, chosen_by_trial)}; not measured in turn with the baseline, so no gain is claimed"
     )
     return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
 
@@ -211,13 +223,14 @@ def recommend(
 def recommend_for(
     study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions = Conditions()
 ) -> Recommendation:
-    """The config to use, where it may be left open what for: then that of the first goal with a gain over the baseline.
+    """Return the config to use for a goal, or for the first goal with a gain if no goal is given.
 
-    Balanced goes before throughput and latency; a study with one objective has the goal of that. What is proven goes
-    before what only seems better. Where nothing is better for any goal, the first one's answer says so.
+    Goals are tried in the order balanced, throughput, latency; a study with one objective has one goal. A proven gain
+    comes before one that is not proven. If no goal has a gain, the first goal's recommendation is returned, which is to
+    keep the baseline.
 
     Raises:
-        NoFeasibleConfig: As `recommend`; where no goal is asked for, if it does for every one.
+        NoFeasibleConfig: As for `recommend`; without a goal, only if no goal at all has a recommendation.
     """
     if goal is not None:
         return recommend(study, record_bytes, goal, conditions)
@@ -237,21 +250,25 @@ def recommend_for(
 def _measured(results: SizeResults, trial: Trial) -> str:
     estimates = results.estimates.by_config.get(trial.fingerprint, {})
     times = max((each.repeats for each in estimates.values()), default=1)
-    return "one trial, which luck may have helped" if times == 1 else f"the mean of {times} trials"
+    return "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
 
 
 def _none_is_proven(results: SizeResults, goal: Goal) -> str:
     if goal in results.without_winner:
-        return "the best configs were measured again, and none of them kept what the study asks for"
+        return "the best configs for this goal were measured again, and each of them broke a constraint"
     tried = {each for found in results.confirmations for each in found.goals}
     broken = dict.fromkeys(each for found in results.confirmations if goal in found.goals for each in found.broken)
     if broken:
-        return f"the best config for it was measured again in turn with the baseline, and broke {' and '.join(broken)}"
+        return (
+            "the best config for this goal was measured again in turn with the baseline, and broke "
+            f"{' and '.join(broken)}"
+        )
     if goal in tried:
-        return "winners were measured again in turn with the baseline, and none was better with its whole interval"
+        return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
     return (
-        f"none was measured again in turn with the baseline for the goal {goal}, as the search found nothing "
-        f"better for it or confirm.goals leaves it out; for {' and '.join(sorted(tried)) or 'other goals'} some were"
+        f"no config was measured again in turn with the baseline for the goal {goal}: the search found nothing better "
+        "for it, or confirm.goals leaves it out; configs were measured only for "
+        f"{' and '.join(sorted(tried)) or 'other goals'}"
     )
 
 
@@ -260,7 +277,7 @@ def _recommendation(
     results: SizeResults,
     goal: Goal,
     chosen: Trial,
-    found: Confirmation | None,
+    confirmation: Confirmation | None,
     how: str,
     warnings: list[str],
 ) -> Recommendation:
@@ -270,7 +287,7 @@ def _recommendation(
     if chosen.flagged:
         warnings = [
             *warnings,
-            f"trial {chosen.number} was bound by our load generator: its throughput is a lower bound",
+            f"the load generator limited trial {chosen.number}: this config may reach a higher throughput",
         ]
     return Recommendation(
         study=study.name,
@@ -278,28 +295,39 @@ def _recommendation(
         goal=goal,
         trial=chosen,
         baseline=results.baseline,
-        gains=found.gains if found else {},
-        metrics={**own, **found.values} if found else own,
-        baseline_metrics={**results.baseline_metrics, **found.baseline} if found else results.baseline_metrics,
+        gains=confirmation.gains if confirmation else {},
+        metrics={**own, **confirmation.values} if confirmation else own,
+        baseline_metrics={**results.baseline_metrics, **confirmation.baseline}
+        if confirmation
+        else results.baseline_metrics,
         is_baseline=is_baseline,
         how=how,
         warnings=tuple(warnings),
     )
 
 
-def _wins(results: SizeResults, found: Confirmation, goal: Goal, conditions: Conditions) -> bool:
-    # Only what was claimed beforehand can be proven: one of many numbers is always lucky.
-    if goal not in found.goals or not found.gains or found.broken or not conditions.kept_by(found.values):
+def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
+    # A gain is proven only for the goals that were fixed before the rounds: of many numbers, one always looks better
+    # by luck.
+    if (
+        goal not in confirmation.goals
+        or not confirmation.gains
+        or confirmation.broken
+        or not conditions.kept_by(confirmation.values)
+    ):
         return False
-    asked, together = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    if asked is not None:
-        return found.better(asked)
-    # A number that the study does not optimise has no veto: the p99 that stalls decide, in a study of the p95.
-    return found.balance.low > 1.0 and all(found.gains[metric].value >= TOLERATED_LOSS for metric in together)
+    metric_of_goal, metrics = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+    if metric_of_goal is not None:
+        return confirmation.better(metric_of_goal)
+    # Only metrics that the study optimises can reject a config. In a study of the p95, a p99 that a few stalls made
+    # worse does not.
+    return confirmation.balance.low > 1.0 and all(
+        confirmation.gains[metric].value >= TOLERATED_LOSS for metric in metrics
+    )
 
 
 def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
-    """The results for a size, or for the nearest one by ratio."""
+    """Return the results of a record size, or those of the measured size nearest by ratio, with a warning."""
     if not study.sizes:
         raise NoFeasibleConfig(f"{study.name} has no results yet: its first trial has not ended")
     exact = study.size(record_bytes)
@@ -311,15 +339,15 @@ def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[
     )
     names = " and ".join(size.record_bytes for size in by_distance[:2])
     return by_distance[0], [
-        f"records of {record_bytes} B were not measured; the nearest that were are {names} B, and this is for "
-        f"{by_distance[0].record_bytes} B"
+        f"records of {record_bytes} B were not measured; the nearest measured sizes are {names} B, and this "
+        f"recommendation is for {by_distance[0].record_bytes} B"
     ]
 
 
 def _nothing_fits(study: StudyResults, results: SizeResults, conditions: Conditions) -> str:
     asked = [
         *([f"p99 <= {conditions.max_p99_ms:g} ms"] if conditions.max_p99_ms is not None else []),
-        *([f"capacity >= {conditions.min_mb_per_s:g} MB/s"] if conditions.min_mb_per_s is not None else []),
+        *([f"throughput >= {conditions.min_mb_per_s:g} MB/s"] if conditions.min_mb_per_s is not None else []),
     ]
     best = [
         f"best {name} {value:.4g}"
@@ -332,11 +360,11 @@ def _nothing_fits(study: StudyResults, results: SizeResults, conditions: Conditi
     kept = " and ".join(asked) or "the study's constraints"
     return (
         f"a config of {study.name} for {results.record_bytes} B must keep {kept}, but none does"
-        f"{' (' + ', '.join(best) + ')' if best else ''}; ask for less, or run a longer study"
+        f"{' (' + ', '.join(best) + ')' if best else ''}; relax the conditions, or run a longer study"
     )
 
 
 def _best(results: SizeResults, metric: str, *, smallest: bool) -> float | None:
-    judged = [_judged(results, trial) for trial in results.front_trials]
+    judged = [_deciding_metrics(results, trial) for trial in results.front_trials]
     values = [metrics[metric] for metrics in judged if metric in metrics]
     return (min(values) if smallest else max(values)) if values else None

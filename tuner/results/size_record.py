@@ -1,4 +1,7 @@
-"""One record size's trials as they come: what the loop asks after each, at no more cost for thousands than for ten."""
+"""Results of one record size, updated after each trial.
+
+An update costs no more after thousands of trials than after ten.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -13,13 +16,13 @@ from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, baseline_metrics, on_trial, settled, size_results
 
 _FOLLOWED: Final = 50
-"""Newest trials of which each window is known."""
+"""Number of newest trials whose measured windows are kept, for racing."""
 _RECENT: Final = 30
-"""Newest baselines that drift is told from."""
+"""Number of newest baseline trials that the drift is estimated from."""
 
 
 class SizeRecord:
-    """The trials of one record size, and the front among them."""
+    """All trials of one record size so far, with the front among them."""
 
     def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
         self.record_bytes, self.objectives = record_bytes, objectives
@@ -37,7 +40,7 @@ class SizeRecord:
             self.add(trial)
 
     def add(self, trial: Trial) -> None:
-        """Take a trial in that is on record."""
+        """Add a trial that is in the results store."""
         self.trials.append(trial)
         self.kinds[trial.kind] += 1
         self.next_number = max(self.next_number, trial.number + 1)
@@ -53,9 +56,9 @@ class SizeRecord:
         on_trial(self.front, trial, self.baselines[0] if self.baselines else None)
 
     def of_its_time(self, trial: Trial) -> Trial:
-        """The trial with its objectives compared with the baseline of its own time: what a sampler is told.
+        """Return the trial with its objectives corrected for the baseline's drift, as the sampler sees it.
 
-        Only baselines before it count, so that a study that goes on tells what it told before.
+        Only earlier baseline trials count, so that a resumed study gives the sampler the same values as before.
         """
         drifts = self._drifts_before(trial.number)
         if drifts is None or not any(drift.step_log for drift in drifts):
@@ -67,7 +70,13 @@ class SizeRecord:
         return replace(trial, objectives=tuple(values))
 
     def at_time_of(self, number: int, other: int, values: Sequence[float]) -> tuple[float, ...]:
-        """What another trial's objectives would be had it been measured when the trial of a number is."""
+        """Return a trial's objectives as they would be at the time of another trial.
+
+        Args:
+            number: Number of the trial whose time is meant.
+            other: Number of the trial that was measured.
+            values: The objectives of the measured trial.
+        """
         drifts = self._drifts_before(number)
         if drifts is None or not any(drift.step_log for drift in drifts):
             return tuple(values)
@@ -85,15 +94,15 @@ class SizeRecord:
 
     @property
     def counted(self) -> int:
-        """Trials that count against the number asked for."""
+        """Trials that count towards the number of trials in the study file."""
         return self.kinds[Kind.BASELINE] + self.kinds[Kind.SEARCH]
 
     def best(self, metric: str) -> float | None:
-        """The best value of one of the objectives on the front; None before there is one."""
-        place = [objective.metric for objective in self.objectives].index(metric)
-        best = max if self.objectives[place].direction is Direction.MAXIMIZE else min
-        return best((point[place] for point in self.front.points), default=None)
+        """Return the best value of an objective on the front; None if the front is empty."""
+        index = [objective.metric for objective in self.objectives].index(metric)
+        best = max if self.objectives[index].direction is Direction.MAXIMIZE else min
+        return best((point[index] for point in self.front.points), default=None)
 
     def results(self, rate_records_per_s: float | None) -> SizeResults:
-        """Everything found so far, computed anew."""
+        """Compute everything found so far from all trials."""
         return size_results(self.record_bytes, self.objectives, self.trials, rate_records_per_s)

@@ -1,4 +1,4 @@
-"""What a study has found so far, read from its record: what every report, table and mirror is made from."""
+"""What a study has found so far, computed from its results store. Reports, tables and MLflow runs are made from it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -22,30 +22,31 @@ from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
 _AGREED: Final = 2
-"""Burn-ins in a row that agree end it: see `schedule.is_stable`."""
+"""How many burn-in runs in a row must agree before the search begins; see `schedule.is_stable`."""
 TOTALS: Final = "totals"
-"""Name of the fact that holds how many trials each record size's search is to have."""
+"""Name of the fact in the results store that holds how many trials each record size's search will have."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeResults:
-    """Everything about one record size.
+    """Everything that was found for one record size.
 
     Attributes:
-        record_bytes: The size or mix.
-        objectives: Of the study.
-        trials: All of them, by number.
-        baseline: The first baseline trial that is complete; None before there is one.
-        baseline_metrics: Median of the complete baselines' numbers, those of the burn-ins that agreed among them.
-        estimates: What all measurements of each config say together.
-        front: Numbers of the trials whose configs no other dominates, by the means of all their measurements; the
-            baseline's among them if it is one.
-        near_front: Numbers of trials whose configs are dominated, but by so little that noise may have decided it.
-        hypervolume: (trial number, volume) at each change, as the search saw it; gains over the baseline, so that it
-            alone is 1.0.
-        rate_records_per_s: Fixed rate of the paced phase; None where there is none.
-        confirmations: What the confirming rounds say.
-        without_winner: Goals whose best configs were all measured again, and broke what the study asks for.
+        record_bytes: The record size, or mix of sizes.
+        objectives: The study's objectives.
+        trials: All trials of this record size, by number.
+        baseline: The first complete baseline trial; None if there is none yet.
+        baseline_metrics: By metric, the median over all complete baseline trials and the burn-in runs that agreed.
+        estimates: By config, the mean of all its measurements, with intervals.
+        front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
+            baseline is one of them.
+        near_front: Numbers of trials whose config is beaten by so little that only noise may keep it off the front.
+        hypervolume: (trial number, hypervolume) at each trial that changed the front during the search. Volumes are in
+            gains over the baseline, so that the baseline alone has 1.0.
+        rate_records_per_s: Fixed rate of the paced phase; None without one, or before its rate is chosen.
+        confirmations: Results of the confirmation rounds, one per confirmed config.
+        without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
+            measured again.
     """
 
     record_bytes: str
@@ -62,10 +63,10 @@ class SizeResults:
     without_winner: frozenset[Goal] = frozenset()
 
     def trial(self, number: int) -> Trial:
-        """The trial of that number.
+        """Return the trial with this number.
 
         Raises:
-            KeyError: There is none.
+            KeyError: No trial has this number.
         """
         for trial in self.trials:
             if trial.number == number:
@@ -74,59 +75,64 @@ class SizeResults:
 
     @property
     def front_trials(self) -> tuple[Trial, ...]:
-        """The trials of the front, by number."""
+        """The trials on the front, by number."""
         wanted = set(self.front)
         return tuple(trial for trial in self.trials if trial.number in wanted)
 
     def metrics_of(self, trial: Trial) -> Mapping[str, float]:
-        """The numbers that its config is judged by.
+        """Return the metrics that a trial's config is judged by.
 
-        Means of all its measurements where there are several, each compared with the baseline of its own time.
+        A config that was measured several times has the means of all its measurements, corrected for the baseline's
+        drift.
         """
         estimates = self.estimates.by_config.get(trial.fingerprint, {})
         return {**trial.metrics, **{metric: found.value for metric, found in estimates.items()}}
 
     def gain(self, trial: Trial, metric: str) -> float | None:
-        """How many times better than the baseline a trial's config was: not yet a claim."""
+        """Return a config's gain in one metric over all its measurements, not yet proven; None if it is unknown."""
         value, baseline = self.metrics_of(trial).get(metric), self.baseline_metrics.get(metric)
         if value is None or baseline is None:
             return None
         return Objective(metric).gain(value, baseline)
 
     def goal_gain(self, trial: Trial, goal: Goal) -> float | None:
-        """The same for all that a goal is about; see `tuner.model.goals.goal_gain`."""
+        """Return a config's gain for a goal; see `tuner.model.goals.goal_gain`."""
         return goal_gain(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
 
     def goal_rank(self, trial: Trial, goal: Goal) -> tuple[bool, float]:
-        """To sort trials by how good they are for a goal, the best last; see `tuner.model.goals.goal_rank`."""
+        """Return a sort key that puts the best trial for a goal last; see `tuner.model.goals.goal_rank`."""
         return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
 
     def trial_of(self, fingerprint: str) -> Trial:
-        """The trial that found a config: the front's, else the search's first, else the first that measured it."""
-        found = [trial for trial in self.trials if trial.fingerprint == fingerprint]
-        return max(found, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number))
+        """Return the trial to name for a config: the one on the front, else the first of the search, else the first."""
+        same_config = [trial for trial in self.trials if trial.fingerprint == fingerprint]
+        return max(
+            same_config, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number)
+        )
 
     def lost_records(self, fingerprint: str) -> bool:
-        """Whether a config lost records when it was measured again."""
-        again = [trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint]
-        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in again)
+        """Return whether a config lost records when it was measured again after the search."""
+        measured_again = [
+            trial for trial in self.trials if trial.kind in CONFIRMING_KINDS and trial.fingerprint == fingerprint
+        ]
+        return any(trial.metrics.get("delivered_ratio", 1.0) < 1.0 for trial in measured_again)
 
     def confirmation(self, fingerprint: str) -> Confirmation | None:
-        """What the confirming rounds say of a config; None if they did not have it."""
+        """Return the results of a config's confirmation rounds; None if it was not confirmed."""
         return next((found for found in self.confirmations if found.fingerprint == fingerprint), None)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """Everything about one study.
+    """Everything that was found in one study.
 
     Attributes:
-        name: Its name.
-        folder: Where it lies.
-        study_file: Text of its study file, as it was given: `${VARIABLES}` and no secrets.
-        facts: Versions and fingerprints of client, cluster and host, when it began, whether it is finished.
-        objectives: What it optimises.
-        sizes: By record size, in the order searched.
+        name: The study's name.
+        folder: The study's folder.
+        study_file: Text of the study file as the user wrote it: with `${VARIABLES}`, without secrets.
+        facts: Versions and fingerprints of client, cluster and host, start and end times, settings.
+        objectives: What the study optimises.
+        sizes: The results of each record size, in the order of their searches.
     """
 
     name: str
@@ -137,30 +143,30 @@ class StudyResults:
     sizes: tuple[SizeResults, ...]
 
     def size(self, record_bytes: str) -> SizeResults | None:
-        """The results of that record size; None if it was not searched."""
+        """Return the results of a record size; None if the study does not have it."""
         return next((found for found in self.sizes if found.record_bytes == record_bytes), None)
 
     @property
     def simulated(self) -> bool:
-        """Whether a model answered in place of a cluster."""
+        """Whether the trials were computed by a model and not measured on a cluster."""
         return self.facts.get("client_version") == "simulated"
 
     @property
     def finished(self) -> bool:
-        """Whether the study came to its end."""
+        """Whether the study ran to its end."""
         return bool(self.facts.get("finished_at"))
 
 
 def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
-    """Read a study's record.
+    """Read a study's results.
 
     Args:
-        folder: The study's.
-        storage: Where it is recorded; the one in force by default.
+        folder: The study's folder.
+        storage: Where the study is stored; by default the storage that the environment names.
 
     Raises:
-        StudyNotFound: The folder holds none.
-        RecordDamaged: It can't be read.
+        StudyNotFound: The folder holds no study.
+        RecordDamaged: The results store can't be read.
         StorageUnreachable: The shared storage does not answer.
     """
     with closing((storage or storage_at()).read(folder)) as store:
@@ -168,11 +174,16 @@ def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:
 
 
 def results_of(store: ResultsStore, folder: Path) -> StudyResults:
-    """The results in an open store."""
+    """Compute the results from an open results store.
+
+    Raises:
+        RecordDamaged: The store does not say what the study optimises.
+    """
     facts = store.facts()
     if "objectives" not in facts:
         raise RecordDamaged(
-            f"the record in {folder} must say what was optimised, but does not: its first run ended too early"
+            f"the results store in {folder} must say what the study optimises, but does not: "
+            "its first run ended too early; run the study again"
         )
     objectives = tuple(Objective(metric) for metric in facts["objectives"])
     trials = [trial for _, trial in store.trials()]
@@ -202,12 +213,12 @@ def size_results(
     rate_records_per_s: float | None,
     plans: Sequence[ConfirmationPlan] = (),
 ) -> SizeResults:
-    """Front, hypervolume and confirmations of one record size's trials.
+    """Compute front, hypervolume and confirmations from the trials of one record size.
 
     Args:
-        record_bytes: The size or mix.
-        objectives: Of the study.
-        trials: Of all kinds.
+        record_bytes: The record size or mix.
+        objectives: The study's objectives.
+        trials: Its trials, of all kinds.
         rate_records_per_s: Fixed rate of the paced phase.
         plans: Its confirmations, the oldest first.
     """
@@ -217,11 +228,11 @@ def size_results(
     warm = settled(trials, objectives)
     baselines = [*warm, *baselines]
     medians = baseline_metrics(baselines)
-    seen = Front(tuple(objective.direction for objective in objectives))
+    search_front = Front(tuple(objective.direction for objective in objectives))
     volumes: list[tuple[int, float]] = []
     for trial in trials:
-        if on_trial(seen, trial, baseline):
-            volumes.append((trial.number, front_volume(seen.points, objectives, medians) or 0.0))
+        if on_trial(search_front, trial, baseline):
+            volumes.append((trial.number, front_volume(search_front.points, objectives, medians) or 0.0))
     judged = dict.fromkeys((*COMPARED, *(objective.metric for objective in objectives)))
     estimates = Estimates.of([*warm, *trials], list(judged), baseline.fingerprint if baseline else None)
     medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], list(judged))
@@ -245,7 +256,7 @@ def size_results(
 def _fronts(
     trials: Sequence[Trial], objectives: Sequence[Objective], baseline: Trial | None, estimates: Estimates
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Numbers of the configs that no other dominates by its mean, and of those that only noise may keep off."""
+    """Return the trial numbers of the front, by mean values, and of the configs that only noise may keep off it."""
     directions = tuple(objective.direction for objective in objectives)
     lossy = {trial.fingerprint for trial in trials if trial.metrics.get("delivered_ratio", 1.0) < 1.0}
     candidates: dict[str, tuple[int, tuple[Estimate, ...]]] = {}
@@ -268,50 +279,52 @@ def _fronts(
 
 
 def on_trial(front: Front, trial: Trial, baseline: Trial | None) -> bool:
-    """Let a trial change the front, if it may."""
+    """Add a trial to the front if it belongs there, and return whether the front changed."""
     if not may_lead(trial, baseline):
         return False
     return front.add(trial.number, [value for value in trial.objectives if value is not None])
 
 
 def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
-    """The burn-ins that counted as warm: the last two before the first baseline that have all objectives.
+    """Return the two burn-in runs that agreed, as baseline trials; none if there are not two.
 
-    They are measurements of the baseline like any other, and given as such. Without them, all gains of a study's first
-    ten trials would hang on a single one.
+    They are the last two runs before the first baseline trial that have a value for every objective. Burn-in ends when
+    two runs agree, so these two are valid measurements of the baseline. Without them, all gains among a study's first
+    ten trials would depend on a single baseline measurement.
 
     Args:
         trials: Of one record size, by number.
-        objectives: Of the study.
+        objectives: The study's objectives.
     """
-    found: list[Trial] = []
+    candidates: list[Trial] = []
     for trial in trials:
         if trial.state is not State.COMPLETE:
             continue
         if trial.kind is Kind.BASELINE:
-            return found[-_AGREED:] if len(found) >= _AGREED else []
+            return candidates[-_AGREED:] if len(candidates) >= _AGREED else []
         if trial.kind is Kind.STABILISE and all(each.metric in trial.metrics for each in objectives):
             values = tuple(trial.metrics[each.metric] for each in objectives)
-            found.append(replace(trial, kind=Kind.BASELINE, objectives=values))
+            candidates.append(replace(trial, kind=Kind.BASELINE, objectives=values))
     return []
 
 
 def may_lead(trial: Trial, baseline: Trial | None) -> bool:
-    """Whether a trial may stand on the front: the search's own, and the first baseline.
+    """Return whether a trial may be on the front: a trial of the search, or the first baseline trial.
 
-    Burn-ins may be flattered or wronged by a fresh broker; repeats of the baseline and confirmations are second looks.
-    What was stopped early was sure not to come to anything.
+    Other trials may not. Burn-in runs may be too good or too bad, because a broker that has just started behaves
+    differently. Repeats of the baseline and confirmation trials only refine what is known of a config. A trial that was
+    stopped early was certain not to reach the front.
     """
     counts = trial.kind is Kind.SEARCH or (baseline is not None and trial.number == baseline.number)
     return counts and trial.feasible and not trial.stopped_early
 
 
 def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = None) -> dict[str, float]:
-    """Median of each number over the baselines that have it.
+    """Return the median of each metric over the baseline trials that have it.
 
     Args:
-        baselines: Complete ones.
-        only: Of these numbers; of all by default.
+        baselines: Complete baseline trials.
+        only: The metrics to return; all by default.
     """
     names = {name for trial in baselines for name in trial.metrics if only is None or name in only}
     return {name: median(trial.metrics[name] for trial in baselines if name in trial.metrics) for name in sorted(names)}
@@ -320,12 +333,12 @@ def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = No
 def front_volume(
     points: Iterable[Sequence[float | None]], objectives: Sequence[Objective], baseline: Mapping[str, float]
 ) -> float | None:
-    """Hypervolume of a front in gains over a baseline; None where the baseline lacks one of the numbers.
+    """Return the hypervolume of a front in gains over a baseline; None if the baseline lacks one of the metrics.
 
     Args:
-        points: The front's, shape (points, objectives).
-        objectives: That the points are of.
-        baseline: By metric.
+        points: The points of the front, shape (points, objectives).
+        objectives: What the columns of the points are.
+        baseline: The baseline's values, by metric.
     """
     if any(objective.metric not in baseline for objective in objectives):
         return None

@@ -1,4 +1,4 @@
-"""Why nothing can be recommended: which constraints were missed, by how many trials, and how near the best came."""
+"""Why nothing can be recommended: which constraints were missed, by how many trials, and by how much."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,17 @@ _MEASURED: Final = " measured"
 
 @dataclass(frozen=True, slots=True)
 class UnmetConstraint:
-    """A constraint of a record size, where no config kept all of them.
+    """A constraint of a record size for which no config kept all constraints.
 
     Attributes:
-        constraint: As the study states it, `latency_p99_ms <= 5`; or `latency_p99_ms measured` for an objective.
-        judged: Trials that were judged by it.
-        missed: How many of them missed it.
-        best: The best value of the trials that tell something of it; None where none has one.
-        trial: Number of the trial that reached it.
-        stopped_early: Whether that trial was stopped before its time, so that its value is what was seen until then.
-        rate_held: Whether only trials that held a fixed rate tell something of it.
+        constraint: The constraint as the study file has it, `latency_p99_ms <= 5`, or `latency_p99_ms measured` for an
+            objective that trials have no value for.
+        judged: Number of trials that the constraint was checked on.
+        missed: Number of these trials that missed it.
+        best: The best value among the trials that can be compared; None if none of them has a value.
+        trial: Number of the trial with that value.
+        stopped_early: Whether that trial was stopped early, so that its value covers only part of the trial.
+        rate_held: Whether only trials that held the fixed rate can be compared.
     """
 
     constraint: str
@@ -37,24 +38,25 @@ class UnmetConstraint:
     rate_held: bool
 
     def __str__(self) -> str:
-        """`latency_p99_ms <= 5: missed by 12 of 14 trials; the best that held the rate: 6.31, trial 7`."""
+        """Return `latency_p99_ms <= 5: missed by 12 of 14 trials; best with the fixed rate held: 6.31 (trial 7)`."""
         count = f"{self.missed} of {self.judged} trials"
         if self.constraint.endswith(_MEASURED):
-            return f"{self.constraint.removesuffix(_MEASURED)}: {count} have no such number"
+            return f"{self.constraint.removesuffix(_MEASURED)}: {count} have no value for it"
         missed = f"{self.constraint}: missed by {count}"
-        those = " that held the rate" if self.rate_held else ""
+        held = " with the fixed rate held" if self.rate_held else ""
         if self.best is None:
-            return f"{missed}; none{those or ' of them'} has such a number"
+            return f"{missed}; no trial{held} has a value for it"
         if self.constraint in _ALWAYS and self.missed < self.judged:
             return missed
         early = ", stopped early" if self.stopped_early else ""
-        return f"{missed}; the best{those}: {self.best:.4g}, trial {self.trial}{early}"
+        return f"{missed}; best{held}: {self.best:.4g} (trial {self.trial}{early})"
 
 
 def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
-    """The constraints of a record size; none where a config keeps them all, or nothing was judged yet.
+    """Return the constraints of a record size; empty if some config keeps them all, or if no trial was judged yet.
 
-    What every study asks for is among them only where it was missed.
+    The two constraints that every study has (no records lost, fixed rate held) are included only if a trial missed
+    them.
     """
     judged = [trial for trial in size.trials if trial.state is State.COMPLETE and trial.violations]
     if size.front or not judged:
@@ -62,22 +64,24 @@ def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
     names = dict.fromkeys(name for trial in judged for name in trial.violations)
     asked = [name for name in names if name not in _ALWAYS and not name.endswith(_MEASURED)]
     always = [name for name in _ALWAYS if _missing(judged, name)]
-    # What was not measured for having missed something else is no news beside it.
+    # A trial that missed another constraint often lacks a value for that reason. Only a missing value that nothing
+    # else explains is worth a line.
     alone = [trial for trial in judged if all(name.endswith(_MEASURED) for name in _missed_by(trial))]
     unmeasured = [name for name in names if name.endswith(_MEASURED) and _missing(alone, name)]
     return tuple(_missed(judged, name) for name in (*asked, *always, *unmeasured))
 
 
 def missed_lines(size: SizeResults) -> list[str]:
-    """The same in words, a line for each constraint."""
+    """Return one sentence for each constraint of `missed_constraints`."""
     return [str(each) for each in missed_constraints(size)]
 
 
 def _missed(judged: Sequence[Trial], name: str) -> UnmetConstraint:
     metric, bound = name.split()[:2]
-    # A latency of records that came late or not at all tells nothing; of what is always asked, that is the question.
-    telling = judged if name in _ALWAYS else [trial for trial in judged if not set(_missed_by(trial)) & set(_ALWAYS)]
-    known = [trial for trial in telling if metric in trial.metrics]
+    # The latency of a trial that lost records or fell behind the fixed rate can't be compared. For the constraints
+    # about just that, all trials count.
+    comparable = judged if name in _ALWAYS else [trial for trial in judged if not set(_missed_by(trial)) & set(_ALWAYS)]
+    known = [trial for trial in comparable if metric in trial.metrics]
     choose = min if bound == "<=" else max
     best = choose(known, key=lambda trial: trial.metrics[metric], default=None)
     by_it = judged if name.endswith(_MEASURED) else [trial for trial in judged if name in trial.violations]

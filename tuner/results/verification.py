@@ -1,4 +1,4 @@
-"""Whether a config of the user's is worse than the baseline: measured in turn, judged with intervals."""
+"""Whether a config that a user supplies is worse than the baseline, judged by intervals from measurements in turn."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.study_results import SizeResults
 
-_ALLOW: Final = "give --allow-weaker to let it pass"
+_ALLOW: Final = "give --allow-weaker to accept it"
 
 
 class Outcome(StrEnum):
-    """What was found."""
+    """The result of comparing a config with the baseline in one metric."""
 
     BETTER = "better"
     SAME = "no difference shown"
@@ -26,21 +26,21 @@ class Outcome(StrEnum):
 
 
 class Lack(StrEnum):
-    """Why no gain is known of a number."""
+    """Why there is no gain for a metric."""
 
-    ONE_WITHOUT_ACKS = "one side has none, as its acks=0 asks for no answer"
-    BOTH_WITHOUT_ACKS = "neither side has one, as acks=0 asks for no answer"
-    UNMEASURED = "fewer than two rounds have it on both sides, with the fixed rate held"
+    ONE_WITHOUT_ACKS = "one side has no value, because with acks=0 brokers do not answer"
+    BOTH_WITHOUT_ACKS = "neither side has a value, because with acks=0 brokers do not answer"
+    UNMEASURED = "fewer than two rounds have a value for both sides with the fixed rate held"
 
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """What both sides promise about their records.
+    """The guarantees of a config and of the baseline about lost, reordered and duplicate records.
 
     Attributes:
         config: The config's guarantee.
-        baseline: The baseline's.
-        floor: The least that a study asks for; None asks for what the baseline promises.
+        baseline: The baseline's guarantee.
+        floor: The least guarantee that the study allows; None if the baseline's guarantee is the least.
     """
 
     config: Guarantee
@@ -49,36 +49,37 @@ class Promises:
 
     @property
     def weaker(self) -> bool:
-        """Whether the config gives up anything that the baseline promises."""
+        """Whether the config's guarantee lacks anything that the baseline's has."""
         return not self.config.at_least(self.baseline)
 
     def __str__(self) -> str:
-        """`acks=1, ordered; the baseline's is another: acks=all, ordered`."""
+        """Return `acks=all, ordered; the baseline's is different: acks=1, ordered`."""
         if self.config == self.baseline:
-            return f"{self.config} (the baseline's too)"
-        return f"{self.config}; the baseline's is {'stronger' if self.weaker else 'another'}: {self.baseline}"
+            return f"{self.config} (the same as the baseline's)"
+        return f"{self.config}; the baseline's is {'stronger' if self.weaker else 'different'}: {self.baseline}"
 
     def misses(self, *, allow_weaker: bool) -> list[str]:
-        """Why the config is not to be used whatever its numbers are, in sentences; empty if it may be."""
+        """Return why the config is rejected for its guarantee, whatever its speed; empty if it is not rejected."""
         if allow_weaker or self.config.at_least(self.floor or self.baseline):
             return []
-        asked = f"the study asks for {self.floor} at least" if self.floor else f"the baseline's is {self.baseline}"
+        asked = f"the study requires at least {self.floor}" if self.floor else f"the baseline's is {self.baseline}"
         return [f"the guarantee is weaker: {self.config}, but {asked}; {_ALLOW}"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """One record size.
+    """The comparison of a config with the baseline for one record size.
 
     Attributes:
-        record_bytes: The size or mix.
-        gains: By metric, how many times better than the baseline; empty if it could not be measured.
-        not_compared: By metric, why a number that is judged has no gain.
+        record_bytes: The record size or mix.
+        gains: By metric, the config's gain over the baseline; empty if it could not be measured.
+        not_compared: By metric, why a metric that is judged has no gain.
         values: By metric, the config's mean.
         baseline: By metric, the baseline's mean.
-        lost: Whether records were lost with the config.
-        broken: Constraints of the study that the means do not keep, and a fixed rate that was not held; in sentences.
-        warnings: What weakens the measurements.
+        lost: Whether the config lost records.
+        broken: Sentences about constraints that the config's means do not keep, and about a fixed rate that was not
+            held.
+        warnings: What makes the measurements less reliable.
     """
 
     record_bytes: str
@@ -92,28 +93,30 @@ class Verification:
 
     @property
     def measured(self) -> bool:
-        """Whether there is anything to judge."""
+        """Whether there are measurements to judge by."""
         return bool(self.gains) or self.lost
 
     def outcome(self, metric: str) -> Outcome:
-        """What was found for one metric."""
+        """Return how the config compares with the baseline in one metric."""
         gain = self.gains[metric]
         if gain.high < 1.0:
             return Outcome.WORSE
         return Outcome.BETTER if gain.low > 1.0 else Outcome.SAME
 
     def misses(self, min_gain: float | None, tolerance_ratio: float, *, allow_weaker: bool) -> list[str]:
-        """Why the config is not to be used, in sentences; empty if it may be.
+        """Return why the config is rejected, in sentences; empty if it is not rejected.
 
         Args:
-            min_gain: Each gain's whole interval must lie at or above it; None asks only that nothing got worse.
-            tolerance_ratio: By how much of the baseline a number may be worse.
-            allow_weaker: Whether a number may be missing because of acks=0.
+            min_gain: The whole interval of each gain must be at least this; None requires only that nothing got worse.
+            tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
+            allow_weaker: Whether one side may lack a metric because it runs with acks=0.
         """
         missed = ["records were lost"] if self.lost else []
         for metric, gain in self.gains.items():
             if min_gain is not None and gain.low < min_gain:
-                missed.append(f"{metric}: a gain of at least {min_gain:g} was asked for, and {gain} was found")
+                missed.append(
+                    f"{metric}: the interval of the gain must not reach below {min_gain:g}, but the gain is {gain}"
+                )
             elif min_gain is None and gain.high < 1.0 - tolerance_ratio:
                 missed.append(f"{metric}: worse than the baseline, {gain} times as good")
         for metric, lack in self.not_compared.items():
@@ -124,42 +127,42 @@ class Verification:
         return [*missed, *self.broken]
 
     def not_compared_text(self, metric: str) -> str:
-        """That a number could not be compared, and why."""
+        """Return the sentence that a metric could not be compared, with the reason."""
         return f"{metric}: could not be compared: {self.not_compared[metric]}"
 
 
 def promises_of(spec: StudySpec, floor: Guarantee | None = None) -> Promises:
-    """What the config that a study verifies promises, and its baseline.
+    """Return the guarantees of the config that a study verifies and of the study's baseline.
 
     Args:
-        spec: Of the study.
-        floor: The least that is asked for; None asks for what the baseline promises.
+        spec: The study.
+        floor: The least guarantee that is allowed; None allows no less than the baseline's.
     """
     return Promises(Guarantee.of(_verified(spec)), Guarantee.of(spec.baseline), floor)
 
 
 def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
-    """What was found about the config that a study measured in turn with its baseline.
+    """Return the comparison of a study's baseline with the config that the study verifies.
 
     Args:
-        results: Of one record size.
-        spec: Of the study; the config is the one that it confirms.
+        results: Results of one record size.
+        spec: The study; its one config to confirm is the config to verify.
     """
     config = _verified(spec)
-    found = results.confirmation(config.fingerprint)
+    confirmation = results.confirmation(config.fingerprint)
     trials = [trial for trial in results.trials if trial.kind in CONFIRMING_KINDS]
     doubts = [warning for trial in trials for warning in trial.warnings]
     errors = [f"a measurement failed: {trial.error}" for trial in trials if trial.error]
     without_acks = [side.acks == 0 for side in (config, spec.baseline)]
-    missing = [metric for metric in _judged(spec) if metric not in found.gains] if found else []
+    missing = [metric for metric in _judged(spec) if metric not in confirmation.gains] if confirmation else []
     return Verification(
         record_bytes=results.record_bytes,
-        gains=found.gains if found else {},
+        gains=confirmation.gains if confirmation else {},
         not_compared={metric: _lack(metric, without_acks) for metric in missing},
-        values=found.values if found else {},
-        baseline=found.baseline if found else {},
+        values=confirmation.values if confirmation else {},
+        baseline=confirmation.baseline if confirmation else {},
         lost=results.lost_records(config.fingerprint),
-        broken=tuple(_broken(spec.constraints, found)) if found else (),
+        broken=tuple(_broken(spec.constraints, confirmation)) if confirmation else (),
         warnings=tuple(dict.fromkeys([*errors, *doubts])),
     )
 
@@ -170,7 +173,7 @@ def _verified(spec: StudySpec) -> ProducerConfig:
 
 
 def _judged(spec: StudySpec) -> list[str]:
-    """The numbers that must have a gain: throughput and p99, and what the study optimises, as far as it measures it."""
+    """Return the metrics that must have a gain: throughput, p99 and the objectives, if the study measures them."""
     names = dict.fromkeys((*COMPARED, *(objective.metric for objective in spec.objectives)))
     return [name for name in names if spec.paced or not OUTCOME_METRICS[name].paced]
 
@@ -181,15 +184,15 @@ def _lack(metric: str, without_acks: list[bool]) -> Lack:
     return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
 
 
-def _broken(constraints: Iterable[Constraint], found: Confirmation) -> Iterable[str]:
-    if str(HELD_RATE) in found.broken:
+def _broken(constraints: Iterable[Constraint], confirmation: Confirmation) -> Iterable[str]:
+    if str(HELD_RATE) in confirmation.broken:
         yield f"the fixed rate must be held in 9 of 10 rounds, but was not: {HELD_RATE}"
     for constraint in constraints:
         metric = constraint.metric
-        value, reference = found.values.get(metric), found.baseline.get(metric)
+        value, reference = confirmation.values.get(metric), confirmation.baseline.get(metric)
         if value is None or (constraint.of_baseline and not reference):
             side = "the config" if value is None else "the baseline"
-            yield f"{constraint} is asked by the study and could not be judged, as {side} has no {metric}"
+            yield f"the study requires {constraint}, which could not be checked, because {side} has no {metric}"
         elif constraint.violation(value, reference) > 0:
-            compared = f", and the baseline's {reference:.4g}" if constraint.of_baseline else ""
-            yield f"{constraint} is asked by the study, but the mean is {value:.4g}{compared}"
+            compared = f", and the baseline's is {reference:.4g}" if constraint.of_baseline else ""
+            yield f"the study requires {constraint}, but the mean is {value:.4g}{compared}"

@@ -1,4 +1,4 @@
-"""A recommended config in every form that somebody may want to paste."""
+"""A recommended config in every format that people paste or programs read."""
 
 from tuner.present.export.forms import SUFFIXES, TRANSLATED, Format, export, export_all
 from tuner.present.export.record import RECORD_KIND, SCHEMA_VERSION, recommendation_of, recommendation_record

@@ -1,4 +1,4 @@
-"""The forms of a recommended config. Each is a pure function of the recommendation."""
+"""The formats of a recommended config. Each format is a pure function of the recommendation."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ from tuner.results.recommendation import Recommendation
 
 
 class Format(StrEnum):
-    """What a recommendation can be written as."""
+    """The formats in which a recommendation can be written."""
 
     TABLE = "table"
     PROPERTIES = "properties"
@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 
 TRANSLATED: Final = frozenset({Format.JAVA, Format.SPRING})
-"""What was not measured in this form: it is for another client."""
+"""Formats for another client than the one that was measured."""
 
 SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
     {
@@ -48,89 +48,102 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
         Format.SPRING: ".spring.yaml",
     }
 )
-"""How a file of each form is called, behind the goal's name."""
+"""The end of the file name for each format, after the name of the goal."""
 
 
-def export(found: Recommendation, form: Format) -> str:
-    """The recommendation in one form; ends with a line feed."""
-    return _FORMS[form](found)
+def export(recommendation: Recommendation, form: Format) -> str:
+    """Return the recommendation in one format; the text ends with a line feed."""
+    return _FORMS[form](recommendation)
 
 
-def export_all(found: Sequence[Recommendation], form: Format) -> str:
-    """Recommendations for several record sizes in one text; one alone is as `export` writes it.
+def export_all(recommendations: Sequence[Recommendation], form: Format) -> str:
+    """Return the recommendations for several record sizes as one text.
 
-    JSON forms hold them by record size, others one below the other, each headed by what it is for.
+    The JSON formats hold one entry per record size. In the other formats the recommendations follow each other, each
+    below a comment that names its record size. A single recommendation is written as `export` writes it.
     """
-    if len(found) == 1:
-        return export(found[0], form)
+    if len(recommendations) == 1:
+        return export(recommendations[0], form)
     match form:
         case Format.JSON:
-            records = [recommendation_record(each) for each in found]
+            records = [recommendation_record(recommendation) for recommendation in recommendations]
             return _dumped({"schema_version": SCHEMA_VERSION, "kind": "recommendations", "recommendations": records})
         case Format.LIBRDKAFKA:
-            return _dumped({each.record_bytes: each.config.values for each in found})
+            return _dumped(
+                {recommendation.record_bytes: recommendation.config.values for recommendation in recommendations}
+            )
         case Format.SPRING:
-            return "---\n".join(export(each, form) for each in found)
+            return "---\n".join(export(recommendation, form) for recommendation in recommendations)
         case _:
-            return "\n".join(export(each, form) for each in found)
+            return "\n".join(export(recommendation, form) for recommendation in recommendations)
 
 
-def _properties(found: Recommendation) -> str:
-    return format_properties(found.config.values, comment="\n".join(_origin(found)))
+def _properties(recommendation: Recommendation) -> str:
+    return format_properties(recommendation.config.values, comment="\n".join(_origin(recommendation)))
 
 
-def _librdkafka(found: Recommendation) -> str:
-    return _dumped(found.config.values)
+def _librdkafka(recommendation: Recommendation) -> str:
+    return _dumped(recommendation.config.values)
 
 
-def _json(found: Recommendation) -> str:
-    return _dumped(recommendation_record(found))
+def _json(recommendation: Recommendation) -> str:
+    return _dumped(recommendation_record(recommendation))
 
 
-def _env(found: Recommendation) -> str:
-    lines = [f"{_variable(name)}={shlex.quote(value)}" for name, value in found.config.values.items()]
-    comment = [*_origin(found), "for sh: set -a; . ./this-file"]
+def _env(recommendation: Recommendation) -> str:
+    lines = [f"{_variable(name)}={shlex.quote(value)}" for name, value in recommendation.config.values.items()]
+    comment = [*_origin(recommendation), "to set these variables in sh: set -a; . ./this-file"]
     return format_properties({}, comment="\n".join(comment)) + "".join(f"{line}\n" for line in lines)
 
 
 def _variable(name: str) -> str:
-    """Source: the convention of Kafka's and Confluent's images: a dot becomes `_`, a `_` of the name `__`."""
+    """Return the environment variable for a property.
+
+    Source: the convention of Kafka's and Confluent's images: a dot becomes `_`, and a `_` in the name becomes `__`.
+    """
     return "KAFKA_" + name.replace("_", "__").replace(".", "_").upper()
 
 
-def _java(found: Recommendation) -> str:
-    translation = translate_to_java(found.config)
-    return format_properties(translation.properties, comment="\n".join(_translated(found, translation)))
+def _java(recommendation: Recommendation) -> str:
+    translation = translate_to_java(recommendation.config)
+    return format_properties(translation.properties, comment="\n".join(_translated(recommendation, translation)))
 
 
-def _spring(found: Recommendation) -> str:
-    """Source: Spring Boot, "Apache Kafka Support"; names in brackets keep their dots, JSON's strings are YAML's."""
-    translation = translate_to_java(found.config)
-    head = format_properties({}, comment="\n".join(_translated(found, translation)))
+def _spring(recommendation: Recommendation) -> str:
+    """Return the recommendation as Spring Boot configuration.
+
+    Names in brackets keep their dots; a JSON string is also a YAML string.
+    Source: Spring Boot, "Apache Kafka Support".
+    """
+    translation = translate_to_java(recommendation.config)
+    head = format_properties({}, comment="\n".join(_translated(recommendation, translation)))
     entries = [f"        {json.dumps(f'[{name}]')}: {json.dumps(v)}\n" for name, v in translation.properties.items()]
     return head + "spring:\n  kafka:\n    producer:\n      properties:\n" + "".join(entries)
 
 
-def _origin(found: Recommendation) -> list[str]:
-    """What stands above a config, so that nobody has to ask later where it comes from."""
-    promised, before = found.trial.guarantee, found.baseline.guarantee
+def _origin(recommendation: Recommendation) -> list[str]:
+    """Return the comment lines above a config that say where the config comes from."""
+    promised, before = recommendation.trial.guarantee, recommendation.baseline.guarantee
     return [
-        f"kafka-tuner: study {found.study}, trial {found.trial.number}, for {found.config.client}",
-        f"records: {found.record_bytes} B",
-        f"goal: {found.goal}",
-        *(f"gain: {sentence}" for sentence in gain_sentences(found)),
-        f"measured: {found.how}",
-        f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is another: {before}"),
-        *(f"warning: {warning}" for warning in found.warnings),
+        (
+            f"kafka-tuner: study {recommendation.study}, trial {recommendation.trial.number}, "
+            f"for {recommendation.config.client}"
+        ),
+        f"records: {recommendation.record_bytes} B",
+        f"goal: {recommendation.goal}",
+        *(f"gain: {sentence}" for sentence in gain_sentences(recommendation)),
+        f"measured: {recommendation.how}",
+        f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is different: {before}"),
+        *(f"warning: {warning}" for warning in recommendation.warnings),
     ]
 
 
-def _translated(found: Recommendation, translation: Translation) -> list[str]:
-    without = ", ".join(f"{name}={found.config.values[name]}" for name in translation.without_twin)
+def _translated(recommendation: Recommendation, translation: Translation) -> list[str]:
+    without = ", ".join(f"{name}={recommendation.config.values[name]}" for name in translation.without_twin)
     return [
-        f"{translation.label}: written for Kafka's Java producer, found and measured with {found.config.client}",
-        *_origin(found),
-        f"without a twin in Java, left out: {without or 'none'}",
+        f"{translation.label}: for Kafka's Java producer, but measured with {recommendation.config.client}",
+        *_origin(recommendation),
+        f"left out (Kafka's Java producer has no such property): {without or 'none'}",
         *(f"note: {note}" for note in translation.notes),
     ]
 
@@ -139,43 +152,55 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def recommendation_table(found: Recommendation) -> str:
-    """Plain text, readable at any width."""
-    head = f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: trial {found.trial.number}"
-    parts = [head, "", *_to_paste(found), "", *_numbers(found), "", *_facts(found)]
-    changed = _changed(found)
+def recommendation_table(recommendation: Recommendation) -> str:
+    """Return the recommendation as plain text that is readable at any width."""
+    head = (
+        f"study {recommendation.study}, {recommendation.record_bytes} B records, goal {recommendation.goal}: "
+        f"trial {recommendation.trial.number}"
+    )
+    parts = [head, "", *_to_paste(recommendation), "", *_numbers(recommendation), "", *_facts(recommendation)]
+    changed = _changed(recommendation)
     return "\n".join([*parts, *(["", *changed] if changed else [])]) + "\n"
 
 
-def _to_paste(found: Recommendation) -> list[str]:
-    pasted = format_properties(found.config.values).splitlines() or ["(nothing: the client's own defaults)"]
-    heading = KEEP if found.is_baseline else f"to paste ({found.config.client} properties):"
+def _to_paste(recommendation: Recommendation) -> list[str]:
+    pasted = format_properties(recommendation.config.values).splitlines() or ["(nothing: the client's own defaults)"]
+    heading = KEEP if recommendation.is_baseline else f"to paste ({recommendation.config.client} properties):"
     return [heading, *(f"  {line}" for line in pasted)]
 
 
-def _numbers(found: Recommendation) -> list[str]:
-    headings, rows = numbers_table(found)
+def _numbers(recommendation: Recommendation) -> list[str]:
+    headings, rows = numbers_table(recommendation)
     return aligned([headings, *([cell if isinstance(cell, str) else cell[0] for cell in row] for row in rows)])
 
 
-def _facts(found: Recommendation) -> list[str]:
-    promised, before = found.trial.guarantee, found.baseline.guarantee
-    rows = [] if found.confirmed or found.is_baseline else [("gain:", NO_GAIN)]
-    rows.append(("guarantee:", f"{promised} (the baseline's too)" if promised == before else promised))
+def _facts(recommendation: Recommendation) -> list[str]:
+    promised, before = recommendation.trial.guarantee, recommendation.baseline.guarantee
+    rows = [] if recommendation.confirmed or recommendation.is_baseline else [("gain:", NO_GAIN)]
+    rows.append(("guarantee:", f"{promised} (the same as the baseline's)" if promised == before else promised))
     if promised != before:
-        rows.append(("", f"the baseline's is another: {before}"))
-    rows.append(("measured:", found.how))
-    if found.confirmed and (unsure := within_scatter(found)):
-        rows.append(("beware:", f"rounds scatter by more than the gain in {' and '.join(unsure)}: one may show none"))
+        rows.append(("", f"the baseline's is different: {before}"))
+    rows += [
+        ("measured:", recommendation.how),
+        *(
+            [("", "one more round: the range that the ratio of a further round would fall into")]
+            if recommendation.confirmed
+            else []
+        ),
+    ]
+    if recommendation.confirmed and (unsure := within_scatter(recommendation)):
+        rows.append(
+            ("beware:", f"the gain in {' and '.join(unsure)} is proven on average, but one round may not show it")
+        )
         if any("p99" in name for name in unsure):
-            rows.append(("", "single stalls decide a p99; a p95, or longer windows (workload.paced), mind them less"))
-    if found.trial.verdict:
-        rows.append(("bound by:", f"{found.trial.verdict}: {found.trial.because}"))
+            rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
+    if recommendation.trial.verdict:
+        rows.append(("bound by:", f"{recommendation.trial.verdict}: {recommendation.trial.because}"))
     return aligned(rows, right=False)
 
 
-def _changed(found: Recommendation) -> list[str]:
-    changed = changes(found.trial.values, found.baseline.values)
+def _changed(recommendation: Recommendation) -> list[str]:
+    changed = changes(recommendation.trial.values, recommendation.baseline.values)
     if not changed:
         return []
     rows = [("changed property", "recommended", "baseline", "client's default")]

@@ -1,7 +1,7 @@
-"""Recommendations and explanations as JSON, and recommendations back.
+"""Recommendations and explanations as JSON, and recommendations read back from JSON.
 
-They are what `--format json` and `tuner explain --json` print, what MLflow keeps and what is read back from there. The
-forms are versioned; fields are added, never changed in meaning.
+`tuner recommend --format json` and `tuner explain --json` print this JSON, and MLflow stores it. The formats have
+versions. Fields are added, and never change their meaning.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,45 +26,45 @@ RECORD_KIND: Final = "recommendation"
 EXPLANATION_SCHEMA_VERSION: Final = 1
 
 
-def recommendation_record(found: Recommendation) -> dict[str, Any]:
-    """Everything about a recommendation, of JSON types only."""
+def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
+    """Return everything about a recommendation as JSON types."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": RECORD_KIND,
-        "study": found.study,
-        "record_bytes": found.record_bytes,
-        "goal": str(found.goal),
-        "config": _config(found.trial),
-        "guarantee": found.trial.guarantee,
-        "is_baseline": found.is_baseline,
-        "confirmed": found.confirmed,
-        "proven": found.proven,
-        "gains": gains_record(found.gains),
-        "metrics": dict(found.metrics),
-        "how": found.how,
-        "warnings": list(found.warnings),
-        "trial": _trial(found.trial),
+        "study": recommendation.study,
+        "record_bytes": recommendation.record_bytes,
+        "goal": str(recommendation.goal),
+        "config": _config(recommendation.trial),
+        "guarantee": recommendation.trial.guarantee,
+        "is_baseline": recommendation.is_baseline,
+        "confirmed": recommendation.confirmed,
+        "proven": recommendation.proven,
+        "gains": gains_record(recommendation.gains),
+        "metrics": dict(recommendation.metrics),
+        "how": recommendation.how,
+        "warnings": list(recommendation.warnings),
+        "trial": _trial(recommendation.trial),
         "baseline": {
-            "config": _config(found.baseline),
-            "guarantee": found.baseline.guarantee,
-            "metrics": dict(found.baseline_metrics),
-            "trial": _trial(found.baseline),
+            "config": _config(recommendation.baseline),
+            "guarantee": recommendation.baseline.guarantee,
+            "metrics": dict(recommendation.baseline_metrics),
+            "trial": _trial(recommendation.baseline),
         },
-        "changes": [asdict(change) for change in changes(found.trial.values, found.baseline.values)],
-        "java": asdict(translate_to_java(found.config)),
+        "changes": [asdict(change) for change in changes(recommendation.trial.values, recommendation.baseline.values)],
+        "java": asdict(translate_to_java(recommendation.config)),
     }
 
 
 def gains_record(gains: Mapping[str, Ratio]) -> dict[str, dict[str, float | int]]:
-    """Gains with their intervals."""
+    """Return gains with their intervals as JSON types."""
     return {metric: asdict(ratio) for metric, ratio in gains.items()}
 
 
 def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
-    """The recommendation in what `recommendation_record` wrote.
+    """Return the recommendation that `recommendation_record` wrote.
 
     Raises:
-        RecordDamaged: It is none, or of a newer release.
+        RecordDamaged: The record is not a recommendation, or a newer release wrote it.
     """
     if record.get("kind") != RECORD_KIND or record.get("schema_version") != SCHEMA_VERSION:
         raise RecordDamaged(
@@ -74,7 +74,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
         )
     try:
         baseline = record["baseline"]
-        found = Recommendation(
+        recommendation = Recommendation(
             study=record["study"],
             record_bytes=record["record_bytes"],
             goal=Goal(record["goal"]),
@@ -91,10 +91,13 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             warnings=tuple(record["warnings"]),
             proven=record.get("proven", False),
         )
-        found.trial.config()
+        recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
-        raise RecordDamaged(f"a recommendation must read back as it was written, but: {error!r}") from None
-    return found
+        raise RecordDamaged(
+            f"the record of a recommendation must have every field with a valid value, but reading it gave {error!r}; "
+            "run tuner sync to write it again"
+        ) from None
+    return recommendation
 
 
 def _config(trial: Trial) -> dict[str, Any]:
@@ -115,7 +118,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 
 def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
-    """The trial as far as the record keeps it."""
+    """Return the trial with the fields that a record keeps of it."""
     kept, config = record["trial"], record["config"]
     return Trial(
         record_bytes=record_bytes,
@@ -136,7 +139,7 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
 
 
 def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict[str, Any]:
-    """Several explanations of one study, of JSON types only."""
+    """Return several explanations of one study as JSON types."""
     return {
         "schema_version": EXPLANATION_SCHEMA_VERSION,
         "kind": "explanations",
@@ -146,7 +149,7 @@ def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict
 
 
 def explanation_record(why: Explanation) -> dict[str, Any]:
-    """Everything about an explanation, of JSON types only."""
+    """Return everything about an explanation as JSON types."""
     found = why.found
     return {
         "schema_version": EXPLANATION_SCHEMA_VERSION,

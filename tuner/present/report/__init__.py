@@ -1,16 +1,16 @@
-"""Reports of a study: tables, pictures, pages, and the folder of artifacts. All are made from `StudyResults`."""
+"""Reports of a study: tables, pictures, pages and the folder of artifacts, all made from `StudyResults`."""
 
 from pathlib import Path
 
 
 def write_all_artifacts(folder: Path, out: Path) -> None:
-    """Fill a folder with what stands beside a study's runs: a folder per record size that has trials.
+    """Write the artifacts of each record size that has trials into a folder of its own.
 
     Args:
-        folder: The study's.
-        out: Where to write.
+        folder: The study's folder.
+        out: The folder to write to; made if it does not exist.
     """
-    # Deferred: pictures need matplotlib, which takes its time to import.
+    # Imported here because the pictures need matplotlib, which takes seconds to import.
     from tuner.present.report.bundle import write_artifacts
     from tuner.results.study_results import load_results
 

@@ -1,4 +1,7 @@
-"""Folders of artifacts: what MLflow shows of a study, and what `tuner run` leaves in the study's folder."""
+"""Folders of artifacts.
+
+One is attached to each of a study's MLflow runs; another one is what `tuner run` leaves in the study's folder.
+"""
 
 import json
 import shutil
@@ -23,40 +26,41 @@ RECOMMENDED = "recommended"
 
 
 def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None:
-    """Write everything about one record size into a folder, over what was there.
+    """Write all artifacts of one record size into a folder, replacing older ones.
 
-    The front as JSON, CSV, Markdown, PNG and HTML; hypervolume and knob importance as pictures (the latter as JSON too,
-    and only where there are trials enough); why each config is recommended; `recommended/<goal>` in every form.
+    They are the front as JSON, CSV, Markdown, PNG and HTML; pictures of hypervolume and knob importance; `why.md`,
+    which explains each recommendation; and `recommended/<goal>` in every format. Knob importance is also written as
+    JSON, and left out if there are too few trials.
 
     Args:
-        results: The study.
-        size: Which of its record sizes.
-        out: The folder; made if need be.
+        results: The study's results.
+        size: The results of the record size.
+        out: The folder to write to; made if it does not exist.
     """
     out.mkdir(parents=True, exist_ok=True)
-    found = recommendations(results, size)
+    by_goal = recommendations(results, size)
     heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
     _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
     _write(out / "front.csv", front_csv(size))
     _write(out / "front.md", front_markdown(results, size))
     _write(out / "front.html", front_html(results, [size]))
-    draw_front(size, labels(found), out / "front.png", heading=heading)
+    draw_front(size, labels(by_goal), out / "front.png", heading=heading)
     draw_hypervolume(size, out / "hypervolume.png")
     importance = knob_importance(size)
     if importance:
         _write(out / "importance.json", json.dumps(_importance_record(results, size, importance), indent=2) + "\n")
         draw_importance(importance, out / "importance.png", heading=f"{results.name}, {size.record_bytes} B records")
-    explanations = [explain(results, each, importance) for each in found.values()]
+    explanations = [explain(results, recommendation, importance) for recommendation in by_goal.values()]
     if explanations:
         _write(out / "why.md", f"# {heading}\n\n{why_markdown(explanations)}")
-    _write_recommended(found, out / RECOMMENDED)
+    _write_recommended(by_goal, out / RECOMMENDED)
 
 
 def write_study(results: StudyResults) -> Path:
-    """Write `report.html` and `recommended/<size>/<goal>` in every form into the study's own folder.
+    """Write `report.html` and `recommended/<size>/<goal>` in every format into the study's folder.
 
     Returns:
-        The report.
+        The path of the report.
     """
     for size in results.sizes:
         _write_recommended(recommendations(results, size), results.folder / RECOMMENDED / size_name(size.record_bytes))
@@ -64,17 +68,17 @@ def write_study(results: StudyResults) -> Path:
 
 
 def write_report(results: StudyResults, path: Path) -> Path:
-    """Write the report page."""
+    """Write the report page, and return its path."""
     _write(path, report_page(results))
     return path
 
 
-def _write_recommended(found: Mapping[Goal, Recommendation], folder: Path) -> None:
-    # A goal that can't be answered any more must not keep its old answer.
+def _write_recommended(by_goal: Mapping[Goal, Recommendation], folder: Path) -> None:
+    # Delete the folder first: a goal that has no recommendation any more must not keep its old file.
     shutil.rmtree(folder, ignore_errors=True)
-    for goal, each in found.items():
+    for goal, recommendation in by_goal.items():
         for form in Format:
-            _write(folder / f"{goal}{SUFFIXES[form]}", export(each, form))
+            _write(folder / f"{goal}{SUFFIXES[form]}", export(recommendation, form))
 
 
 def _importance_record(

@@ -1,4 +1,4 @@
-"""The front as rows: the baseline first, then every config that no other dominates, by the first objective."""
+"""The front as a table: the baseline first, then the configs on the front, sorted by the first objective."""
 
 import csv
 import io
@@ -16,30 +16,29 @@ from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
 SCHEMA_VERSION: Final = 1
-GENERATOR_BOUND: Final = "bound by our load generator: its throughput is a lower bound"
+GENERATOR_BOUND: Final = "limited by the load generator: the config may reach a higher throughput"
 TOLD_APART: Final = (
-    "times better than the baseline: with an interval where it was measured again in turn with the baseline, "
-    "else of one trial, which luck may have helped"
+    "how many times better than the baseline; with an interval if measured again in turn with the baseline, "
+    "else from one trial, which may have been lucky"
 )
-HOW_SURE: Final = (
-    "95 % interval of the mean of all measurements of that config, by the scatter of repeats in the whole study"
-)
+HOW_SURE: Final = "95 % interval of the config's mean, from the scatter of repeated measurements in this study"
 _NEAR_SHOWN: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class FrontRow:
-    """One config of the front, or the baseline.
+    """One row of the table: a config on the front, or the baseline.
 
     Attributes:
-        trial: The trial that found it; the first complete baseline.
-        is_baseline: Whether it is the baseline.
-        metrics: Its numbers, means where it was measured several times; the baseline's are medians over its repeats.
-        estimates: By metric, mean and 95 % interval from all its measurements.
-        times: By metric, how many times better than the baseline it was in its one trial: no claim.
-        gains: By metric, the same from rounds measured in turn: a claim; empty where there were none.
-        flags: What speaks against it.
-        changes: In what it differs from the baseline.
+        trial: The trial that found the config; for the baseline its first complete trial.
+        is_baseline: Whether the row is the baseline.
+        metrics: The config's numbers, means if it was measured several times; for the baseline the medians of its
+            repeats.
+        estimates: By metric, mean and 95 % interval over all measurements.
+        times: By metric, how many times better than the baseline the config was in its one trial, which proves no gain.
+        gains: By metric, the gain from rounds in turn with the baseline; empty if there were none.
+        flags: Why the numbers are less reliable.
+        changes: The properties that differ from the baseline's.
     """
 
     trial: Trial
@@ -52,7 +51,7 @@ class FrontRow:
     changes: tuple[Change, ...]
 
     def versus(self, metric: str) -> str:
-        """How it compares, in a few characters: `1.32 (1.25 to 1.40)` for a gain, `1.30` of one trial."""
+        """Return a metric's ratio to the baseline: `1.32 (1.25 to 1.40)` if confirmed, `1.30` from one trial."""
         if self.is_baseline:
             return "1.00"
         if metric in self.gains:
@@ -60,7 +59,7 @@ class FrontRow:
         return f"{self.times[metric]:.2f}" if metric in self.times else "-"
 
     def measured(self, metric: str) -> str:
-        """A number with how sure it is: `459 ±3%`."""
+        """Return a metric's value with the reach of its interval: `459 ±3%`."""
         text, found = number(self.metrics.get(metric)), self.estimates.get(metric)
         if found is None or metric not in self.metrics:
             return text
@@ -68,12 +67,12 @@ class FrontRow:
 
     @property
     def changed(self) -> str:
-        """`compression.type=lz4 linger.ms=20`."""
+        """The changed properties as text: `compression.type=lz4 linger.ms=20`."""
         return " ".join(map(str, self.changes))
 
 
 def front_rows(size: SizeResults) -> list[FrontRow]:
-    """The rows for a record size; without a baseline, those of the front alone."""
+    """Return the rows for a record size; without the baseline's row if there is no baseline yet."""
     rows = [_row(size, size.baseline)] if size.baseline else []
     members = [trial for trial in size.front_trials if size.baseline is None or trial.number != size.baseline.number]
     sign = 1 if size.objectives[0].direction is Direction.MINIMIZE else -1
@@ -82,13 +81,13 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
 
 
 def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
-    """The metrics that the table shows: throughput and p99 where they are known, and the objectives."""
+    """Return the metrics in the table: throughput, p99 and the objectives, as far as any row has them."""
     wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
 
 
 def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
-    """The front of one record size, of JSON types only."""
+    """Return the front of one record size as JSON types."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "front",
@@ -106,7 +105,7 @@ def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
 
 
 def front_csv(size: SizeResults) -> str:
-    """The front for a spreadsheet: one line per config, every number and every property in a column of its own."""
+    """Return the front as CSV: one line per config, with a column for every metric and every property."""
     rows = front_rows(size)
     metrics = sorted({name for row in rows for name in row.metrics})
     properties = sorted({name for row in rows for name in row.trial.values})
@@ -131,7 +130,7 @@ def front_csv(size: SizeResults) -> str:
 
 
 def front_markdown(study: StudyResults, size: SizeResults) -> str:
-    """The front as a Markdown table."""
+    """Return the front as a Markdown table."""
     rows = front_rows(size)
     metrics = front_metrics(size, rows)
     compared = [text for metric in metrics for text in (title(metric), "x baseline")]
@@ -150,10 +149,12 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
 
 
 def front_notes(size: SizeResults) -> list[str]:
-    """What to know when reading the table, in sentences."""
+    """Return sentences that explain how to read the table."""
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
     for metric, ratio in size.estimates.wandered.items():
-        notes.append(f"The baseline's {title(metric)} wandered by {ratio:.0%} during the study; numbers are corrected.")
+        notes.append(
+            f"Drift of the baseline in {title(metric)}: {ratio:.0%} in this study; all numbers are corrected for it."
+        )
     if size.near_front:
         notes.append(_near_front(size))
     return notes
@@ -162,7 +163,7 @@ def front_notes(size: SizeResults) -> list[str]:
 def _near_front(size: SizeResults) -> str:
     numbers = ", ".join(map(str, size.near_front[:_NEAR_SHOWN]))
     more = f" and {len(size.near_front) - _NEAR_SHOWN} more" if len(size.near_front) > _NEAR_SHOWN else ""
-    return f"Noise alone may keep these trials off the front: {numbers}{more}."
+    return f"These trials may be off the front only because of noise: {numbers}{more}."
 
 
 def _row(size: SizeResults, trial: Trial) -> FrontRow:

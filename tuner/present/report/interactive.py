@@ -1,4 +1,4 @@
-"""Pictures of a study to point at, as HTML that needs no network."""
+"""Interactive pictures of a study as HTML that needs no network; pointing at a trial shows its config and numbers."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -31,33 +31,33 @@ from tuner.results.study_results import SizeResults
 
 _MANY: Final = 6
 _GRID: Final = "#E3E7EC"
-# Two and five between the powers of ten, as numbers.
+# Ticks at 1, 2 and 5 times each power of ten, labelled with plain numbers.
 _LOG: Final = {"type": "log", "dtick": "D2", "tickformat": ",.10~g"}
 _CONFIG: Final = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 
 
 def inlined_plotly() -> str:
-    """plotly.js as a script element; once per page."""
+    """Return plotly.js as a script element; a page needs it once."""
     return f"<script>{get_plotlyjs()}</script>"
 
 
 def figure_html(figure: go.Figure, name: str) -> str:
-    """A figure as an element of a page that has plotly.js.
+    """Return a figure as an HTML element, for a page that contains plotly.js.
 
     Args:
-        figure: Any.
-        name: Of the element; unique in the page.
+        figure: The figure.
+        name: The element's id, unique in the page.
     """
     text: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=_CONFIG)
     return text
 
 
 def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure:
-    """All trials with the front; pointing at one shows its config, numbers and promise.
+    """Return a picture of all trials and the front; pointing at a trial shows its config, numbers and guarantee.
 
     Args:
-        size: What was measured.
-        recommended: By trial number, what it is recommended for.
+        size: The results of one record size.
+        recommended: By trial number, the goals that the trial is recommended for.
     """
     view = view_of(size)
     figure = _figure(f"{size.record_bytes} B records", height=480)
@@ -81,11 +81,11 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
 
 
 def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
-    """The fronts of several studies on the same axes.
+    """Return a picture of the fronts of several studies on the same axes.
 
     Args:
         views: By the study's name; at least one.
-        heading: Above the picture.
+        heading: The title of the picture.
     """
     figure = _figure(heading, height=480)
     for (name, view), colour in zip(views.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
@@ -102,7 +102,7 @@ def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
 
 
 def hypervolume_figure(size: SizeResults) -> go.Figure:
-    """The hypervolume by trial."""
+    """Return a picture of the hypervolume by trial."""
     figure = _figure("", height=320)
     numbers, volumes = hypervolume_steps(size)
     if numbers:
@@ -115,7 +115,7 @@ def hypervolume_figure(size: SizeResults) -> go.Figure:
 
 
 def drift_figure(size: SizeResults) -> go.Figure:
-    """How the baseline's repeats lie around their median over the study: what the machine did meanwhile."""
+    """Return a picture of the baseline's repeats relative to their median, which shows how the target drifted."""
     figure = _figure("", height=320)
     repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
     for metric, colour in zip(COMPARED, (BLUE, ORANGE), strict=False):
@@ -126,12 +126,12 @@ def drift_figure(size: SizeResults) -> go.Figure:
             figure.add_trace(go.Scatter(**at, mode="lines+markers", name=title(metric), line={"color": colour}))
     figure.add_hline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
     figure.update_xaxes(title=TRIAL_AXIS)
-    figure.update_yaxes(title="of the median of all repeats")
+    figure.update_yaxes(title="ratio to the median of all repeats")
     return figure
 
 
 def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figure:
-    """Bars per knob.
+    """Return a picture with one bar per knob and objective.
 
     Args:
         importance: From `knob_importance`; not empty.
@@ -143,16 +143,16 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
         at = {"x": [shares.get(knob, 0.0) for knob in knobs], "y": [escape(knob) for knob in knobs]}
         figure.add_trace(go.Bar(**at, name=label, orientation="h", marker={"color": colour}))
     figure.update_xaxes(title="share of the importance")
-    figure.update_layout(margin_l=290)  # names of properties are long
+    figure.update_layout(margin_l=290)  # property names are long
     figure.update_yaxes(autorange="reversed")
     return figure
 
 
 def effects_figure(why: Explanation) -> go.Figure:
-    """What each change brings, with its interval.
+    """Return a picture of the effect of each change, with its interval.
 
     Args:
-        why: With a change that was measured.
+        why: An explanation in which at least one change was measured.
     """
     shown = [each for each in why.effects.each if each.gains]
     figure = _figure("", height=150 + 22 * len(shown) * len(why.metrics))
@@ -167,13 +167,13 @@ def effects_figure(why: Explanation) -> go.Figure:
         }
         names = [escape(" ".join(each.knobs)) for each, _ in known]
         marker = {"color": colour, "size": 9}
-        told = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
-        figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **told))
+        style = {"name": metric_name(metric), "mode": "markers", "marker": marker, "orientation": "h"}
+        figure.add_trace(go.Scatter(x=values, y=names, error_x=reach, **style))
     figure.add_vline(1.0, line={"color": GREY, "dash": "dash", "width": 1})
     above = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
-    figure.update_layout(margin_l=290, margin_t=50, scattermode="group", legend=above)  # names of properties are long
+    figure.update_layout(margin_l=290, margin_t=50, scattermode="group", legend=above)  # property names are long
     log = is_wide(gain.value for each in shown for gain in each.gains.values())
-    figure.update_xaxes(title="times better than without the change", **(_LOG if log else {}))
+    figure.update_xaxes(title="how many times better than without the change", **(_LOG if log else {}))
     figure.update_yaxes(autorange="reversed")
     return figure
 
@@ -183,7 +183,7 @@ def _figure(heading: str, height: int) -> go.Figure:
         layout={
             "title": {"text": escape(heading), "x": 0.01, "font": {"size": 15}},
             "height": height,
-            # The usual templates take longer to check than all the rest.
+            # Plotly's default template takes longer to validate than all the rest of the figure.
             "template": "none",
             "xaxis": {"gridcolor": _GRID, "zeroline": False},
             "yaxis": {"gridcolor": _GRID, "zeroline": False},
@@ -239,5 +239,5 @@ def _hover(size: SizeResults, point: Point) -> str:
         lines.append(f"bound by: {escape(trial.verdict)}")
     lines += [f"missed: {escape(name)}" for name, violation in trial.violations.items() if violation > 0]
     changed = changes(trial.values, baseline.values if baseline else {})
-    lines += [escape(str(change)) for change in changed] or ["nothing changed"]
+    lines += [escape(str(change)) for change in changed] or ["no property changed"]
     return "<br>".join(lines)

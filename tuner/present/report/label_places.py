@@ -1,4 +1,4 @@
-"""Labels beside points, where they cover neither each other nor what matters."""
+"""Places labels beside points so that they cover neither each other nor the points and the front's line."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,8 +12,8 @@ from matplotlib.transforms import Bbox
 _FAR: Final = 64
 _PAD_PIXELS: Final = 3.0
 _POINT_PIXELS: Final = 9.0
-# Where a label may stand, in points from its point: near places first.
-_PLACES: Final = tuple(
+# Offsets from a point at which its label may stand, in typographic points, the nearest first.
+_OFFSETS: Final = tuple(
     (dx * distance, dy * distance)
     for distance in (14, 26, 40, _FAR)
     for dx, dy in ((1, 1), (1, -1), (-1, 1), (-1, -1), (1, 0.2), (-1, 0.2), (0.2, 1.2), (0.2, -1.2))
@@ -26,9 +26,9 @@ def place_labels(
     """Put texts beside points, each with a line to its point.
 
     Args:
-        axes: With their limits settled, and drawn once.
-        labels: x, y and text of each.
-        line: Corners of a line that must stay in sight.
+        axes: The axes; their limits are final, and they have been drawn once.
+        labels: x, y and text of each label.
+        line: Corners of a line that no label should cover.
     """
     corners = [axes.transData.transform(at) for at in line]
     points = [*_along(corners), *(axes.transData.transform((x, y)) for x, y, _ in labels)]
@@ -36,12 +36,12 @@ def place_labels(
     taken: list[Bbox] = []
     for x, y, text in labels:
         label = _label(axes, x, y, text)
-        best, least = _PLACES[0], float("inf")
-        for place in _PLACES:
-            _move(label, place)
+        best, least = _OFFSETS[0], float("inf")
+        for offset in _OFFSETS:
+            _move(label, offset)
             cover = _covered(axes, label, [*taken, *marks])
             if cover < least:
-                best, least = place, cover
+                best, least = offset, cover
             if not least:
                 break
         _move(label, best)
@@ -49,7 +49,7 @@ def place_labels(
 
 
 def _along(corners: Sequence[Any]) -> list[Any]:
-    """The corners, and points in between as far apart as they are wide."""
+    """Return the corners and points between them, so close that marks on them cover the whole line."""
     points = list(corners)
     for one, other in pairwise(corners):
         steps = int(np.hypot(*(other - one)) / (2 * _POINT_PIXELS))
@@ -71,19 +71,19 @@ def _label(axes: Axes, x: float, y: float, text: str) -> Annotation:
     )
 
 
-def _move(label: Annotation, place: tuple[float, float]) -> None:
-    label.set_position(place)
-    label.set_horizontalalignment("left" if place[0] > 0 else "right")
-    label.set_verticalalignment("bottom" if place[1] > 0 else "top")
+def _move(label: Annotation, offset: tuple[float, float]) -> None:
+    label.set_position(offset)
+    label.set_horizontalalignment("left" if offset[0] > 0 else "right")
+    label.set_verticalalignment("bottom" if offset[1] > 0 else "top")
 
 
 def _box(label: Annotation) -> Bbox:
-    label.update_positions(None)  # type: ignore[arg-type]  # the renderer is looked up
+    label.update_positions(None)  # type: ignore[arg-type]  # without a renderer, matplotlib takes the figure's own
     return super(Annotation, label).get_window_extent().padded(_PAD_PIXELS)
 
 
 def _covered(axes: Axes, label: Annotation, taken: Sequence[Bbox]) -> float:
-    """Pixels that the label would cover, or lie outside the axes by."""
+    """Return the area in pixels that the label would cover; area outside the axes counts ten times."""
     box = _box(label)
     inside = Bbox.intersection(box, axes.get_window_extent())
     outside = box.width * box.height - (inside.width * inside.height if inside else 0.0)

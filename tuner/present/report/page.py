@@ -1,6 +1,6 @@
-"""Pages of a study: each one file with everything in it, fit to be mailed or kept for years.
+"""HTML pages of a study. Each page is one file that needs no network, so that it can be mailed or archived.
 
-Everything that comes from outside is escaped here.
+The templates escape every text that comes from outside.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ _COLUMNS: Final = 5
 
 
 def report_page(study: StudyResults) -> str:
-    """The report of a study."""
+    """Return the report of a study as HTML."""
     return _PAGES.get_template("report.html").render(
         study=study,
         trials=[trial for size in study.sizes for trial in size.trials],
@@ -36,88 +36,89 @@ def report_page(study: StudyResults) -> str:
 
 
 def front_html(study: StudyResults, sizes: Sequence[SizeResults], *, inline_js: bool = True) -> str:
-    """A page with the front of each record size.
+    """Return a page with a picture of the front of each record size.
 
     Args:
-        study: What the sizes belong to.
-        sizes: Which to show.
-        inline_js: Off leaves out plotly.js (5 MB): a file `plotly.min.js` is then expected beside the page.
+        study: The study's results.
+        sizes: The record sizes to show.
+        inline_js: Whether the page contains plotly.js (5 MB). If not, the file `plotly.min.js` must lie beside the
+            page.
     """
     return _PAGES.get_template("fronts.html").render(
         title=f"{study.name}: front",
         plotly=interactive.inlined_plotly() if inline_js else '<script src="plotly.min.js"></script>',
         figures=[
             interactive.figure_html(
-                interactive.front_figure(size, labels(recommendations(study, size))), f"front-{place}"
+                interactive.front_figure(size, labels(recommendations(study, size))), f"front-{index}"
             )
-            for place, size in enumerate(sizes)
+            for index, size in enumerate(sizes)
         ],
     )
 
 
-def fronts_html(found: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
-    """A page that needs no network, with the fronts of two studies on the same axes.
+def fronts_html(comparison: Comparison, views: Mapping[str, Mapping[str, View]]) -> str:
+    """Return a page with the fronts of two studies on the same axes.
 
     Args:
-        found: The two studies side by side.
+        comparison: The comparison of the two studies.
         views: From `views_of`.
     """
-    heading = " and ".join(found.names)
+    heading = " and ".join(comparison.names)
     return _PAGES.get_template("fronts.html").render(
         title=heading,
         heading=heading,
         plotly=interactive.inlined_plotly(),
         figures=[
-            interactive.figure_html(interactive.fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{place}")
-            for place, (record_bytes, by_name) in enumerate(views.items())
+            interactive.figure_html(interactive.fronts_figure(by_name, f"{record_bytes} B records"), f"fronts-{index}")
+            for index, (record_bytes, by_name) in enumerate(views.items())
         ],
-        differences=found.differences,
+        differences=comparison.differences,
     )
 
 
 def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
-    """What was found for one record size; goals with the same config share one reason."""
-    found, importance = recommendations(study, size), knob_importance(size)
+    """Return what the template shows of one record size; goals with the same config share one explanation."""
+    by_goal, importance = recommendations(study, size), knob_importance(size)
     return {
         "size": size,
-        "labels": labels(found),
-        "reasons": why.shared([explain(study, each, importance) for each in found.values()]),
+        "labels": labels(by_goal),
+        "reasons": why.shared([explain(study, recommendation, importance) for recommendation in by_goal.values()]),
         "importance": importance,
         "raced": str(RacingSavings.of(size.trials)),
     }
 
 
 def drift_text(size: SizeResults) -> str:
-    """How far the baseline's repeats lie apart, in sentences."""
+    """Return sentences about how much the baseline's repeats differ."""
     values = [t.metrics["mb_per_s"] for t in size.trials if t.kind is Kind.BASELINE and "mb_per_s" in t.metrics]
     if len(values) < 2:
-        return "The baseline was not measured twice, so nothing can be said."
+        return "The baseline was measured less than twice, so its drift is unknown."
     spread = (max(values) - min(values)) / size.baseline_metrics["mb_per_s"]
     moved = size.estimates.wandered.get("mb_per_s")
     noises = size.estimates.noise.items()
     scatter = ", ".join(f"{noise.sd_log:.1%} in {metric}" for metric, noise in noises if not noise.is_assumed)
     return (
-        f"{len(values)} baselines between {min(values):.1f} and {max(values):.1f} MB/s: {spread:.0%} of their median "
-        "apart. Differences between trials that are smaller than this mean little. "
-        f"{'' if moved is None else f'The baseline itself wandered by {moved:.0%}, which numbers are corrected for. '}"
+        f"{len(values)} measurements of the baseline lie between {min(values):.1f} and {max(values):.1f} MB/s, "
+        f"{spread:.0%} of their median apart. Smaller differences between two trials mean little. "
+        f"{'' if moved is None else f'The baseline drifted by {moved:.0%}; all numbers are corrected for it. '}"
         f"{f'Repeats of one config scatter by {scatter}.' if scatter else ''}"
     )
 
 
 def trial_metrics(size: SizeResults) -> list[str]:
-    """Columns of the table of all trials."""
+    """Return the metric columns in the table of all trials."""
     asked = [objective.metric for objective in size.objectives]
     return wording.shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
 
 
 def compared_metrics(explanation: Explanation) -> list[str]:
-    """Columns of the table of what each change brings."""
+    """Return the metric columns in the table of the effect of each change."""
     gains = [each.gains for each in explanation.effects.each if each.measured]
     return [metric for metric in explanation.metrics if any(metric in known for known in gains)]
 
 
 def _pages() -> Environment:
-    # What a study's file, its errors and its hosts say is escaped wherever it stands.
+    # `autoescape` escapes all texts from study files, error messages and hosts.
     pages = Environment(
         loader=PackageLoader("tuner.present.report"), autoescape=True, trim_blocks=True, keep_trailing_newline=True
     )
@@ -156,6 +157,6 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     wording.numbers_table,
     wording.title,
 )
-"""What the templates call, by its own name."""
+"""The functions that the templates call, by their own names."""
 
 _PAGES: Final = _pages()

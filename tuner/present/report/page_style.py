@@ -1,4 +1,4 @@
-"""How all pages look: small, and with no network."""
+"""The style sheet of all pages. It is small, and needs no network."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""Pictures of a study and of measurements as files.
+"""Pictures of a study and of measurements, as files.
 
-Drawn without pyplot, which keeps figures in a global list: these may be drawn in a thread.
+They are drawn without pyplot, which keeps a global list of figures, so that they can be drawn in any thread.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,13 +39,13 @@ _NINES: Final = 5
 
 
 def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, heading: str = "") -> None:
-    """All trials with the front as a step line; with one objective, the best so far.
+    """Draw all trials, with the front as a step line; with one objective, the best value so far.
 
     Args:
-        size: What was measured.
-        labels: By trial number, what it is recommended for.
-        path: Where to write; its ending says in which format.
-        heading: Above the picture.
+        size: The results of one record size.
+        labels: By trial number, the goals that the trial is recommended for.
+        path: The file to write; its suffix decides the format.
+        heading: The title of the picture; by default record size and number of trials.
     """
     view = view_of(size)
     figure, axes = _figure(heading or f"{size.record_bytes} B records: {len(size.trials)} trials")
@@ -60,15 +60,15 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
     if view.points:
         figure.legend(loc="outside lower center", ncols=5, frameon=False)
     else:
-        axes.text(0.5, 0.5, "nothing was measured yet", transform=axes.transAxes, ha="center", color=GREY)
+        axes.text(0.5, 0.5, "nothing has been measured yet", transform=axes.transAxes, ha="center", color=GREY)
     figure.draw_without_rendering()
     place_labels(axes, named, line=view.line)
     figure.savefig(path, dpi=_DPI)
 
 
 def draw_hypervolume(size: SizeResults, path: Path) -> None:
-    """The hypervolume by trial: whether a longer study is likely to find more."""
-    figure, axes = _figure(f"{size.record_bytes} B records: what the front is worth", height=3.6)
+    """Draw the hypervolume by trial, which shows whether a longer study is likely to find more."""
+    figure, axes = _figure(f"{size.record_bytes} B records: hypervolume of the front", height=3.6)
     numbers, volumes = hypervolume_steps(size)
     if numbers:
         axes.step(numbers, volumes, where="post", color=BLUE, lw=2)
@@ -85,20 +85,20 @@ def draw_hypervolume(size: SizeResults, path: Path) -> None:
 
 
 def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *, heading: str = "") -> None:
-    """Bars per knob: one group per objective, and one for reaching the front.
+    """Draw a bar for the importance of each knob, for each objective and for reaching the front.
 
     Args:
         importance: From `knob_importance`; not empty.
-        path: Where to write.
-        heading: Above the picture.
+        path: The file to write; its suffix decides the format.
+        heading: The title of the picture.
     """
     all_knobs = {knob for shares in importance.values() for knob in shares}
     knobs = sorted(all_knobs, key=lambda knob: -sum(shares.get(knob, 0.0) for shares in importance.values()))
     knobs.reverse()  # the first bar is drawn at the bottom
     figure, axes = _figure(heading or "how much each knob matters", height=1.9 + 0.28 * len(knobs) * len(importance))
     thickness = 0.8 / len(importance)
-    for place, (name, colour) in enumerate(zip(importance, (BLUE, GREEN, PURPLE, ORANGE), strict=False)):
-        offsets = [row + 0.4 - thickness * (place + 0.5) for row in range(len(knobs))]
+    for index, (name, colour) in enumerate(zip(importance, (BLUE, GREEN, PURPLE, ORANGE), strict=False)):
+        offsets = [row + 0.4 - thickness * (index + 0.5) for row in range(len(knobs))]
         shares = [importance[name].get(knob, 0.0) for knob in knobs]
         label = "reaching the front" if name == FRONT else title(name)
         axes.barh(offsets, shares, height=thickness * 0.9, color=colour, label=label)
@@ -111,15 +111,15 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
 
 
 def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
-    """Several studies on the same axes, a picture per record size.
+    """Draw several studies on the same axes, one picture per record size.
 
     Args:
         views: By record size, then by the study's name.
-        path: Where to write.
+        path: The file to write; its suffix decides the format.
     """
     figure = _canvas(height=4.8 * len(views))
-    for place, (record_bytes, studies) in enumerate(views.items()):
-        axes = figure.add_subplot(len(views), 1, place + 1)
+    for index, (record_bytes, studies) in enumerate(views.items()):
+        axes = figure.add_subplot(len(views), 1, index + 1)
         _style(axes, f"{record_bytes} B records")
         for (name, view), colour in zip(studies.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
             _axes_of(view, axes)
@@ -134,11 +134,11 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
 
 
 def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
-    """Latency by percentile of one or more runs, in HdrHistogram's usual form: each step right is a nine more.
+    """Draw latency by percentile for one or more runs, as HdrHistogram does: each step to the right adds a nine.
 
     Args:
-        runs: At least one.
-        path: Where to write; its ending says in which format.
+        runs: At least one measurement.
+        path: The file to write; its suffix decides the format.
     """
     figure = _canvas(height=4.5)
     axes = figure.add_subplot()
@@ -151,7 +151,7 @@ def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
     axes.set_yscale("log")
     axes.set_xticks(range(_NINES + 1), ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %"])
     axes.set_xlabel("percentile")
-    axes.set_ylabel("latency, ms (hand-off to the socket only)" if runs[0].latency_is_local else "latency, ms")
+    axes.set_ylabel("latency, ms (until handed to the socket only)" if runs[0].latency_is_local else "latency, ms")
     load = runs[0].workload
     axes.set_title(f"{load.record_sizes} B records, {load.load} load, {runs[0].origin.client_version}")
     axes.grid(visible=True, which="both", alpha=0.3)
@@ -193,7 +193,7 @@ def _axes_of(view: View, axes: Axes) -> None:
 
 
 def _log_ticks(axis: Axis) -> None:
-    """Numbers as people write them instead of powers of ten."""
+    """Label a logarithmic axis with plain numbers in place of powers of ten."""
     axis.set_major_locator(LogLocator(subs=_LOG_STEPS))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -1,4 +1,4 @@
-"""How far a study is: read from its record and from what its driver told last, by whoever asks."""
+"""How far a study is, from its results store and the last progress report of the process that runs it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,14 +24,15 @@ _COUNTED: Final = (Kind.BASELINE, Kind.SEARCH)
 
 @dataclass(frozen=True, slots=True)
 class BestSoFar:
-    """The best value of one objective.
+    """The best value of one objective so far.
 
     Attributes:
         metric: The objective.
-        value: The best of the configs on the front, by the mean of all its measurements.
-        baseline: The baseline's, median of its repeats.
-        times: How many times better it is: not measured in turn, so no claim; None without a baseline.
-        trial: The trial that found that config.
+        value: The best value of the configs on the front, each by the mean of all its measurements.
+        baseline: The baseline's value, the median of its repeats; None if there is no baseline yet.
+        times: How many times better than the baseline the value is. It was not measured in turn with the baseline, so
+            it proves no gain. None without a baseline.
+        trial: The trial that found the config.
     """
 
     metric: str
@@ -43,13 +44,13 @@ class BestSoFar:
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """What is recommended for one goal, once a record size is confirmed.
+    """The recommendation for one goal, once a record size has been confirmed.
 
     Attributes:
-        goal: What it is best at.
-        trial: The trial that found it.
+        goal: The goal.
+        trial: The trial that found the config.
         is_baseline: Whether nothing better than the baseline was found.
-        gains: By metric that the goal is about, how many times better than the baseline; empty where none is claimed.
+        gains: By metric of the goal, the gain over the baseline; empty if no gain is claimed.
     """
 
     goal: Goal
@@ -58,13 +59,13 @@ class Recommended:
     gains: Mapping[str, Ratio]
 
     def __str__(self) -> str:
-        """`balanced: trial 7, gain (96.7 % interval): throughput 1.32 (1.25 to 1.40)`."""
+        """Return `balanced: trial 7, gain (96.7 % interval): throughput 1.32 (1.25 to 1.40)`."""
         if self.is_baseline:
             return f"{self.goal}: {KEEP}"
         if not self.gains:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
-        told = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
-        return f"{self.goal}: trial {self.trial}, {gain_headings(self.gains)[0]}: {'; '.join(told)}"
+        gains = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
+        return f"{self.goal}: trial {self.trial}, {gain_headings(self.gains)[0]}: {'; '.join(gains)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +73,15 @@ class SizeStatus:
     """How far one record size is.
 
     Attributes:
-        record_bytes: The size or mix.
-        done: Trials of baseline and search that have ended.
-        total: How many there are to be; None where time or bytes end the search.
-        confirming: Trials of the confirming rounds that have ended.
-        failed: Trials without a measurement, of `done` and `confirming`.
-        front: Configs on the front.
-        best: By objective.
-        raced: What racing has saved.
-        recommended: By goal, once the confirmation of this record size is over; empty before that, and without one.
+        record_bytes: The record size or mix.
+        done: Baseline and search trials that have ended.
+        total: Planned number of these trials; None if only time or bytes limit the search.
+        confirming: Confirmation trials that have ended.
+        failed: How many of `done` and `confirming` gave no measurement.
+        front: Number of configs on the front.
+        best: The best value of each objective.
+        raced: How much load racing (stopping trials early) has saved.
+        recommended: The recommendation for each goal; empty until this record size has been confirmed.
     """
 
     record_bytes: str
@@ -99,14 +100,15 @@ class Status:
     """How far a study is.
 
     Attributes:
-        study: Its name.
-        state: What it is doing.
-        doing: The current trial and phase, in words; empty unless it runs.
-        sizes: By record size.
-        left_s: Seconds left, roughly; None where that can't be told, or nothing runs.
-        failures: The last trials without a measurement: name and error.
-        behind_mlflow: Trials that MLflow does not have yet, while it runs; a `tuner sync` afterwards is not told here.
-        updated_at: When its driver told anything last, ISO 8601; empty if never.
+        study: The study's name.
+        state: What the study is doing.
+        doing: The running trial and phase, in words; empty if the study is not running.
+        sizes: The status of each record size.
+        left_s: Estimated seconds until the end; None if unknown or not running.
+        failures: Name and error of the last trials that gave no measurement.
+        behind_mlflow: Number of trials that MLflow does not show yet; 0 if the study is not running, as `tuner sync`
+            may have brought MLflow up to date since.
+        updated_at: Time of the last progress report, ISO 8601; empty if there was none.
     """
 
     study: str
@@ -120,22 +122,22 @@ class Status:
 
     @property
     def running(self) -> bool:
-        """Whether a process works on it."""
+        """Whether a process is running the study."""
         return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
 
     def as_json(self) -> dict[str, Any]:
-        """Of JSON types only."""
+        """Return the status as JSON types."""
         failures = [{"trial": trial, "error": error} for trial, error in self.failures]
         return {"schema_version": SCHEMA_VERSION, "kind": "status", **asdict(self), "failures": failures}
 
 
 def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> Status:
-    """How far the study is.
+    """Return how far a study is.
 
     Args:
-        study: Its results.
-        progress: What its driver told last, which may be newer than what `study` was read with; None if nothing.
-        now: The time, with its zone.
+        study: The study's results.
+        progress: The last progress report; it may be newer than `study`. None if there is none.
+        now: The current time, with its time zone.
     """
     state = _state(study, progress)
     doing = progress if progress is not None and state is progress.state and progress.running else None
@@ -165,18 +167,22 @@ def _state(study: StudyResults, progress: Progress | None) -> StudyState:
 
 
 def _is_alive(progress: Progress) -> bool:
-    """Whether the driver still runs: as the storage says, else its process here; one with its number may be another."""
+    """Return whether the process that wrote the progress report still runs.
+
+    The storage may know. If not, the process is looked up on this host by its ID. A process that started after the
+    report is another one that got the same ID.
+    """
     if progress.alive is not None or progress.pid is None:
         return bool(progress.alive)
-    # Deferred: fronts are shown without it.
+    # Imported here because a status without a running process does not need it.
     import psutil
 
     try:
-        born = psutil.Process(progress.pid).create_time()
-        told = datetime.fromisoformat(progress.updated_at).timestamp()
+        process_started = psutil.Process(progress.pid).create_time()
+        reported = datetime.fromisoformat(progress.updated_at).timestamp()
     except (ValueError, psutil.NoSuchProcess):
         return False
-    return born <= told + _CLOCK_SLACK_S
+    return process_started <= reported + _CLOCK_SLACK_S
 
 
 def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStatus:
@@ -194,7 +200,7 @@ def _size(study: StudyResults, size: SizeResults, total: int | None) -> SizeStat
 
 
 def _best(size: SizeResults) -> Sequence[BestSoFar]:
-    found = []
+    best_so_far = []
     for objective in size.objectives:
         metric = objective.metric
         values = {
@@ -207,12 +213,12 @@ def _best(size: SizeResults) -> Sequence[BestSoFar]:
         best = max(values, key=lambda number: objective.gain(values[number], 1.0))
         baseline = size.baseline_metrics.get(metric)
         times = objective.gain(values[best], baseline) if baseline else None
-        found.append(BestSoFar(metric, values[best], baseline, times, best))
-    return found
+        best_so_far.append(BestSoFar(metric, values[best], baseline, times, best))
+    return best_so_far
 
 
 def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
-    """Whether its confirmation is over: rounds halfway through prove nothing."""
+    """Return whether the confirmation of a record size has ended; before that, its rounds prove nothing."""
     if not size.confirmations:
         return False
     others = [trial.started_at for other in study.sizes if other is not size for trial in other.trials]
@@ -220,13 +226,21 @@ def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
 
 
 def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended]:
-    for goal, found in recommendations(study, size, goals_of(study.objectives)).items():
-        gains = {name: found.gains[name] for name in goal_metrics(goal, study.objectives) if name in found.gains}
-        yield Recommended(goal, found.trial.number, found.is_baseline, gains)
+    for goal, recommendation in recommendations(study, size, goals_of(study.objectives)).items():
+        gains = {
+            name: recommendation.gains[name]
+            for name in goal_metrics(goal, study.objectives)
+            if name in recommendation.gains
+        }
+        yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains)
 
 
 def _left_s(trials: Sequence[Trial], sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:
-    """What the driver told, else what the trials that are still to come take; the confirming rounds come on top."""
+    """Return the estimated seconds until the end.
+
+    The progress report may have an estimate. If not, the durations of recent trials give one for the trials that are
+    still planned; it leaves out the confirmation rounds.
+    """
     if progress.ends_at:
         return max(0.0, (datetime.fromisoformat(progress.ends_at) - now).total_seconds())
     durations = [trial.duration_s for trial in trials[-_RECENT:] if trial.duration_s > 0]

@@ -1,4 +1,4 @@
-"""What a picture of a study shows, whoever draws it: points on two axes, the front's line, labels."""
+"""What a picture of a study shows, for any drawing library: points on two axes, the front's line, labels."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 TRIAL_AXIS: Final = "trial"
 _LOG_FROM: Final = 8.0
-"""An axis whose largest value is so many times its smallest is logarithmic."""
+"""An axis is logarithmic if its largest value is at least this many times its smallest."""
 
-# Okabe and Ito (2008): told apart with any colour vision.
+# Colours that people with any colour vision can tell apart. Source: Okabe and Ito (2008).
 BLUE: Final = "#0072B2"
 ORANGE: Final = "#D55E00"
 GREEN: Final = "#009E73"
@@ -26,13 +26,13 @@ BLACK: Final = "#1B1F24"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A trial on the axes.
+    """A trial as a point in the picture.
 
     Attributes:
         trial: The trial.
-        x: To the right.
-        y: Upwards.
-        x_reach: How far the 95 % interval reaches to the left and to the right; nowhere where it is not known.
+        x: Position on the horizontal axis.
+        y: Position on the vertical axis.
+        x_reach: How far the 95 % interval reaches to the left and to the right; 0 if unknown.
         y_reach: How far it reaches down and up.
     """
 
@@ -45,16 +45,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Points to draw.
+    """What a picture of one record size shows.
 
     Attributes:
-        x_metric: Of the axis to the right, or `TRIAL_AXIS` where the study has one objective only.
-        y_metric: Of the axis upwards.
-        feasible: Trials that kept every constraint, those of the front included.
-        infeasible: Trials that did not.
-        front: The front's points, or with one objective the best so far, from left to right.
-        is_curve: Whether the front is a line on these axes; with three objectives it is not.
-        baseline: The baseline at the median of its repeats; None before there is one.
+        x_metric: The metric on the horizontal axis, or `TRIAL_AXIS` if the study has only one objective.
+        y_metric: The metric on the vertical axis.
+        feasible: Trials that kept every constraint, including those on the front.
+        infeasible: Trials that missed a constraint.
+        front: The points of the front from left to right; with one objective, the best so far.
+        is_curve: Whether the front is a line on these axes, which it is not with three or more objectives.
+        baseline: The baseline at the median of its repeats; None if there is none yet.
     """
 
     x_metric: str
@@ -67,23 +67,27 @@ class View:
 
     @property
     def x_title(self) -> str:
-        """Of the axis to the right."""
+        """Title of the horizontal axis."""
         return TRIAL_AXIS if self.x_metric == TRIAL_AXIS else f"{title(self.x_metric)}{_better(self.x_metric)}"
 
     @property
     def y_title(self) -> str:
-        """Of the axis upwards."""
+        """Title of the vertical axis."""
         return f"{title(self.y_metric)}{_better(self.y_metric)}"
 
     @property
     def line(self) -> tuple[tuple[float, float], ...]:
-        """Corners of the front's line; with one objective it goes on to the last trial, with three there is none."""
+        """Corners of the front's line.
+
+        With one objective the line continues to the last trial. With three or more there is no line.
+        """
         if not self.is_curve or not self.front:
             return ()
         step_after = self.x_metric == TRIAL_AXIS or OUTCOME_METRICS[self.x_metric].direction is Direction.MINIMIZE
         corners = [(self.front[0].x, self.front[0].y)]
         for before, point in pairwise(self.front):
-            # What is not worse at a place is what the better neighbour reached.
+            # The line promises nothing that was not measured: between two points it has the y of the left one if less x
+            # is better, and else of the right one.
             corner = (point.x, before.y) if step_after else (before.x, point.y)
             corners += [corner, (point.x, point.y)]
         if self.x_metric == TRIAL_AXIS:
@@ -92,28 +96,31 @@ class View:
 
     @property
     def x_log(self) -> bool:
-        """Whether the axis to the right is logarithmic."""
+        """Whether the horizontal axis is logarithmic."""
         return self.x_metric != TRIAL_AXIS and is_wide(point.x for point in self.points)
 
     @property
     def y_log(self) -> bool:
-        """Whether the axis upwards is logarithmic."""
+        """Whether the vertical axis is logarithmic."""
         return is_wide(point.y for point in self.points)
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """All of them."""
+        """All points of the picture."""
         return (*self.feasible, *self.infeasible, *((self.baseline,) if self.baseline else ()))
 
 
 def coordinates(points: Iterable[Point]) -> tuple[list[float], list[float]]:
-    """Places to the right, and upwards."""
+    """Return the x and the y positions of some points."""
     known = list(points)
     return [point.x for point in known], [point.y for point in known]
 
 
 def hypervolume_steps(size: SizeResults) -> tuple[list[int], list[float]]:
-    """Trial numbers and the hypervolume from each on; the last trial's again at the end. Empty before there is one."""
+    """Return the trial numbers at which the hypervolume changed, and its values from there on.
+
+    The last value is repeated at the last trial. Both lists are empty if there is no hypervolume yet.
+    """
     if not size.hypervolume:
         return [], []
     last = max(trial.number for trial in size.trials)
@@ -122,13 +129,16 @@ def hypervolume_steps(size: SizeResults) -> tuple[list[int], list[float]]:
 
 
 def is_wide(values: Iterable[float]) -> bool:
-    """Whether values call for a logarithmic axis, and may have one."""
+    """Return whether values need a logarithmic axis, and allow one because all are above 0."""
     known = list(values)
     return bool(known) and min(known) > 0 and max(known) / min(known) >= _LOG_FROM
 
 
 def view_of(size: SizeResults) -> View:
-    """The picture of a record size. Burn-ins, repeats of the baseline and confirming rounds are not in it."""
+    """Return the picture of a record size.
+
+    It shows the baseline and the trials of the search, but no burn-in or confirmation trials.
+    """
     x_metric, y_metric = _axes(size)
     shown = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE]
     points = [point for trial in shown if (point := _point(size, trial, size.metrics_of(trial), x_metric, y_metric))]
@@ -145,11 +155,11 @@ def view_of(size: SizeResults) -> View:
     )
 
 
-def views_of(studies: tuple[StudyResults, StudyResults], found: Comparison) -> Mapping[str, Mapping[str, View]]:
-    """The pictures of two studies: by record size that both searched, then by the study's name."""
+def views_of(studies: tuple[StudyResults, StudyResults], comparison: Comparison) -> Mapping[str, Mapping[str, View]]:
+    """Return the pictures of two studies, by record size that both searched, then by the study's name."""
     views: dict[str, dict[str, View]] = {}
-    for size in found.sizes:
-        for name, study in zip(found.names, studies, strict=True):
+    for size in comparison.sizes:
+        for name, study in zip(comparison.names, studies, strict=True):
             results = study.size(size.record_bytes)
             if results is not None:
                 views.setdefault(size.record_bytes, {})[name] = view_of(results)
@@ -157,7 +167,7 @@ def views_of(studies: tuple[StudyResults, StudyResults], found: Comparison) -> M
 
 
 def _axes(size: SizeResults) -> tuple[str, str]:
-    """Capacity upwards and latency to the right, where there are two objectives like that."""
+    """Return the metrics for the two axes: throughput upwards and latency to the right, if these are the objectives."""
     metrics = [objective.metric for objective in size.objectives]
     if len(metrics) == 1:
         return TRIAL_AXIS, metrics[0]
@@ -182,7 +192,7 @@ def _reach(size: SizeResults, trial: Trial, metric: str, value: float) -> tuple[
 def _front(
     size: SizeResults, feasible: tuple[Point, ...], baseline: Point | None, x_metric: str, y_metric: str
 ) -> tuple[Point, ...]:
-    # The baseline stands on the front by its first trial, and in the picture at its median.
+    # On the front the baseline is represented by its first trial; the picture shows it at its median.
     points = [*feasible, *([baseline] if baseline else [])]
     if x_metric != TRIAL_AXIS:
         members = set(size.front)
