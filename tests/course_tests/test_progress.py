@@ -31,7 +31,7 @@ def test_it_says_in_words_what_is_being_done(told: list[Progress]) -> None:
     searched = messages(told, Kind.SEARCH)
     number = next(each.trial for each in told if each.kind is Kind.SEARCH)
     assert searched[:3] == [
-        f"1000 B, search trial {number}{phase}" for phase in ("", ": paced phase", ": saturated phase")
+        f"1000 B, search trial {number}{phase}" for phase in ("", ": paced phase", ": saturating phase")
     ]
     (first, *_) = messages(told, Kind.STABILISE)
     assert first == "1000 B, burn-in trial 0, the baseline"
@@ -44,8 +44,8 @@ def test_a_confirmation_says_which_round_it_is_and_what_is_measured_in_it(told: 
     for said, whose in ((looks, "one of the best configs"), (rounds, "a winner")):
         assert {each.partition(":")[0].split(", ", 3)[3] for each in said} == {"the baseline", whose}
     assert {each.split(", ")[2].partition(":")[0] for each in rounds} == {"round 1", "round 2"}
-    assert all("round 1, a winner, whole or with changes undone" in each for each in parts)
-    assert rounds[-1].endswith(": saturated phase")
+    assert all("round 1, a winner, with all its changes or with one undone" in each for each in parts)
+    assert rounds[-1].endswith(": saturating phase")
 
 
 def test_it_says_how_many_trials_the_mirror_is_behind(told: list[Progress]) -> None:

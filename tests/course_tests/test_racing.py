@@ -139,8 +139,10 @@ def test_each_phase_that_ran_to_its_end_is_followed(study: Study) -> None:
 def test_what_is_cut_short_and_goes_on_warns_of_it(study: Study) -> None:
     cut = [each for each in study(LEARNING).trials if each.saved_s > 0 and not each.stopped_early]
     assert cut
-    assert all(any("the paced phase was cut short: after" in said for said in each.warnings) for each in cut)
-    assert not any("cut short" in said for each in study(SPEC).trials if each.saved_s <= 0 for said in each.warnings)
+    assert all(any("the paced phase was stopped early: after" in said for said in each.warnings) for each in cut)
+    assert not any(
+        "stopped early" in said for each in study(SPEC).trials if each.saved_s <= 0 for said in each.warnings
+    )
 
 
 def test_what_was_cut_short_and_stands_on_the_front_is_measured_in_full(study: Study) -> None:
@@ -235,7 +237,7 @@ def test_nothing_is_decided_before_two_windows_have_counted() -> None:
     assert MIN_WINDOWS == 2
     assert judged(raced_rule(), windows()) == ""
     assert judged(raced_rule(), windows(10)) == ""
-    assert judged(raced_rule(), windows(10, 10)).startswith("after 2 of 10 s mb_per_s is at most 1")
+    assert judged(raced_rule(), windows(10, 10)).startswith("after 2 of 10 s, mb_per_s is at most 1")
     assert judged(raced_rule(), windows(190, 190)) == ""
     assert judged(raced_rule(), windows(*[10] * 10)) == "", "it is over anyway"
 
@@ -246,7 +248,7 @@ def test_a_phase_that_stalls_now_and_then_is_not_condemned_for_it() -> None:
 
 
 def test_records_given_up_are_a_constraint_that_is_broken_for_good() -> None:
-    assert judged(raced_rule(), windows(300, 300, failed=2)) == "after 2 of 10 s 10 records were given up"
+    assert judged(raced_rule(), windows(300, 300, failed=2)) == "after 2 of 10 s, 10 records were given up"
     assert judged(replace(raced_rule(), race=None), windows(300, 300, failed=2)) == ""
 
 
@@ -254,8 +256,8 @@ def test_a_config_that_falls_behind_its_rate_is_stopped_with_and_without_racing(
     paced = SPEC.workload.paced_at(RecordSizes.parse(SIZE), 100_000.0)
     rule = PhaseRule(paced)
     assert judged(rule, windows(100, warm=2)) == ""
-    assert judged(rule, windows(79, warm=2)) == "only 79% of the rate was delivered"
-    assert judged(rule, windows(99, 99, 99, 99, 1, warm=2)) == "only 79% of the rate was delivered"
+    assert judged(rule, windows(79, warm=2)) == "only 79% of the fixed rate was delivered"
+    assert judged(rule, windows(99, 99, 99, 99, 1, warm=2)) == "only 79% of the fixed rate was delivered"
     course = PhaseProgress(rule.metrics)
     for each in windows(10, warm=2):
         course.add(each)

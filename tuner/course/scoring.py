@@ -1,4 +1,4 @@
-"""From what a trial's phases gave to the trial that is kept."""
+"""Scoring: turn the measurements of a trial's phases into the trial that is stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,16 +19,16 @@ from tuner.model.trial import Kind, State, Trial
 def trial_of(
     done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
 ) -> tuple[Trial, dict[str, Any]]:
-    """The trial to keep, and its measurements as attachments.
+    """Return the trial to store, and its measurements as attachments.
 
-    A config whose records the client gave up is complete and breaks a constraint: samplers pass over failed trials and
-    would come back to it.
+    If the client gave up records, the trial counts as complete, with a constraint that is broken. As a failed trial it
+    would teach the sampler nothing, and the sampler would propose similar configs again.
 
     Args:
-        done: What came of it.
-        spec: The study's.
-        baseline: The baseline's numbers so far.
-        ended_s: On the driver's clock.
+        done: The outcome of the trial.
+        spec: The specification of the study.
+        baseline: The baseline's metrics so far; None before there are any.
+        ended_s: When the trial ended, on the clock `time.monotonic` of this process.
     """
     saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
     started = done.job.started
@@ -81,18 +81,21 @@ def trial_of(
 
 
 def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
-    """Of what was measured alone: what a race that was lost had no time for is not known to be broken."""
+    """Return the constraint violations of a trial that was stopped early, for the metrics that it has measured.
+
+    It was stopped before it could measure the other metrics, so nothing is known about their constraints.
+    """
     measured = {str(each) for each in (*ALWAYS, *spec.constraints) if each.metric in metrics}
     return {name: violation for name, violation in judged.violations.items() if name in measured}
 
 
 def _saved_s(done: TrialDone, raced: Mapping[str, Stop], *, skipping: bool) -> float:
-    """Seconds of load that were planned and not run, less those that were run twice.
+    """Return the seconds of load that racing saved: planned but not run, less the seconds that were run twice.
 
     Args:
-        done: What came of the trial.
-        raced: Phases that were ended before their time.
-        skipping: Whether phases that were not begun are spared by that.
+        done: The outcome of the trial.
+        raced: Why phases were stopped early, by phase.
+        skipping: Whether phases that were not begun count as saved.
     """
     saved_s = 0.0
     for name, workload in done.job.phases:
@@ -105,7 +108,7 @@ def _saved_s(done: TrialDone, raced: Mapping[str, Stop], *, skipping: bool) -> f
 
 
 def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
-    """What is followed window by window, of phases that ran to their end."""
+    """Return, by metric, the values in all measured windows of a phase that ran to its end."""
     return {
         name: tuple(values)
         for phase, seen in done.progress.items()
@@ -116,20 +119,21 @@ def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
 
 
 def _warnings(seen: Sequence[Measurement], cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
+    """Return sentences about everything that makes a trial's numbers less certain."""
     doubts = [sentence for measured in seen for sentence in _doubts(measured)]
-    cuts = [f"the {name} phase was cut short: {stop.because}" for name, stop in cut_short.items()]
+    cuts = [f"the {name} phase was stopped early: {stop.because}" for name, stop in cut_short.items()]
     return tuple(dict.fromkeys((*doubts, *cuts)))
 
 
 def _doubts(measured: Measurement) -> tuple[str, ...]:
-    """What weakens a measurement: its own warnings, counts that differ, latencies that disagree."""
+    """Return what makes a measurement less certain: its warnings, and counts or latencies that do not agree."""
     check = measured.latency_check
     disagree = check is not None and check.agrees is False
     return (
         *measured.warnings,
         *measured.counts.differences(),
         *(
-            (f"latency seen and the client's own differ by {check.difference_ratio:+.1%}",)
+            (f"the measured latency and the client's own statistics differ by {check.difference_ratio:+.1%}",)
             if check and disagree
             else ()
         ),
@@ -137,4 +141,5 @@ def _doubts(measured: Measurement) -> tuple[str, ...]:
 
 
 def _load_s(measured: Measurement) -> float:
+    """Return the seconds that a load took, including the time to deliver the records that were still queued."""
     return measured.series[-1].at_s + measured.flush_s if measured.series else 0.0

@@ -10,7 +10,7 @@ from rich.text import Text
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
-from tuner.course.reporter import Standing
+from tuner.course.reporter import KIND_WORDS, Standing
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.console import ERR
 from tuner.present.wording import title
@@ -59,7 +59,7 @@ def _where(standing: Standing) -> str:
     of = f"/{standing.total}" if standing.total is not None else ""
     counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
     place = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of}" if counted else ""
-    return f"{standing.record.record_bytes} B {standing.kind} {place}".rstrip()
+    return f"{standing.record.record_bytes} B {KIND_WORDS[standing.kind]} {place}".rstrip()
 
 
 def _best(standing: Standing) -> str:
@@ -84,7 +84,7 @@ def _line(standing: Standing, trial: Trial) -> str:
     place = f"{record.counted}{of}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
         place = f"round {trial.round + 1}"
-    head = f"{record.record_bytes:>6} B  {trial.kind:<11} {place:<8}"
+    head = f"{record.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {place:<8}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [
