@@ -309,7 +309,9 @@ def test_quasi_random_points_are_spread_more_evenly_than_random_ones() -> None:
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
 def test_gaussian_processes_without_torch_say_what_to_install() -> None:
-    with pytest.raises(MissingExtra, match=r"needs the package torch.*kafka-tuner\[gp\].*or take method bayesian"):
+    with pytest.raises(
+        MissingExtra, match=r"needs the package torch.*kafka-tuner\[gp\].*or use search.method bayesian"
+    ):
         strategy(Method.GP)
 
 
