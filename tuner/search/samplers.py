@@ -160,7 +160,7 @@ class PointsSampler(BaseSampler):
 class _QuasiRandomSampler(QMCSampler):
     """Optuna's `QMCSampler`, but with the index of the proposal as the index of the point.
 
-    Optuna counts the points in the study instead. Our Optuna study is built anew in each run, so the count would differ.
+    Optuna counts the points in the study instead. We build the Optuna study anew in each run, so that count can differ.
     """
 
     def __init__(self, seed: int, index: int) -> None:

@@ -1,4 +1,4 @@
-"""Configs that are measured before the sampler's proposals: well-known good ones, and the best of other record sizes."""
+"""Configs that are measured before the sampler's proposals: good ones by experience, and the best of other sizes."""
 
 from collections.abc import Mapping
 from typing import Final
