@@ -143,12 +143,12 @@ class MeasuredTable:
 
 
 def thesis_tables() -> MeasuredTable:
-    """Tables 14 to 22 of De Vos Meaker (2020): the Java producer under a saturating load, 60 cells."""
+    """Return tables 14 to 22 of De Vos Meaker (2020): the Java producer under a saturating load, 60 values."""
     return _shipped("thesis_tables_14_to_22.csv")
 
 
 def embedded_grid() -> MeasuredTable:
-    """168 configs of 1 kB records on an embedded broker, each once, and the defaults 17 times: measured by us."""
+    """Return our own measurements with 1 kB records on an embedded broker: 168 configs once, the defaults 17 times."""
     return _shipped("embedded_1000_bytes.csv")
 
 

@@ -62,7 +62,7 @@ class TrialJob:
         limits: How many bytes each phase may write, and how much disk space it must leave free.
         on_window: Called at the end of each window, with the name of the phase.
         metrics: The metrics that are followed window by window.
-        race: What the trial has to beat; None if the trial may not be stopped early for being slow.
+        race: What the trial has to beat; None if racing must not stop the trial.
     """
 
     started: StartedTrial

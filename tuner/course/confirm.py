@@ -1,9 +1,9 @@
 """Burn-in runs that make the target ready, and the confirmation at the end of a record size.
 
 Before anything else, the baseline is measured until two measurements in a row agree. Each winner is measured in the
-same way before its first round. A broker that has just started is slow, and how slow depends on the config: Java has
-compiled the code that the baseline uses, but not yet the code that small compressed batches need. We measured this on
-ten freshly started brokers after burn-in runs with the client's defaults, with 100 B records. With
+same way before its first round. A broker that has just started is slow, and how slow it is depends on the config: Java
+has compiled the code that the baseline uses, but not yet the code that small compressed batches need. We measured this
+on ten freshly started brokers with 100 B records, after burn-in runs with the client's defaults. With
 `compression.type=lz4` and `linger.ms=0.72`, the p95 was 4.0 to 10.1 ms in the first measurement on a broker and 2.3 to
 3.3 ms in the second. The baseline's p95 was 7.4 to 8.7 ms in both.
 
@@ -123,7 +123,7 @@ class Stabiliser:
         return found
 
     def _fix_rate(self, size: RecordSizes, capacities: list[float]) -> None:
-        """Store the fixed rate at which the paced phase of every config of this record size will send, if it is new."""
+        """Store the fixed rate of this record size's paced phase, unless it is stored already."""
         rates, load = self._rates(), self.loop.spec.workload
         if str(size) not in rates:
             rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
@@ -185,8 +185,8 @@ def _to_stabilise(
 ) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of this kind.
 
-    The baseline needs none, because it was stable before the search. Nor do ablations, which differ from a winner in
-    one knob only.
+    The baseline needs none, because it was measured until it was stable before the search. Ablations need none, because
+    they differ from a winner in few knobs.
     """
     if kind is Kind.SECOND_LOOK:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
@@ -205,7 +205,7 @@ def _what(step: Step, plan: ConfirmationPlan) -> str:
             what = "this config" if plan.both_ways else "the winners again"
             return f"measuring the baseline and {what}, in turn, {plan.rounds}{most} rounds"
         case _:
-            return "measuring what each change brings: the winners, with one knob at a time set back to its old value"
+            return "measuring what each change brings: the winners, with one knob at a time as in the baseline"
 
 
 def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> ConfirmationPlan:

@@ -136,7 +136,7 @@ def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | Non
 
 
 def _next_index(record: SizeRecord, under_way: list[StartedTrial]) -> int:
-    """Return the lowest index of a proposal without a trial; a run that was killed may have left one in between."""
+    """Return the lowest index for which there is no trial yet; a run that was killed may have left gaps."""
     made = {trial.proposal for trial in record.trials}
     made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
     return next(index for index in itertools.count() if index not in made)

@@ -37,7 +37,10 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 
 _SETTLING_S: Final = 1.5
-"""Pause between two looks at a topic; a load whose worker is gone ends within a second, at the end of its window."""
+"""Seconds between two counts of a topic's records.
+
+A load whose worker is gone ends within a second, at the end of its window.
+"""
 _SETTLING_LOOKS: Final = 20
 
 
@@ -63,7 +66,7 @@ class OpenTarget:
         That is a new topic, which is deleted after the run, or the topic that the target names.
 
         Args:
-            overlapping: Whether a topic may still be in deletion while the next run warms up.
+            overlapping: Whether the deletion of a topic may continue while the next run warms up.
         """
         if self.target.topic is not None:
             return named_topic(self.topics, self.target.topic)
@@ -151,7 +154,7 @@ class ClusterTarget:
         broker_wait_s: How long to wait for a lost broker.
         tell: Called with a short sentence for the user about each step.
         sleep: Waits the given number of seconds; a parameter, so that tests need not wait.
-        overlapping: Whether a topic may still be in deletion while the next trial warms up.
+        overlapping: Whether the deletion of a topic may continue while the next trial warms up.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Racing: rules that stop a trial early, and what earlier trials of the study teach these rules.
 
-The driver, the process that runs the study, sees each window only after it has ended, and a load goes on meanwhile. So
-the rule is sent along with the runner (`Stopping`) and stops the load where it runs. The driver asks the same rule
+The driver is the process that runs the study. It sees a window only after the window has ended, while the load goes on.
+So the rule is sent along with the runner (`Stopping`) and stops the load where it runs. The driver asks the same rule
 about the same windows, to learn why the load ended. If a trial has several producers, only the driver can add up their
 windows, so the driver stops them.
 """

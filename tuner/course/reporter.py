@@ -1,4 +1,4 @@
-"""Protocols for what follows a running study: the user's progress lines, and the mirror that copies its results."""
+"""Protocols for following a running study: a reporter shows its progress, and a mirror copies its results."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol

@@ -68,7 +68,7 @@ def run_study(
         folder: The folder of the study's files. With a shared storage, the files that can be made again from the stored
             results are written there.
         reporter: Shows the user the progress of the study.
-        mirror: Copies the results to another place; told of each new trial.
+        mirror: Copies the results to another place, such as MLflow; None if the study has no mirror.
         simulated: Measures for `Executor.SIMULATED`; a small simulated cluster by default.
         sampler: Proposes configs instead of `search.method`.
         searching: Whether to search; if not, only the configs that were found so far are confirmed once more.

@@ -121,7 +121,7 @@ class TrialLoop:
         if self._failures >= self.spec.safety.max_failures_in_a_row:
             raise TooManyFailures(
                 f"a study ends after {self._failures} trials in a row without a measurement "
-                f"(safety.max_failures_in_a_row). Fix the cause and run the same command again. "
+                "(safety.max_failures_in_a_row). Fix the cause and run the same command again. "
                 f"The last error: {trial.error}"
             )
         return started, trial
@@ -211,7 +211,7 @@ class TrialLoop:
         """Store the progress of the study for `tuner status` and the service.
 
         Args:
-            progress: The progress; the process id, the times and the delay of the mirror are filled in here.
+            progress: The progress. The process id, the times, and how far the mirror is behind are filled in here.
         """
         now = replace(
             progress,

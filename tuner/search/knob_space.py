@@ -241,7 +241,7 @@ class _Recorder:
 
     def _answer(self, name: str, distribution: BaseDistribution) -> ParamValue:
         if name not in self._params:
-            raise ValueError(f"every parameter that the space asks for has a value; {name} has none")
+            raise ValueError(f"every parameter of the space must have a value, but {name} has none")
         self.distributions[name] = distribution
         return self._params[name]
 

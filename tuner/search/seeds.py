@@ -14,7 +14,7 @@ from tuner.results.size_record import SizeRecord
 
 _TRANSFERRED: Final = 5
 _SEEDED: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
-"""Methods that learn from trials and so profit from starting points; the others are measured as they are."""
+"""Methods that learn from trials and so profit from starting points; the other methods get none."""
 
 
 def seeds_of(

@@ -121,7 +121,7 @@ class Axis:
 
     @property
     def _count(self) -> int:
-        """The number of whole numbers in the range, without the special value."""
+        """How many integers the range has, without the special value."""
         low, high = self.ends
         return round(high - low) + 1
 
@@ -154,7 +154,7 @@ class Axis:
         return float(low), float(high)
 
     def _scaled(self, numbers: Array) -> Array:
-        """Return numbers on the scale of the axis: logarithmic, logarithmic from 1 on, or linear."""
+        """Return numbers on the scale of the axis: log(x), log(1 + x) or x itself."""
         if self._log:
             return np.log(numbers)
         return np.log1p(numbers) if self._wide else numbers

@@ -44,7 +44,8 @@ class Belief:
         pending: The rows of the configs that are being measured, shape (pending, axes).
         reference: The value of each objective that an improvement has to surpass, usually the baseline's.
         factors: The factor for the values of each objective that gives them a standard deviation of `AMPLITUDE`.
-        noise_sd: The assumed noise of the values after this scaling, as long as no config was measured repeatedly.
+        noise_sd: The assumed standard deviation of the noise, after this scaling. It counts less and less as configs
+            are measured repeatedly.
     """
 
     space: Space

@@ -1,4 +1,4 @@
-"""Candidates, configs that might be worth measuring: good configs with a few changes, and some at random."""
+"""Candidates for the next trial: good configs with a few changes, and some random configs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

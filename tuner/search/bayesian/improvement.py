@@ -2,8 +2,8 @@
 
 The front itself is uncertain, because its values are noisy. So the values of all measured configs are drawn several
 times from the Gaussian processes. Each draw has its own front, and the improvement that a config brings is the mean
-over all draws. A config that resembles a measured one improves none of these fronts, because its values depend on the
-drawn values of that config.
+over all draws. A config that resembles a measured one improves none of these fronts, because each draw predicts nearly
+the same values for both.
 
 Source: Daulton, Balandat and Bakshy (2021), Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected
 Hypervolume Improvement. For one draw and two objectives, the exact formula by strips of Emmerich et al. (2011).

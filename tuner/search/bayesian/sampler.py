@@ -24,7 +24,7 @@ from tuner.search.bayesian.observations import Observations, key_of
 from tuner.search.bayesian.solving import Array
 
 UNMEASURED: Final = "unmeasured"
-"""User attribute of a trial: which objectives (by index) and constraints (by name) were not measured."""
+"""Name of a trial's user attribute that lists the objectives (by index) and constraints (by name) not measured."""
 STARTUP_TRIALS: Final = 3
 """How many configs are drawn at random first. Few are enough, as the model knows how uncertain it is."""
 _CONSIDERED: Final = 6
@@ -49,13 +49,13 @@ class BayesianSampler(BaseSampler):
         seed: The seed of the random numbers. A proposal depends on the seed, on the number of proposals before it, and
             on the study's trials.
         startup_trials: How many configs must be measured before the model is used; until then, proposals are random.
-        noise_sd: The assumed standard deviation of the noise, where values differ between configs by a standard
-            deviation of 0.2. It counts as long as no config was measured more than once.
+        noise_sd: The assumed standard deviation of the noise, on a scale on which values differ between configs by a
+            standard deviation of 0.2. It counts less and less as configs are measured repeatedly.
         value_sd: The standard deviation of an objective between configs; None to estimate it from the values. It is
             about 0.2 for logarithms of throughputs and latencies.
         stages: By parameter, how many configs must be measured before the parameter is changed; 0 for parameters that
             are not named. From then on the parameter is changed in every other proposal.
-        home: The values that parameters keep until then; by default those of the first measured config.
+        home: The values that parameters have before they are changed; by default those of the first measured config.
         reference: Returns the value of each objective that an improvement has to surpass. By default, and for a value
             of NaN, it is the worst value so far.
     """
