@@ -143,7 +143,7 @@ class MeasuredTable:
 
 
 def thesis_tables() -> MeasuredTable:
-    """Return tables 14 to 22 of De Vos Meaker (2020): the Java producer under a saturating load, 60 values."""
+    """Return tables 14 to 22 of De Vos Meaker (2020): the Java producer under a saturating load, 60 rows."""
     return _shipped("thesis_tables_14_to_22.csv")
 
 

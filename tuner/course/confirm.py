@@ -44,12 +44,12 @@ class Stabiliser:
 
     loop: TrialLoop
     _ready: set[RecordSizes] = field(default_factory=set)
-    _told: set[RecordSizes] = field(default_factory=set)
-    _of_earlier: dict[RecordSizes, int] = field(init=False)
+    _announced_burn_in: set[RecordSizes] = field(default_factory=set)
+    _earlier_trials: dict[RecordSizes, int] = field(init=False)
 
     def __post_init__(self) -> None:
         """Count the stored trials of each record size: earlier processes have measured them."""
-        self._of_earlier = {size: len(record.trials) for size, record in self.loop.records.items()}
+        self._earlier_trials = {size: len(record.trials) for size, record in self.loop.records.items()}
 
     def of_baseline(self, size: RecordSizes) -> float | None:
         """Measure the baseline until two measurements in a row agree, unless this process has done so already.
@@ -85,7 +85,7 @@ class Stabiliser:
         if at_most <= 1:
             return
         for _ in range(at_most):
-            trials = self.loop.records[size].trials[self._of_earlier[size] :]
+            trials = self.loop.records[size].trials[self._earlier_trials[size] :]
             seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
             known = [[each.metrics[name] for each in seen if each.metrics.get(name, 0.0) > 0] for name in metrics]
             if all(is_stable(values, at_most, LATENCY_AGREEMENT_RATIO) if until_agreed else values for values in known):
@@ -93,31 +93,31 @@ class Stabiliser:
             rate_records_per_s = self.of_baseline(size)
             if not self.loop.may_start(self.loop.ends_s()):
                 return
-            if size not in self._told and config.fingerprint != self.loop.spec.baseline.fingerprint:
-                self._told.add(size)
+            if size not in self._announced_burn_in and config.fingerprint != self.loop.spec.baseline.fingerprint:
+                self._announced_burn_in.add(size)
                 self.loop.reporter.say(
                     f"{size} B: burn-in runs of the configs to compare, as a broker is slow at first with a new config"
                 )
-            trial = self._measured(size, config, rate_records_per_s)
+            trial = self._burn_in(size, config, rate_records_per_s)
             if not all(trial.metrics.get(name, 0.0) > 0 for name in metrics):
                 return  # the trials that follow show why the config can't be measured
 
     def _capacities(self, size: RecordSizes) -> list[float]:
         """Return the throughputs of the baseline's burn-in runs, in records per second, in the order of the runs."""
         found: list[float] = []
-        in_vain = 0
+        failures = 0
         while not is_stable(found, self.loop.spec.search.burn_in_max):
-            trial = self._measured(size, self.loop.spec.baseline, None)
+            trial = self._burn_in(size, self.loop.spec.baseline, None)
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
                 found.append(trial.metrics["records_per_s"])
-                in_vain = 0
+                failures = 0
                 continue
             # Elsewhere, a config that can't deliver its records is a result. As the baseline it is a failure, because
             # nothing can be compared with it.
-            in_vain += 1
-            if in_vain >= self.loop.spec.safety.max_failures_in_a_row:
+            failures += 1
+            if failures >= self.loop.spec.safety.max_failures_in_a_row:
                 raise TooManyFailures(
-                    f"the baseline must be measured before any other config, but {in_vain} measurements of it in a row "
+                    f"the baseline must be measured before any other config, but {failures} measurements of it in a row "
                     f"gave no throughput. Fix the cause and run the same command again. The last error: {trial.error}"
                 )
         return found
@@ -129,7 +129,7 @@ class Stabiliser:
             rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
             self.loop.store.set_fact(RATES, rates)
 
-    def _measured(self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None) -> Trial:
+    def _burn_in(self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None) -> Trial:
         return self.loop.run_one(size, Kind.STABILISE, Proposal(0, config, {}), rate_records_per_s)
 
     def _rates(self) -> dict[str, float]:
@@ -157,17 +157,17 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
         )
         return
     configs = _configs(loop, results, plan)
-    told: set[Kind] = set()
+    announced: set[Kind] = set()
     measured = 0
     while step := next_step(
         plan, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
     ):
-        if step.kind not in told:
-            if not told & {Kind.CONFIRM, Kind.ABLATION}:
+        if step.kind not in announced:
+            if not announced & {Kind.CONFIRM, Kind.ABLATION}:
                 for config in _to_stabilise(step.kind, plan, configs, results, record):
                     stabiliser.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
-            loop.reporter.say(f"{size} B: {_what(step, plan)}")
-            told.add(step.kind)
+            loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
+            announced.add(step.kind)
         if not loop.may_start(None):
             loop.reporter.say(f"{size} B: the confirmation ends: too few bytes are left for another trial")
             return
@@ -195,7 +195,7 @@ def _to_stabilise(
     return [configs[each] for each in dict.fromkeys(asked)]
 
 
-def _what(step: Step, plan: ConfirmationPlan) -> str:
+def _purpose(step: Step, plan: ConfirmationPlan) -> str:
     """Return what the trials that begin with this step are for, as the user reads it."""
     match step.kind:
         case Kind.SECOND_LOOK:

@@ -108,7 +108,7 @@ def run_study(
         # Connect to an existing Ray cluster before the target, as it may lack the nodes that the study asks for. Ray on
         # this host is started after the target, as that takes seconds.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
-        there = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
+        existing_pool = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
         for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
@@ -116,7 +116,7 @@ def run_study(
         # them again for a load that still sends.
         leases = stack.enter_context(ExitStack())
         # A pool that was opened above is entered a second time, so that it too is closed before the leases are.
-        bench = Bench(targets, stack.enter_context(closing(there or _pool(spec, folder, reporter))))
+        bench = Bench(targets, stack.enter_context(closing(existing_pool or _pool(spec, folder, reporter))))
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:
@@ -174,7 +174,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    if searching and _differ(facts.get("limits"), limits):
+    if searching and _limits_changed(facts.get("limits"), limits):
         search_again(store)
     if not searching:  # the limits of the search, and whether it has finished, stay as they are
         new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
@@ -189,7 +189,7 @@ def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
     return answered and bool(facts.get("finished_at"))
 
 
-def _differ(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
     """Return whether the limits of the search or of the confirmation have changed since the last run."""
     return before is not None and any(
         before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes", "confirm")

@@ -39,8 +39,8 @@ def trial_of(
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, spec.objectives, spec.constraints, baseline)
     stabilising = started.kind is Kind.STABILISE
-    raced = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
-    lost = next((stop for stop in raced.values() if stop.ends_trial), None) if done.error is None else None
+    early_stops = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
+    lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
     main = saturated or paced
     verdict = judge(Evidence.of(main)) if main is not None else None
     seen = [measured for measured in (paced, saturated) if measured is not None]
@@ -60,7 +60,7 @@ def trial_of(
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),
         error=str(done.error) if done.error is not None else "",
-        warnings=_warnings(seen, {} if lost else raced),
+        warnings=_warnings(seen, {} if lost else early_stops),
         worker=done.worker,
         attempts=done.attempts,
         started_at=started.started_at.isoformat(timespec="milliseconds"),
@@ -74,8 +74,8 @@ def trial_of(
         proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
-        saved_s=_saved_s(done, raced, skipping=lost is not None) if done.error is None else 0.0,
-        course=_whole_courses(done),
+        saved_s=_saved_s(done, early_stops, skipping=lost is not None) if done.error is None else 0.0,
+        course=_window_values(done),
     )
     return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
 
@@ -89,12 +89,12 @@ def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) ->
     return {name: violation for name, violation in judged.violations.items() if name in measured}
 
 
-def _saved_s(done: TrialDone, raced: Mapping[str, Stop], *, skipping: bool) -> float:
+def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool) -> float:
     """Return the seconds of load that racing saved: planned but not run, less the seconds that were run twice.
 
     Args:
         done: The outcome of the trial.
-        raced: Why phases were stopped early, by phase.
+        early_stops: Why phases were stopped early, by phase.
         skipping: Whether phases that were not begun count as saved.
     """
     saved_s = 0.0
@@ -102,12 +102,12 @@ def _saved_s(done: TrialDone, raced: Mapping[str, Stop], *, skipping: bool) -> f
         planned_s, measured = workload.warmup_s + workload.measured_s, done.measurements.get(name)
         if measured is None:
             saved_s += planned_s if skipping else 0.0
-        elif name in raced and measured.series:
+        elif name in early_stops and measured.series:
             saved_s += max(0.0, planned_s - measured.series[-1].at_s)
     return saved_s - sum(_load_s(measured) for measured in done.replaced)
 
 
-def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
+def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
     """Return, by metric, the values in all measured windows of a phase that ran to its end."""
     return {
         name: tuple(values)

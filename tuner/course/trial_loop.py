@@ -27,7 +27,7 @@ from tuner.results.size_record import SizeRecord
 from tuner.storage.protocols import ResultsStore
 
 _OVERHEAD_S: Final = 1.0
-_COMPARED: Final = {
+_MEASURED_CONFIG: Final = {
     Kind.STABILISE: "a config that will be compared with the baseline",
     Kind.SECOND_LOOK: "one of the best configs",
     Kind.CONFIRM: "a winner",
@@ -77,12 +77,12 @@ class TrialLoop:
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
-        standing, what = self.standing(started), self._in_words(started)
-        self._tell_trial(standing, "", what)
+        standing, description = self.standing(started), self._description(started)
+        self._tell_trial(standing, "", description)
 
         def on_window(phase: str, window: Window) -> None:
             self.reporter.window(standing, phase, window)
-            self._tell_trial(standing, phase, f"{what}: {'paced' if phase == PACED else 'saturating'} phase")
+            self._tell_trial(standing, phase, f"{description}: {'paced' if phase == PACED else 'saturating'} phase")
 
         left_bytes, most_bytes = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
         bytes_now = most_bytes if left_bytes is None else max(1, min(most_bytes, int(left_bytes)))
@@ -186,14 +186,14 @@ class TrialLoop:
         """Return the seconds to reserve for the confirmation of one record size, at its least number of rounds."""
         # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
-        return self._least_confirming * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
+        return self._least_confirming_trials * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
         """Return the bytes to reserve for the confirmation of one record size, at its least number of rounds."""
-        return self._least_confirming * self._most_bytes()
+        return self._least_confirming_trials * self._most_bytes()
 
     @property
-    def _least_confirming(self) -> int:
+    def _least_confirming_trials(self) -> int:
         """The least number of trials that the confirmation of one record size takes."""
         return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials
 
@@ -240,14 +240,14 @@ class TrialLoop:
             )
         )
 
-    def _in_words(self, started: StartedTrial) -> str:
+    def _description(self, started: StartedTrial) -> str:
         """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
         said = [f"{started.record_bytes} B, {KIND_WORDS[started.kind]} trial {started.number}"]
         if started.round is not None:
             said.append(f"round {started.round + 1}")
         if started.kind not in (Kind.BASELINE, Kind.SEARCH):
             is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
-            compared = "the config given" if self.spec.confirm.configs else _COMPARED[started.kind]
+            compared = "the given config" if self.spec.confirm.configs else _MEASURED_CONFIG[started.kind]
             said.append("the baseline" if is_baseline else compared)
         return ", ".join(said)
 

@@ -79,7 +79,7 @@ class KnobSpace:
         Returns:
             The same array.
         """
-        self._silence_levels(rows)
+        self._unset_other_levels(rows)
         self._keep_idempotence(rows)
         for ordering in orderings(self.space.sizes):
             small, large = self._index.get(ordering.small), self._index.get(ordering.large)
@@ -106,7 +106,7 @@ class KnobSpace:
             implied[parameter.name] = value
         return implied
 
-    def _silence_levels(self, rows: Array) -> None:
+    def _unset_other_levels(self, rows: Array) -> None:
         """Set the compression levels of all codecs but the chosen one to NaN."""
         codec = self._index.get("compression.type")
         if codec is None:

@@ -80,7 +80,7 @@ class Strategy:
                 is measured then too, but the sampler can't learn from it.
         """
         if starting_point is None:
-            return self._asked_of_sampler(index)
+            return self._sampler_proposal(index)
         params = self._space.space.params_of(starting_point)
         if params is None:
             return Proposal(index, starting_point, {})
@@ -88,7 +88,7 @@ class Strategy:
         self.study.sampler = RandomSampler(0)
         return Proposal(index, starting_point, self._draw(index)[1])
 
-    def _asked_of_sampler(self, index: int) -> Proposal | None:
+    def _sampler_proposal(self, index: int) -> Proposal | None:
         """Return the sampler's proposal with a given index; None if it has nothing left to propose."""
         sampler = self._sampler_of(index)
         if isinstance(sampler, Ending) and sampler.is_exhausted(self.study):

@@ -29,7 +29,7 @@ STARTUP_TRIALS: Final = 3
 """How many configs are drawn at random first. Few are enough, as the model knows how uncertain it is."""
 _CONSIDERED: Final = 6
 """How many of the best candidates are rounded to valid configs and then judged once more."""
-_LOOKED_AT: Final = 60
+_MOST_ROUNDED: Final = 60
 """The most candidates that are rounded, to find configs that were not measured yet; rounding takes much of the time."""
 _REFINEMENTS: Final = (0.08, 0.04)
 _REFINED: Final = 8
@@ -136,17 +136,17 @@ class BayesianSampler(BaseSampler):
             parents, weights = _parents(observations)
             for candidates in choices:
                 rows = _refined(candidates, candidates.around(parents, weights, rng), worth, rng)
-                found = _settled(observed, rows, taken, _CONSIDERED)
+                found = _rounded(observed, rows, taken, _CONSIDERED)
                 if found:
                     best = np.argmax(worth(np.stack([row for _, row in found])))
                     return found[int(best)][0]
         # Draw coarse values at random, and take the first config that was not measured yet, if there is one.
         rng = np.random.default_rng([self._entropy, made])
         for candidates in choices:
-            rows = candidates.anywhere(_LOOKED_AT, rng)
-            for params, _ in _settled(observed, rows, taken, 1):
+            rows = candidates.anywhere(_MOST_ROUNDED, rng)
+            for params, _ in _rounded(observed, rows, taken, 1):
                 return params
-        return space.settled(_wanted(space, rows[-1]))
+        return space.settled(_values_at(space, rows[-1]))
 
     def _candidates(self, observed: "_Observed", made: int) -> Iterator[Candidates]:
         """Yield generators of candidates: first one that changes the parameters whose stage has begun.
@@ -253,7 +253,7 @@ def _refined(candidates: Candidates, rows: Array, worth: Callable[[Array], Array
     return rows[np.argsort(-scores, kind="stable")]
 
 
-def _settled(observed: _Observed, rows: Array, taken: set[bytes], count: int) -> list[tuple[Params, Array]]:
+def _rounded(observed: _Observed, rows: Array, taken: set[bytes], count: int) -> list[tuple[Params, Array]]:
     """Round the best rows to valid configs, and return the first of them that are new.
 
     Args:
@@ -266,8 +266,8 @@ def _settled(observed: _Observed, rows: Array, taken: set[bytes], count: int) ->
         The parameters and the row of each new config.
     """
     taken, found = {*taken}, []
-    for row in rows[:_LOOKED_AT]:
-        params = observed.space.settled(_wanted(observed.space, row))
+    for row in rows[:_MOST_ROUNDED]:
+        params = observed.space.settled(_values_at(observed.space, row))
         at = observed.settled_row(params)
         key = key_of(at)
         if key not in taken:
@@ -278,7 +278,7 @@ def _settled(observed: _Observed, rows: Array, taken: set[bytes], count: int) ->
     return found
 
 
-def _wanted(space: Space, row: Array) -> dict[str, Any]:
+def _values_at(space: Space, row: Array) -> dict[str, Any]:
     """Return the values at the positions of a row, by parameter; they are not rounded."""
     return {axis.name: axis.value(float(position)) for axis, position in zip(space.axes, row, strict=True)}
 
