@@ -65,16 +65,16 @@ def confirming_trials(study: StudyResults) -> int:
 def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path, stopped_after: int) -> None:
     first = run_study(SPEC, "", tmp_path, SilentReporter())
     broken_off = again(tmp_path, stopped_after=stopped_after)
-    assert broken_off.finished, "the search is, as it was"
+    assert broken_off.finished, "the search is still finished"
     rounds = [rounds for _, rounds in answers(broken_off).values()]
     assert all(before in (3, 4) for before in rounds)
-    assert rounds[1] == 3, "the second size was not begun"
+    assert rounds[1] == 3, "the second record size was not confirmed yet"
     done = again(tmp_path)
     assert {rounds for _, rounds in answers(done).values()} == {4}
     assert confirming_trials(done) > confirming_trials(broken_off) > confirming_trials(first)
     for size in done.sizes:
         steps = [(each.kind, each.round, each.fingerprint) for each in size.trials if each.kind in CONFIRMING_KINDS]
-        assert len(set(steps)) == len(steps), "nothing was measured twice"
+        assert len(set(steps)) == len(steps), "no step was measured twice"
         assert {number for kind, number, _ in steps if kind is Kind.CONFIRM} == set(range(3 + 4))
 
 
@@ -100,7 +100,7 @@ def test_confirming_a_single_goal_leaves_the_other_goals_unchanged(tmp_path: Pat
             assert recommend(after, size, goal) == recommend(before, size, goal)
         renewed = recommend(after, size, Goal.LATENCY)
         assert renewed.gains["latency_p99_ms"].rounds == 4
-        assert renewed.gains["latency_p99_ms"].level == 0.95, "one claim, not three"
+        assert renewed.gains["latency_p99_ms"].level == 0.95, "the level of a single claim, not of three"
 
 
 def test_a_finished_study_measures_nothing_more_after_a_confirmation(tmp_path: Path) -> None:
@@ -123,7 +123,9 @@ def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -
     assert done.finished
     for size in done.sizes:
         assert sum(trial.kind in (Kind.SEARCH, Kind.BASELINE) for trial in size.trials) == 8
-    assert {rounds for _, rounds in answers(done).values()} == {3}, "its own confirmation, with its own rounds"
+    assert {rounds for _, rounds in answers(done).values()} == {3}, (
+        "the confirmation after the search has its own rounds"
+    )
 
 
 FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}

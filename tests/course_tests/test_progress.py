@@ -54,7 +54,7 @@ def test_progress_says_how_many_trials_the_mirror_is_behind(told: list[Progress]
     assert counts == sorted(counts)
     last = told[-1]
     assert last.trial is not None
-    assert last.behind_mlflow == last.trial - SHOWN, "all trials before it, but those that are shown"
+    assert last.behind_mlflow == last.trial - SHOWN, "all trials before it, except those that the mirror shows"
 
 
 def test_progress_names_its_process_and_when_the_study_will_end(told: list[Progress], folder: Path) -> None:

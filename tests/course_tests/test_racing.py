@@ -77,7 +77,7 @@ def test_trials_are_stopped_early_and_say_why(study: Study) -> None:
         assert "after" in each.stopped_early
         assert "of 10 s" in each.stopped_early
     learnt = [each for each in stopped if each.feasible]
-    assert learnt, "as far as it was seen: a sampler learns from it as from any other"
+    assert learnt, "a sampler learns from the values until the stop"
     assert all(None not in each.objectives for each in learnt)
 
 
@@ -150,7 +150,9 @@ def test_a_shortened_phase_of_a_trial_on_the_front_is_run_in_full(study: Study) 
     again = [each for each in found.trials if each.saved_s < 0]
     assert again
     for each in again:
-        assert each.load_s == pytest.approx(25.0 - each.saved_s), "the short phase, warm-up and all, and the whole"
+        assert each.load_s == pytest.approx(25.0 - each.saved_s), (
+            "the load of the shortened phase and of the full trial"
+        )
         assert not each.stopped_early
         assert len(each.course["latency_p99_ms"]) == 10
     assert all(each.saved_s <= 0 for each in found.front_trials)
@@ -165,7 +167,7 @@ def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Stud
         assert "mb_per_s" not in each.metrics
         assert each.violations[str(limit)] > 0
         assert each.violations.keys() == {str(limit), "delivered_ratio >= 1", "held_rate_ratio >= 0.95"}
-        assert each.saved_s >= 13.0, "the whole saturating phase, with its warm-up"
+        assert each.saved_s >= 13.0, "the saturating phase with its warm-up was skipped"
     kept = [each for each in study(LIMITED).trials if each.feasible]
     assert all(each.metrics["latency_p99_ms"] <= 4.0 for each in kept)
 
@@ -239,7 +241,7 @@ def test_no_trial_is_stopped_before_two_measured_windows() -> None:
     assert judged(raced_rule(), windows(10)) == ""
     assert judged(raced_rule(), windows(10, 10)).startswith("after 2 of 10 s, mb_per_s is at most 1")
     assert judged(raced_rule(), windows(190, 190)) == ""
-    assert judged(raced_rule(), windows(*[10] * 10)) == "", "it is over anyway"
+    assert judged(raced_rule(), windows(*[10] * 10)) == "", "the phase has ended anyway"
 
 
 def test_a_phase_that_stalls_now_and_then_is_not_stopped() -> None:

@@ -44,7 +44,7 @@ class Settling:
 def stabilising_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
     (size,) = run_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
     found = [trial for trial in size.trials if trial.kind is Kind.STABILISE]
-    assert list(size.trials[: len(found)]) == found, "ahead of all others"
+    assert list(size.trials[: len(found)]) == found, "burn-in runs come before all other trials"
     return found
 
 
@@ -79,8 +79,8 @@ def test_the_last_two_burn_in_runs_count_as_baselines() -> None:
         (2, Kind.BASELINE, (100.0, 10.0)),
         (3, Kind.BASELINE, (100.0, 11.0)),
     ]
-    assert settled(warm, OBJECTIVES) == [], "before there is a baseline to be one of"
-    assert settled([warm[0], warm[1], first], OBJECTIVES) == [], "a single one agrees with nothing"
+    assert settled(warm, OBJECTIVES) == [], "there is no baseline yet"
+    assert settled([warm[0], warm[1], first], OBJECTIVES) == [], "a single burn-in run can't agree with another"
     assert settled([*warm, failed(4, kind=Kind.BASELINE), measured(5, 10.5), first], OBJECTIVES)[-1].number == 5
 
 

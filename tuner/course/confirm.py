@@ -58,7 +58,7 @@ class Stabiliser:
             The fixed rate of the paced phase, in records per second; None if the study has no paced phase.
 
         Raises:
-            TooManyFailures: Several measurements of the baseline in a row gave no throughput.
+            TooManyFailures: Several attempts in a row to measure the baseline gave no throughput.
         """
         if size not in self._ready:
             self._ready.add(size)
@@ -117,8 +117,8 @@ class Stabiliser:
             failures += 1
             if failures >= self.loop.spec.safety.max_failures_in_a_row:
                 raise TooManyFailures(
-                    f"the baseline must be measured before any other config, but {failures} measurements of it in a row "
-                    f"gave no throughput. Fix the cause and run the same command again. The last error: {trial.error}"
+                    f"the baseline must be measured before any other config, but {failures} attempts in a row gave no "
+                    f"throughput. Fix the cause and run the same command again. The last error: {trial.error}"
                 )
         return found
 
