@@ -185,8 +185,8 @@ def _to_stabilise(
 ) -> list[ProducerConfig]:
     """Return the configs that need burn-in runs before trials of this kind.
 
-    The baseline needs none, because it was measured until it was stable before the search. Ablations need none, because
-    they differ from a winner in few knobs.
+    The baseline is left out, because it was measured until it was stable before the search. The variants of an ablation
+    are left out too; only their winners are returned.
     """
     if kind is Kind.SECOND_LOOK:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]

@@ -77,7 +77,7 @@ class OpenTarget:
         return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """Return a runner that measures each config on a new topic and in a separate process."""
+        """Return a runner that leases a topic for each config and measures in a separate process."""
         return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
 
 

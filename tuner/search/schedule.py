@@ -40,7 +40,7 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
     """Return the search space that a study has for one record size.
 
     Raises:
-        ConfigError: The study file contradicts itself about the knobs, or leaves no knob to search.
+        ConfigError: The study file sets knobs to something impossible, or leaves no knob to search.
     """
     space = SearchSpace.of(
         size.largest_bytes,
