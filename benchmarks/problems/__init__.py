@@ -1,1 +1,1 @@
-"""Problems whose answer is known: simulated clusters and measured tables."""
+"""Test problems for samplers, with known answers: simulated clusters and tables of measurements."""

@@ -1,4 +1,4 @@
-"""How well a simulated cluster ranks the configs of a measured table: Spearman's correlation, per objective."""
+"""How well a simulated cluster ranks the configs of a measured table, by Spearman's correlation per metric."""
 
 import math
 from collections import defaultdict
@@ -26,21 +26,24 @@ _PERCENTILES: Final[Mapping[str, float]] = {
     "latency_p999_ms": 0.999,
 }
 _LATE_S: Final = 5.0
-"""A phase's middle, or thereabouts: how late it is there where the rate is not held ranks such configs last."""
+"""Seconds into the phase at which latencies are compared, about its middle.
+
+Where the rate is not held, the latency has grown so much by then that the config is ranked last.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One objective over all configs of a table.
+    """The agreement between model and measurement for one metric, over all configs of a table.
 
     Attributes:
-        metric: Its name.
-        labels: Record size and config of each.
-        measured: Means over repeats, shape (configs,).
-        simulated: The model's values for the same configs.
-        correlation: Spearman's, over all configs and record sizes.
-        within_sizes: The mean of the correlations within each record size, weighted by its configs: what remains when
-            the record size, which sets most of a throughput, explains nothing.
+        metric: The name of the metric.
+        labels: The record size and the config of each point.
+        measured: The measured values, as means over repeats, shape (configs,).
+        simulated: The model's values for the same configs, shape (configs,).
+        correlation: Spearman's correlation over all configs and record sizes.
+        within_sizes: The mean of the correlations within each record size, weighted by the number of its configs. It
+            leaves out the differences between record sizes, which explain most of a throughput.
     """
 
     metric: str
@@ -59,7 +62,10 @@ class _Point(NamedTuple):
 
 
 def agreements(table: MeasuredTable, cluster: SimulatedCluster) -> tuple[Agreement, ...]:
-    """One per metric of the table that the model has too. Latencies with acks=0 are left out: nobody answered."""
+    """Compare a model with a table, for each metric that both of them have.
+
+    Latencies with acks=0 are left out, as no broker answers then.
+    """
     repeats: dict[tuple[str, RecordSizes, ProducerConfig], list[Row]] = defaultdict(list)
     for row in table.rows:
         for metric in row.metrics:
@@ -75,7 +81,7 @@ def agreements(table: MeasuredTable, cluster: SimulatedCluster) -> tuple[Agreeme
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's correlation: Pearson's of the ranks, equal values sharing theirs. NaN where one does not vary."""
+    """Return Spearman's correlation, with mean ranks for equal values; NaN if all values of a series are equal."""
     ranks, others = _ranks(one), _ranks(other)
     if np.ptp(ranks) == 0 or np.ptp(others) == 0:
         return math.nan
@@ -83,6 +89,7 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _agreement(metric: str, points: Sequence[_Point]) -> Agreement:
+    """Return the agreement for one metric."""
     within: list[tuple[float, int]] = []
     for size in dict.fromkeys(point.sizes for point in points):
         there = [point for point in points if point.sizes == size]
@@ -101,10 +108,12 @@ def _agreement(metric: str, points: Sequence[_Point]) -> Agreement:
 
 
 def _correlation(points: Sequence[_Point]) -> float:
+    """Return the rank correlation between measured and simulated values."""
     return rank_correlation([point.measured for point in points], [point.simulated for point in points])
 
 
 def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: SimulatedCluster) -> float | None:
+    """Return the model's value of a metric for the config and the load of a row; None if the model has none."""
     saturated = metric.startswith(_SATURATED) or metric in ("mb_per_s", "records_per_s")
     if not saturated and row.rate_records_per_s is None:
         return None
@@ -118,6 +127,7 @@ def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: SimulatedCl
 
 
 def _value(metric: str, told: Performance) -> float | None:
+    """Return a metric of a simulated performance; None if the model does not have it."""
     if metric in _PERCENTILES:
         return percentile_ms(told, _PERCENTILES[metric], _LATE_S)
     values = {
@@ -130,6 +140,7 @@ def _value(metric: str, told: Performance) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """Return the rank of each value from 1 on; equal values get the mean of their ranks."""
     _, places, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: NDArray[np.float64] = (last - (counts - 1) / 2)[places]

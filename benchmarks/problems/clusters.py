@@ -1,4 +1,4 @@
-"""Simulated clusters beside the embedded one."""
+"""Simulated clusters, in addition to the simulation of the broker that we start."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,7 +18,7 @@ REMOTE: Final = SimulatedCluster(
     socket_bytes=6.0e6,
     tail_s=1.5e-3,
 )
-"""A broker 2 ms away behind 1 Gbit/s: round trips and bytes on the wire count, processors do not."""
+"""A broker 2 ms away, on a network of 1 Gbit/s: round trips and bytes on the wire matter, processors do not."""
 
 JAVA_LAPTOP: Final = SimulatedCluster(
     "java-laptop",
@@ -44,10 +44,12 @@ JAVA_LAPTOP: Final = SimulatedCluster(
     busy_tail_s=0.3e-3,
     disk_tail_s=0.0,
 )
-"""The Java producer and one broker on a laptop of four cores: what the VU thesis measured.
+"""The Java producer and one broker on a laptop with four cores, as measured in the VU thesis.
 
-Source of its constants: fitted by eye to De Vos Meaker (2020), tables 14 to 22; so agreement with these tables says
-that the model's form can follow them, not that it foretold them.
+The constants are fitted by eye, so agreement with these tables shows that the model can describe them, not that it
+predicted them.
+
+Source: De Vos Meaker (2020), tables 14 to 22.
 """
 
 PRESETS: Final[Mapping[str, SimulatedCluster]] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""The known Pareto front of a simulated cluster: what a sampler could find at best."""
+"""The known Pareto front of a simulated cluster, which is the best result that a sampler can reach."""
 
 import math
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from search_spaces.parameters import Parameter
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 
-# From coarse to fine: by what factor a number is moved, and by what ratio a config has to be better to be taken in.
+# From coarse to fine: the factor by which a number is changed, and the ratio by which a config must be better to count.
 _STAGES: Final = ((4.0, 0.02), (2.0, 0.01), (1.4, 0.005), (1.15, 0.003), (1.05, 0.0015))
 _STEP: Final = 1.0002
 _REMEMBERED: Final = 32
@@ -22,12 +22,12 @@ _REMEMBERED: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
-    """A config that no other beats in both objectives.
+    """A config that no other config beats in both objectives.
 
     Attributes:
-        config: In the space.
-        outcome: What it truly gives.
-        gains: Over the baseline: throughput, then p99 of the latency; above 1 is better.
+        config: The config.
+        outcome: Its outcome without noise.
+        gains: Its gains over the baseline, in throughput and then in the p99 latency; above 1 is better.
     """
 
     config: ProducerConfig
@@ -37,12 +37,13 @@ class FrontPoint:
 
 @lru_cache(maxsize=_REMEMBERED)
 def known_front(space: SearchSpace, truth: Truth) -> tuple[FrontPoint, ...]:
-    """The configs of `space` that are truly best, from the lowest throughput (and latency) to the highest.
+    """Return the best configs of a space, from the lowest throughput and latency to the highest.
 
-    Found without randomness: the published grid is tried, and then, in ever smaller steps, every neighbour of what was
-    best so far, one knob at a time. The true front is a curve; the volume under these points falls short of that under
-    the curve by less than 0.5 %, which the tests hold against random configs and climbing from the points. Takes
-    seconds, and is then remembered in this process.
+    The search for them uses no randomness. It tries the published grid first, and then the neighbours of the best
+    configs so far, which differ from them in one knob, in smaller and smaller steps. The true front is a curve. The
+    area under the returned points is less than 0.5 % smaller than the area under that curve; the tests check this with
+    random configs and by hill climbing from the points. The first call takes seconds, and the process caches its
+    result.
     """
     search = _Search(space, truth)
     for config in (truth.baseline, *published_grid(space)):
@@ -54,11 +55,11 @@ def known_front(space: SearchSpace, truth: Truth) -> tuple[FrontPoint, ...]:
 
 
 class _Search:
-    """What was best so far.
+    """The search for the front.
 
     Attributes:
-        members: By config; none is dominated by another.
-        margin: The factor by which a config has to beat every member, in one objective or the other, to become one.
+        members: The front so far, by config; no member is dominated by another one.
+        margin: A config becomes a member if it beats each member by this factor in at least one objective.
     """
 
     def __init__(self, space: SearchSpace, truth: Truth) -> None:
@@ -68,7 +69,11 @@ class _Search:
         self._tried: set[ProducerConfig] = set()
 
     def offer(self, config: ProducerConfig) -> bool:
-        """Take a config in if it stands apart from what is there, or outdoes some of it."""
+        """Add a config to the front if it is far enough from all members, or better than one of them.
+
+        Returns:
+            Whether it was added.
+        """
         if config in self._tried:
             return False
         self._tried.add(config)
@@ -83,7 +88,11 @@ class _Search:
         return True
 
     def refine(self, factor: float) -> None:
-        """Try the neighbours of all members, and of those that become members by that."""
+        """Try the neighbours of all members, and then the neighbours of the new members.
+
+        Args:
+            factor: The factor by which numbers are changed.
+        """
         waiting = list(self.members)
         while waiting:
             config = waiting.pop()
@@ -92,9 +101,10 @@ class _Search:
             waiting += [each for each in self._neighbours(config, factor) if self.offer(each)]
 
     def _neighbours(self, config: ProducerConfig, factor: float) -> Iterator[ProducerConfig]:
+        """Yield the configs that differ from a config in one knob."""
         answers = self._space.params_of(config)
         if answers is None:
-            return  # a baseline outside of the space
+            return  # the baseline may lie outside the space
         for parameter in self._space.parameters:
             if parameter.name in answers:
                 for answer in _moved(parameter, answers[parameter.name], factor):
@@ -102,15 +112,20 @@ class _Search:
 
 
 def _covers(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
+    """Return whether our gains are at least as high as theirs in both objectives."""
     return ours[0] >= theirs[0] and ours[1] >= theirs[1]
 
 
 def _outdoes(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
-    """Whether something is gained and nothing given away: knobs without a trade-off find their best value by this."""
+    """Return whether our gains are higher than theirs in one objective and not lower in the other.
+
+    This finds the best value of knobs that have no trade-off.
+    """
     return _covers(ours, theirs) and ours[0] * ours[1] > _STEP * theirs[0] * theirs[1]
 
 
 def _moved(parameter: Parameter, answer: ParamValue, factor: float) -> Iterator[ParamValue]:
+    """Yield the values next to a value of a parameter: all other words, or the numbers below and above."""
     domain = parameter.domain
     if isinstance(domain, Words):
         yield from (word for word in domain.values if word != answer)

@@ -1,7 +1,7 @@
-"""A grid of sensible values that anybody can walk through: the measure for samplers.
+"""A grid of sensible configs, with which samplers are compared.
 
-1,260 configs: 7 x 4 x 5 x 3 x 3 values of five knobs; the other knobs have the client's defaults. The order is fixed
-and says nothing: walk it in a random one.
+The grid has 1,260 configs: 7 x 4 x 5 x 3 x 3 values of five knobs. The other knobs have the client's defaults. The
+order of the configs is fixed but has no meaning, so try them in a random order.
 """
 
 import itertools
@@ -24,17 +24,17 @@ CODECS: Final = (
 IN_FLIGHT: Final = ("1", "5", "1000000")
 QUEUE_RECORDS: Final = ("10000", "100000", "500000")
 QUEUE_KBYTES: Final = ("16384", "131072", "1048576")
-"""In place of the queue's records, where a space searches its bytes: for records of 100 kB, say."""
+"""Used instead of `QUEUE_RECORDS` in spaces that search the queue's bytes, for example for records of 100 kB."""
 
 _STICKY_MS: Final = "sticky.partitioning.linger.ms"
 _MOST_STICKY_MS: Final = 200.0
 
 
 def published_grid(space: SearchSpace) -> tuple[ProducerConfig, ...]:
-    """The configs of the grid, each in `space` and each once, always in the same order.
+    """Return the configs of the grid that fit a space, without duplicates and always in the same order.
 
-    Values that the space does not have are moved to its nearest; where two become one by that, or a knob is not
-    searched, the grid is smaller: 1,155 configs for records of 10 B, 945 for 100 kB.
+    Values outside the space are replaced by the nearest value in it. Where this makes two configs equal, or where the
+    space does not search a knob, the grid has fewer configs: 1,155 for records of 10 B, and 945 for 100 kB.
     """
     domains = {parameter.name: parameter.domain for parameter in space.parameters}
     usual = space.params_of(ProducerConfig.parse(space.fixed)) or {}
@@ -57,6 +57,7 @@ def published_grid(space: SearchSpace) -> tuple[ProducerConfig, ...]:
 
 
 def _answer(domain: Domain, text: str) -> ParamValue:
+    """Return the value of a domain that is nearest to a property's text."""
     answer = domain.answer(text)
     if answer is not None:
         return answer

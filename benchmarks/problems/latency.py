@@ -1,4 +1,4 @@
-"""Latencies that follow from what a simulated cluster gives."""
+"""Latencies of a simulated cluster, computed from its simulated performance."""
 
 import math
 from statistics import NormalDist
@@ -10,11 +10,17 @@ _NORMAL: Final = NormalDist()
 
 
 def mean_ms(told: Performance) -> float:
-    """Mean latency."""
+    """Return the mean latency."""
     return told.latency_p50_ms * math.exp(told.latency_spread**2 / 2)
 
 
 def percentile_ms(told: Performance, ratio: float, after_s: float = 0.0) -> float:
-    """What a share of the records, above 0 and below 1, does not exceed, after so many seconds of load."""
+    """Return a percentile of the latency.
+
+    Args:
+        told: The simulated performance.
+        ratio: The percentile as a ratio, above 0 and below 1, such as 0.99 for the p99.
+        after_s: The seconds since the load began. They matter only if the config falls behind its rate.
+    """
     latency_ms = told.latency_p50_ms * math.exp(told.latency_spread * _NORMAL.inv_cdf(ratio))
     return latency_ms + told.falling_behind_ratio * after_s * 1e3

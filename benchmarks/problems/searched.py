@@ -1,4 +1,4 @@
-"""What samplers are compared on: configs whose true worth is known, told with noise, as a study would be told."""
+"""The problems on which samplers are compared: the true gains are known, and the sampler sees them with noise."""
 
 import math
 from collections import defaultdict
@@ -28,31 +28,43 @@ _NOISE_SEED: Final = 7_919
 
 
 class Problem(Protocol):
-    """Something to search."""
+    """A search problem whose answer is known."""
 
     @property
     def space(self) -> SearchSpace:
-        """Where."""
+        """The search space."""
 
     @property
     def size(self) -> RecordSizes:
-        """Of the records."""
+        """The record size."""
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
-        """How many times better than the defaults a config truly is, in throughput and p99; (0, 0) if infeasible."""
+        """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
-        """What trial `number` of the search with that seed is told of it."""
+        """Return the noisy metrics that a trial of a config gives.
+
+        Args:
+            config: The config.
+            number: The number of the trial in its search.
+            seed: The seed of the search.
+        """
 
     def best_volume(self) -> float:
-        """The most that a search could reach; see `Volume`."""
+        """Return the greatest area that a search can cover; see `Volume`."""
 
     def grid(self) -> tuple[ProducerConfig, ...]:
-        """Configs that somebody without a sampler would walk through."""
+        """Return the configs that a search without a sampler would try."""
 
 
 def problem_of(name: str, noise_ratio: float) -> Problem:
-    """The problem of a name: `table`, or cluster and record size, `embedded:1000`; a third part is left to `before`."""
+    """Return the problem with a given name.
+
+    Args:
+        name: `table`, or the cluster and the record size, such as `embedded:1000`. A third part is ignored here; see
+            `before`.
+        noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
+    """
     if name == "table":
         return TableProblem(embedded_grid(), RecordSizes.fixed(1_000), noise_ratio)
     cluster, size, *_ = name.split(":")
@@ -60,19 +72,19 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
 
 
 def before(name: str) -> str | None:
-    """The problem that is searched before one of that name: for `embedded:1000:100` it is `embedded:100`."""
+    """Return the name of the problem to search before this one, or None: `embedded:100` for `embedded:1000:100`."""
     parts = name.split(":")
     return f"{parts[0]}:{parts[2]}" if len(parts) == 3 else None
 
 
 class Volume:
-    """The area that a search has covered: logarithms of gains, above the defaults' own."""
+    """The area that a search has covered: the area under the front of the logarithms of gains, above the defaults."""
 
     def __init__(self) -> None:
         self._members: list[tuple[float, float]] = []
 
     def add(self, gains: tuple[float, float]) -> float:
-        """Take a config in; the area after it."""
+        """Add a config, and return the area that is covered with it."""
         if min(gains) > 1:
             ours = math.log(gains[0]), math.log(gains[1])
             self._members = [each for each in self._members if not (each[0] <= ours[0] and each[1] <= ours[1])]
@@ -87,12 +99,12 @@ class Volume:
 
 @dataclass
 class SimulatedProblem:
-    """A simulated cluster.
+    """The problem of finding good configs for a simulated cluster.
 
     Attributes:
-        cluster: Which.
-        size: Of the records.
-        noise_ratio: Standard deviation of each number's logarithm, from trial to trial.
+        cluster: The simulated cluster.
+        size: The record size.
+        noise_ratio: The noise between trials, as a standard deviation of the logarithm of each metric.
     """
 
     cluster: SimulatedCluster
@@ -102,20 +114,20 @@ class SimulatedProblem:
 
     @cached_property
     def space(self) -> SearchSpace:
-        """See `Problem.space`."""
+        """The search space of a study with the client's defaults as its baseline."""
         return SearchSpace.of(self.size.largest_bytes, DEFAULTS)
 
     @cached_property
     def truth(self) -> Truth:
-        """What is really so."""
+        """The outcomes of configs without noise."""
         return Truth.of(self.size.largest_bytes, self.cluster)
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
-        """See `Problem.gains`."""
+        """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
         return self._outcome(config)[1]
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
-        """See `Problem.metrics`. Who falls far behind the rate is spared the saturating phase, as in a study."""
+        """Return the noisy metrics of a trial; without throughput if it falls far behind its rate, as in a study."""
         true, _ = self._outcome(config)
         speed, slow, held = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=3) * self.noise_ratio)
         told = {
@@ -128,15 +140,16 @@ class SimulatedProblem:
         return told
 
     def best_volume(self) -> float:
-        """See `Problem.best_volume`: under the known front."""
+        """Return the area under the known front."""
         volume = Volume()
         return max(volume.add(point.gains) for point in known_front(self.space, self.truth))
 
     def grid(self) -> tuple[ProducerConfig, ...]:
-        """See `Problem.grid`: the published one."""
+        """Return the published grid."""
         return published_grid(self.space)
 
     def _outcome(self, config: ProducerConfig) -> tuple[dict[str, float], tuple[float, float]]:
+        """Return the true metrics and the true gains of a config."""
         if config.fingerprint not in self._seen:
             found = self.truth.outcome(config)
             true = {
@@ -150,12 +163,12 @@ class SimulatedProblem:
 
 @dataclass
 class TableProblem:
-    """A table that was measured: the space is its configs and no others, and its means count as the truth.
+    """The problem of finding the best configs of a measured table; the means of its rows count as the truth.
 
     Attributes:
-        table: The table; its columns of properties are the knobs.
-        size: Of the records.
-        noise_ratio: What is added to what was measured.
+        table: The table. Its configs are the search space, and its columns of properties are the knobs.
+        size: The record size.
+        noise_ratio: The noise that is added to the measured values, as a standard deviation of their logarithms.
     """
 
     table: MeasuredTable
@@ -164,7 +177,7 @@ class TableProblem:
 
     @cached_property
     def space(self) -> SearchSpace:
-        """See `Problem.space`."""
+        """The search space that has the configs of the table and no others."""
         configs = [row.config for row in self.table.rows if row.config.values]
         values: dict[str, tuple[str, ...]] = {
             name: tuple(dict.fromkeys(config.in_force.text(name) for config in configs)) for name in configs[0].values
@@ -178,14 +191,14 @@ class TableProblem:
         )
 
     def gains(self, config: ProducerConfig) -> tuple[float, float]:
-        """See `Problem.gains`."""
+        """Return the measured gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
         ours, defaults = self._true(config), self._defaults
         if ours["held_rate_ratio"] < HELD_RATE_RATIO:
             return 0.0, 0.0
         return ours["mb_per_s"] / defaults["mb_per_s"], defaults["latency_p99_ms"] / ours["latency_p99_ms"]
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
-        """See `Problem.metrics`."""
+        """Return the measured metrics of a config with noise; without throughput if it falls far behind its rate."""
         true = self._true(config)
         speed, slow = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=2) * self.noise_ratio)
         told = {name: true[name] for name in ("delivered_ratio", "held_rate_ratio")}
@@ -195,20 +208,22 @@ class TableProblem:
         return told
 
     def best_volume(self) -> float:
-        """See `Problem.best_volume`: of the whole table."""
+        """Return the area under the front of the whole table."""
         volume = Volume()
         return max(volume.add(self.gains(config)) for config in self.grid())
 
     def grid(self) -> tuple[ProducerConfig, ...]:
-        """See `Problem.grid`: the table itself."""
+        """Return all configs of the table."""
         return tuple(self.space.grid())
 
     @cached_property
     def _defaults(self) -> dict[str, float]:
+        """The measured metrics of the client's defaults."""
         return self._true(DEFAULTS)
 
     @cached_property
     def _means(self) -> dict[str, dict[str, float]]:
+        """The geometric means of the metrics of each config, by the config's key."""
         rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
         for row in self.table.rows:
             rows[self._key(row.config)].append(row.metrics)
@@ -218,8 +233,10 @@ class TableProblem:
         }
 
     def _true(self, config: ProducerConfig) -> dict[str, float]:
+        """Return the mean metrics of a config."""
         return self._means[self._key(config)]
 
     def _key(self, config: ProducerConfig) -> str:
+        """Return a key that is equal for configs with the same values of all knobs."""
         names = [parameter.sets for parameter in self.space.parameters]
         return " ".join(config.in_force.text(name) for name in names)

@@ -1,18 +1,23 @@
-"""Tables of numbers that somebody measured, as files: what they were taken with, one row per config and record size.
+"""Files with tables of measurements: a head that says how they were taken, and a row per measurement of a config.
 
-A file is CSV in UTF-8. It begins with lines `# name: value` on how it was taken, of which these have a meaning here:
+A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These names have a meaning here:
 
-    title, source           both must be there
-    base                    properties of every row, as `name=value` with blanks between
+    title, source           required
+    base                    properties of every row, as `name=value` separated by blanks
     partitions, compressibility_ratio
-                            of the load; what is not said is not compared
-    rate_records_per_s      rate of the paced phase; a column of that name says it by row
-    note                    what a reader must know; may come several times
+                            the load of the measurements; a workload is checked against these only if they are given
+    rate_records_per_s      rate of the paced phase, unless a column of this name gives it for each row
+    note                    something that a reader must know; may be given several times
 
-Then come a line of column names and the rows. `record_bytes` is the size of a value (or a mix, `100:70,1000:30`),
-`config` holds further properties of the row as `name=value`, and a column named like a property holds that property (an
-empty cell leaves it out). `repeat`, `table` and `comment` are for people. Every other column is a metric under its name
-in `objectives.outcome`, an empty cell being one that was not measured. Rows of one size and config are repeats.
+Then follow a line with the names of the columns, and the rows:
+
+    record_bytes            size of a value in bytes, or a mix of sizes such as `100:70,1000:30`
+    config                  further properties of the row, as `name=value` separated by blanks
+    a property's name       value of that property; an empty cell leaves the property out
+    repeat, table, comment  for readers; ignored here
+    any other name          a metric of `objectives.outcome`; an empty cell means that it was not measured
+
+Several rows with the same record size and config are repeats.
 """
 
 import csv
@@ -34,18 +39,18 @@ _MOST_NAMED: Final = 3
 
 
 class UnreadableTable(ValueError):  # noqa: N818 - names say what happened
-    """A file is no table as described in this module; the message says where and why."""
+    """A file does not have the format that this module describes; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One config at one record size, measured once.
+    """One measurement of one config with one record size.
 
     Attributes:
-        sizes: Of the values.
-        config: Under test.
-        metrics: Numbers by name, units at their ends.
-        rate_records_per_s: Of the paced phase; None if there was none, or it is not known.
+        sizes: The record size, or a mix of sizes.
+        config: The config that was measured.
+        metrics: The measured values, by the name of the metric.
+        rate_records_per_s: The rate of the paced phase; None if there was no paced phase, or if the rate is unknown.
     """
 
     sizes: RecordSizes
@@ -56,14 +61,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """A whole table. Picklable.
+    """A table of measurements. It can be pickled.
 
     Attributes:
-        title: What it is called.
-        source: Who measured it, and where that is published.
-        facts: Everything its head says, by name; the first of several.
-        notes: What a reader must know.
-        rows: In the file's order.
+        title: The title of the table.
+        source: Who measured it, and where it is published.
+        facts: All values of the head, by name; the first value if a name is given several times.
+        notes: What a reader must know about the measurements.
+        rows: The rows, in the order of the file.
     """
 
     title: str
@@ -74,10 +79,10 @@ class MeasuredTable:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a file.
+        """Read a table from a file.
 
         Raises:
-            UnreadableTable: It can't be read, or is no such table.
+            UnreadableTable: The file can't be read, or does not have the format that this module describes.
         """
         try:
             return cls.parse(path.read_text(encoding="utf-8"), name=path.name)
@@ -86,10 +91,14 @@ class MeasuredTable:
 
     @classmethod
     def parse(cls, text: str, name: str = "table") -> Self:
-        """Read the text of a file; `name` is what errors call it.
+        """Read a table from the text of a file.
+
+        Args:
+            text: The text.
+            name: The name of the file for error messages.
 
         Raises:
-            UnreadableTable: It is no such table.
+            UnreadableTable: The text does not have the format that this module describes.
         """
         lines = text.splitlines()
         head = [line[1:].partition(":") for line in takewhile(lambda line: line.startswith("#"), lines)]
@@ -106,10 +115,12 @@ class MeasuredTable:
         return cls(facts["title"], facts["source"], facts, notes, rows)
 
     def find(self, config: ProducerConfig, sizes: RecordSizes) -> tuple[Row, ...]:
-        """The rows of a config, one per repeat; a config that spells a default out is the same as one that does not.
+        """Return the rows of a config, one per repeat.
+
+        Configs count as the same if they have the same effect, whether or not they spell out defaults.
 
         Raises:
-            WorkloadRefused: It is not in the table; the message names what is.
+            WorkloadRefused: The config is not in the table; the message says what the table has instead.
         """
         there = [row for row in self.rows if row.sizes == sizes]
         found = tuple(row for row in there if row.config == config) or tuple(
@@ -123,6 +134,7 @@ class MeasuredTable:
         return found
 
     def _contents(self, there: Sequence[Row]) -> str:
+        """Return a sentence about what the table has, for error messages."""
         if not there:
             return f"it has record sizes {', '.join(dict.fromkeys(str(row.sizes) for row in self.rows))}"
         configs = list(dict.fromkeys(row.config for row in there))
@@ -131,12 +143,12 @@ class MeasuredTable:
 
 
 def thesis_tables() -> MeasuredTable:
-    """Tables 14 to 22 of De Vos Meaker (2020): the Java producer under a saturating load, 60 cells."""
+    """Return tables 14 to 22 of De Vos Meaker (2020): the Java producer under a saturating load, 60 rows."""
     return _shipped("thesis_tables_14_to_22.csv")
 
 
 def embedded_grid() -> MeasuredTable:
-    """168 configs of 1 kB records on an embedded broker, each once, and the defaults 17 times: measured by us."""
+    """Return our own measurements with 1 kB records on an embedded broker: 168 configs once, the defaults 17 times."""
     return _shipped("embedded_1000_bytes.csv")
 
 
@@ -146,6 +158,11 @@ def _shipped(name: str) -> MeasuredTable:
 
 
 def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], where: str) -> Row:
+    """Read a row from its cells.
+
+    Raises:
+        UnreadableTable: The row does not have the format that this module describes.
+    """
     if None in cells or None in cells.values():
         raise UnreadableTable(f"every row must have as many cells as there are columns, but {where} has not")
     texts = {name: text for name, text in cells.items() if name is not None and text}
@@ -170,6 +187,7 @@ def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], where
 
 
 def _pairs(text: str, where: str) -> Iterable[tuple[str, str]]:
+    """Yield the names and values of properties that are written as `name=value`, separated by blanks."""
     for pair in text.split():
         name, equals, value = pair.partition("=")
         if not equals:
@@ -178,6 +196,7 @@ def _pairs(text: str, where: str) -> Iterable[tuple[str, str]]:
 
 
 def _number(text: str, where: str) -> float:
+    """Read a number; `where` is its place in the file, for error messages."""
     try:
         return float(text)
     except ValueError:
@@ -186,8 +205,10 @@ def _number(text: str, where: str) -> float:
 
 @lru_cache
 def _names() -> frozenset[str]:
+    """Return the names of all properties of the client."""
     return frozenset(entry.name for entry in load_catalogue())
 
 
 def _text(config: ProducerConfig) -> str:
+    """Return the properties of a config, for error messages."""
     return " ".join(f"{name}={value}" for name, value in config.pairs) or "the client's defaults"

@@ -1,4 +1,4 @@
-"""A runner with no Kafka: it gives again what a table says that somebody measured."""
+"""A runner without Kafka, which replays the measurements of a table."""
 
 import math
 from collections.abc import Mapping
@@ -16,24 +16,24 @@ from search_spaces.producer_config import ProducerConfig
 
 _P99_OF_NORMAL: Final = NormalDist().inv_cdf(0.99)
 _SPREAD_OF_A_MEAN: Final = 0.1
-"""Where only a mean was measured, latencies are given close to it: nobody knows how far apart they were."""
+"""Spread of the latencies where a table has only their mean; it is small, as the true spread is unknown."""
 _SAME_RATE_RATIO: Final = 0.05
 _SATURATED: Final = "saturated_"
 
 
 @dataclass(frozen=True, slots=True)
 class TableRunner:
-    """A `Runner` that replays a table. It answers for the configs and the load of the table and refuses all others.
+    """A `Runner` that replays a table; it refuses configs and loads that the table does not have.
 
-    Where the table has several rows for a config, the workload's seed says which: seeds that follow each other take
-    them in turn, so that a study's trials, which count their seed up, see the noise that was measured.
+    If the table has several rows for a config, the seed of the workload chooses one of them. Consecutive seeds take the
+    rows in turn. A study increases the seed from trial to trial, so its trials see the noise that was measured.
 
     Attributes:
-        table: What was measured.
-        noise_ratio: See `SimulatedRunner`; on top of what the repeats differ by.
-        window_noise_ratio: See `SimulatedRunner`.
-        latency_noise_ratio: See `SimulatedRunner`.
-        latency_window_noise_ratio: See `SimulatedRunner`.
+        table: The measurements to replay.
+        noise_ratio: Noise between runs, in addition to the differences between repeats; as in `SimulatedRunner`.
+        window_noise_ratio: Noise between windows; as in `SimulatedRunner`.
+        latency_noise_ratio: Noise of the latency between runs; as in `SimulatedRunner`.
+        latency_window_noise_ratio: Noise of the latency between windows; as in `SimulatedRunner`.
     """
 
     table: MeasuredTable
@@ -43,10 +43,10 @@ class TableRunner:
     latency_window_noise_ratio: float | None = None
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`.
+        """Return the measurement that the table has for this config and workload.
 
         Raises:
-            WorkloadRefused: The table has no answer to this; the message says what it has.
+            WorkloadRefused: The table does not have this config or this load; the message says what it has.
         """
         self._check_load(workload)
         rows = self.table.find(config, workload.record_sizes)
@@ -64,6 +64,11 @@ class TableRunner:
         return course.run(watch, f"replayed from a table, not measured: {self.table.title} ({self.table.source})")
 
     def _check_load(self, workload: Workload) -> None:
+        """Check that the table was measured with this workload.
+
+        Raises:
+            WorkloadRefused: It was measured with another one.
+        """
         for name, value in (
             ("partitions", workload.partitions),
             ("compressibility_ratio", workload.compressibility_ratio),
@@ -76,6 +81,11 @@ class TableRunner:
                 )
 
     def _expected(self, row: Row, workload: Workload) -> Expected:
+        """Return the throughput and the latency that a row has for a phase.
+
+        Raises:
+            WorkloadRefused: The row lacks the metrics or the rate of this phase.
+        """
         offered, size = workload.rate_records_per_s, workload.record_sizes.mean_bytes
         if offered is None:
             rate = self._number(row, "mb_per_s") * 1e6 / size
@@ -98,6 +108,11 @@ class TableRunner:
         return Expected(held_ratio * offered, *distribution, grows=False)
 
     def _number(self, row: Row, name: str) -> float:
+        """Return a metric of a row.
+
+        Raises:
+            WorkloadRefused: The row does not have the metric.
+        """
         if name not in row.metrics:
             raise WorkloadRefused(
                 f"a saturating phase needs {name}, but {self.table.title} has {', '.join(row.metrics)}"
@@ -106,7 +121,11 @@ class TableRunner:
 
 
 def _distribution(metrics: Mapping[str, float], prefix: str) -> tuple[float, float] | None:
-    """Median in milliseconds and standard deviation of the logarithm; None where no latency was measured."""
+    """Return the median latency in milliseconds, and the standard deviation of the logarithm of the latency.
+
+    Returns:
+        None if no latency was measured.
+    """
     p50_ms, p99_ms = metrics.get(f"{prefix}latency_p50_ms"), metrics.get(f"{prefix}latency_p99_ms")
     if p50_ms and p99_ms:
         return p50_ms, math.log(p99_ms / p50_ms) / _P99_OF_NORMAL

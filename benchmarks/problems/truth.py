@@ -1,4 +1,4 @@
-"""What a study on a simulated cluster would find if there were no noise."""
+"""The outcomes that a study on a simulated cluster would measure if there were no noise."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -10,22 +10,25 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 
 RATE_RATIO: Final = 0.3
-"""The paced phase's share of the baseline's capacity, as `tuner.model.spec` has it unless a study says otherwise."""
+"""The rate of the paced phase, as a share of the baseline's throughput; the default of `tuner.model.spec`."""
 COMPRESSIBILITY_RATIO: Final = 0.5
 HELD_RATE_RATIO: Final = 0.95
-"""Holding less of the paced rate, a config is of no use. Source: `objectives.scoring`, which imports may not reach."""
+"""A config that delivers less than this share of the paced rate is infeasible.
+
+The same number as in `objectives.scoring`, which must not be imported here.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TrueOutcome:
-    """The two objectives of a config and what constrains them, without noise.
+    """The two objectives of a config and its constraint, without noise.
 
     Attributes:
-        mb_per_s: Capacity, from the saturating phase: values, in millions of bytes per second.
-        latency_p99_ms: From the paced phase; of a config that can't hold the rate it is no latency of any use.
-        latency_p50_ms: From the paced phase.
-        held_rate_ratio: Share of the paced rate that was delivered.
-        paced: The whole paced phase.
+        mb_per_s: Throughput of values in the saturating phase, in millions of bytes per second.
+        latency_p99_ms: The p99 latency of the paced phase; meaningless if the config can't hold the rate.
+        latency_p50_ms: The median latency of the paced phase.
+        held_rate_ratio: The share of the paced rate that was delivered.
+        paced: The simulated performance in the paced phase.
     """
 
     mb_per_s: float
@@ -42,14 +45,14 @@ class TrueOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A simulated cluster with one load in two phases: what each config truly gives there.
+    """Computes the outcomes of configs on a simulated cluster without noise.
 
     Attributes:
-        cluster: What is simulated.
+        cluster: The simulated cluster.
         saturating: The load of the saturating phase.
-        paced: The same at a fixed rate.
-        baseline: What gains are relative to.
-        standard: What the baseline truly gives.
+        paced: The same load at the fixed rate of the paced phase.
+        baseline: The config that gains are relative to.
+        standard: The outcome of the baseline.
     """
 
     cluster: SimulatedCluster
@@ -66,13 +69,13 @@ class Truth:
         baseline: ProducerConfig | None = None,
         rate_ratio: float = RATE_RATIO,
     ) -> Self:
-        """The truth of a load.
+        """Return the truth for a load, whose paced phase is derived from it.
 
         Args:
-            load: A record's bytes, or a saturating load; its paced twin is derived.
-            cluster: What is simulated.
-            baseline: What the study starts from; the client's defaults if None.
-            rate_ratio: Rate of the paced phase, as a share of the baseline's true capacity.
+            load: The size of a record in bytes, or the load of the saturating phase.
+            cluster: The simulated cluster.
+            baseline: The baseline of the study; the client's defaults if None.
+            rate_ratio: The rate of the paced phase, as a share of the baseline's throughput without noise.
         """
         saturating = (
             Workload(RecordSizes.fixed(load), compressibility_ratio=COMPRESSIBILITY_RATIO)
@@ -87,27 +90,28 @@ class Truth:
 
     @property
     def rate_records_per_s(self) -> float:
-        """The paced phase's rate."""
+        """The rate of the paced phase."""
         assert self.paced.rate_records_per_s is not None
         return self.paced.rate_records_per_s
 
     def outcome(self, config: ProducerConfig) -> TrueOutcome:
-        """What a config truly gives."""
+        """Return the outcome of a config."""
         return _outcome(self.cluster, Settings.of(config, self.paced), self.paced)
 
     def gains(self, outcome: TrueOutcome) -> tuple[float, float]:
-        """How many times better than the baseline, throughput and then p99: above 1 is better; (0, 0) if infeasible."""
+        """Return the gains over the baseline in throughput and in p99; above 1 is better, (0, 0) if infeasible."""
         if not outcome.feasible:
             return 0.0, 0.0
         return outcome.mb_per_s / self.standard.mb_per_s, self.standard.latency_p99_ms / outcome.latency_p99_ms
 
 
 def _outcome(cluster: SimulatedCluster, settings: Settings, load: Workload) -> TrueOutcome:
+    """Return the outcome of a config under a paced load."""
     paced = perform(cluster, settings, load)
     assert load.rate_records_per_s is not None
     return TrueOutcome(
         mb_per_s=paced.capacity_records_per_s * load.record_sizes.mean_bytes / 1e6,
-        # Where latency grows all the while, a percentile over the measured phase: near enough.
+        # If the latency grows all the time, this is close to the percentile over the measured phase.
         latency_p99_ms=percentile_ms(paced, 0.99, load.warmup_s + 0.99 * load.measured_s),
         latency_p50_ms=percentile_ms(paced, 0.5, load.warmup_s + 0.5 * load.measured_s),
         held_rate_ratio=paced.records_per_s / load.rate_records_per_s,

@@ -1,4 +1,4 @@
-"""A budget counts over all runs of a study, and ends at whichever limit comes first."""
+"""A budget counts over all runs of a study, and the study ends at the first limit that it reaches."""
 
 import datetime
 import time
@@ -12,7 +12,7 @@ from tuner.model.trial import Trial
 
 EVENING = datetime.datetime(2026, 3, 1, 23, 30)
 ABOUT = 120.0
-"""Seconds that a test may take on a machine that is busy."""
+"""Tolerance in seconds, as a test may take long on a busy machine."""
 
 
 def spent(*durations_s: float, value_bytes: float = 0.0) -> list[Trial]:
@@ -25,7 +25,7 @@ def left_s(search: SearchSpec, *durations_s: float, now: datetime.datetime = EVE
     return left
 
 
-def test_without_limits_nothing_ends() -> None:
+def test_without_limits_a_study_never_ends() -> None:
     budget = Budget(SearchSpec(), spent(1e9, value_bytes=1e18), EVENING)
     assert budget.left_s() is None
     assert budget.left_bytes() is None
@@ -38,7 +38,7 @@ def test_hours_count_over_all_runs() -> None:
     assert left_s(search, 7_000, 3_600) == 0.0
 
 
-def test_trials_that_ran_at_once_count_once() -> None:
+def test_trials_that_ran_at_the_same_time_count_once() -> None:
     began = datetime.datetime(2026, 3, 1, 20, 0, tzinfo=datetime.UTC)
     at = [0, 100, 600]
     trials = [
@@ -49,7 +49,7 @@ def test_trials_that_ran_at_once_count_once() -> None:
     assert spent_s(list(reversed(trials))) == 700
 
 
-def test_the_night_in_which_clocks_are_put_back_is_an_hour_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_night_in_which_clocks_are_put_back_is_an_hour_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
     time.tzset()
     try:
@@ -60,7 +60,7 @@ def test_the_night_in_which_clocks_are_put_back_is_an_hour_longer(monkeypatch: p
         time.tzset()
 
 
-def test_what_is_left_never_grows() -> None:
+def test_the_time_left_never_grows() -> None:
     budget = Budget(SearchSpec(hours=1), [], EVENING)
     first, second = budget.left_s(), budget.left_s()
     assert first is not None
@@ -81,23 +81,23 @@ def test_what_is_left_never_grows() -> None:
         (datetime.datetime(2028, 2, 28, 22, 0), "06:00", datetime.datetime(2028, 2, 29, 6, 0)),
     ],
 )
-def test_a_time_of_day_is_the_next_one_over_midnight_if_it_is_past(
+def test_a_time_of_day_that_has_passed_means_tomorrow(
     now: datetime.datetime, until: str, when: datetime.datetime
 ) -> None:
     assert next_occurrence(until, now) == when
 
 
-def test_a_time_of_day_ends_a_run_whatever_earlier_runs_took() -> None:
+def test_a_time_of_day_ends_a_run_however_long_earlier_runs_took() -> None:
     assert left_s(SearchSpec(until="06:00"), 36_000) == pytest.approx(6.5 * 3_600, abs=ABOUT)
 
 
-def test_the_sooner_of_hours_and_time_of_day_ends_it() -> None:
+def test_a_study_ends_at_the_earlier_of_hours_and_time_of_day() -> None:
     assert left_s(SearchSpec(hours=1, until="06:00")) == pytest.approx(3_600, abs=ABOUT)
     assert left_s(SearchSpec(hours=10, until="06:00")) == pytest.approx(6.5 * 3_600, abs=ABOUT)
     assert left_s(SearchSpec(hours=1, until="06:00"), 4_000) == 0.0
 
 
-def test_bytes_count_over_all_runs_and_as_they_are_written() -> None:
+def test_bytes_count_over_all_runs_and_while_a_run_writes() -> None:
     budget = Budget(SearchSpec(max_bytes=1_000), spent(1, 1, value_bytes=200), EVENING)
     assert budget.left_bytes() == 600
     budget.spend(trial(2, value_bytes=450))

@@ -1,4 +1,4 @@
-"""A study may be confirmed several times. What was proven stands until a later confirmation has its rounds."""
+"""A study may be confirmed several times; a gain stands until a later confirmation has enough rounds to replace it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,13 +30,13 @@ ANEW = replace(SPEC, confirm=replace(SPEC.confirm, rounds=4, max_rounds=4))
 
 
 class Stopped(SilentReporter):
-    """Ctrl-C after so many confirming trials."""
+    """Simulates Ctrl-C after the given number of confirming trials."""
 
     def __init__(self, after: int) -> None:
         self.left = after
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Reporter.trial`."""
+        """Count the confirming trials, and interrupt the study at the last one."""
         self.left -= trial.kind in CONFIRMING_KINDS
         if not self.left:
             raise KeyboardInterrupt
@@ -51,7 +51,7 @@ def again(folder: Path, spec: StudySpec = ANEW, stopped_after: int | None = None
 
 
 def answers(study: StudyResults) -> Mapping[str, tuple[str, int]]:
-    """What is recommended, and on how many rounds it stands."""
+    """Return the recommended config of each record size, and the number of rounds behind it."""
     found = {each.record_bytes: recommend_for(study, each.record_bytes, None) for each in study.sizes}
     assert all(each.proven for each in found.values())
     return {size: (each.trial.fingerprint, each.gains["mb_per_s"].rounds) for size, each in found.items()}
@@ -62,19 +62,19 @@ def confirming_trials(study: StudyResults) -> int:
 
 
 @pytest.mark.parametrize("stopped_after", [1, 5, 10])
-def test_one_that_is_interrupted_takes_nothing_away_and_is_gone_on_with(tmp_path: Path, stopped_after: int) -> None:
+def test_an_interrupted_confirmation_loses_nothing_and_is_resumed(tmp_path: Path, stopped_after: int) -> None:
     first = run_study(SPEC, "", tmp_path, SilentReporter())
     broken_off = again(tmp_path, stopped_after=stopped_after)
-    assert broken_off.finished, "the search is, as it was"
+    assert broken_off.finished, "the search is still finished"
     rounds = [rounds for _, rounds in answers(broken_off).values()]
     assert all(before in (3, 4) for before in rounds)
-    assert rounds[1] == 3, "the second size was not begun"
+    assert rounds[1] == 3, "the second record size was not confirmed yet"
     done = again(tmp_path)
     assert {rounds for _, rounds in answers(done).values()} == {4}
     assert confirming_trials(done) > confirming_trials(broken_off) > confirming_trials(first)
     for size in done.sizes:
         steps = [(each.kind, each.round, each.fingerprint) for each in size.trials if each.kind in CONFIRMING_KINDS]
-        assert len(set(steps)) == len(steps), "nothing was measured twice"
+        assert len(set(steps)) == len(steps), "no step was measured twice"
         assert {number for kind, number, _ in steps if kind is Kind.CONFIRM} == set(range(3 + 4))
 
 
@@ -83,7 +83,7 @@ def again_in(folder: Path) -> StudyResults:
     return again(folder)
 
 
-def test_one_that_was_finished_is_made_anew_when_asked_for_again(tmp_path: Path) -> None:
+def test_a_finished_confirmation_is_repeated_when_asked_for_again(tmp_path: Path) -> None:
     once = again_in(tmp_path)
     twice = again(tmp_path)
     assert confirming_trials(twice) > confirming_trials(once)
@@ -91,7 +91,7 @@ def test_one_that_was_finished_is_made_anew_when_asked_for_again(tmp_path: Path)
     assert len(set(rounds)) == 3 + 4 + 4
 
 
-def test_one_for_a_single_goal_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+def test_confirming_a_single_goal_leaves_the_other_goals_unchanged(tmp_path: Path) -> None:
     before = run_study(SPEC, "", tmp_path, SilentReporter())
     only = replace(ANEW, confirm=replace(ANEW.confirm, goals=(Goal.LATENCY,)))
     after = again(tmp_path, only)
@@ -100,15 +100,15 @@ def test_one_for_a_single_goal_leaves_the_others_as_they_were(tmp_path: Path) ->
             assert recommend(after, size, goal) == recommend(before, size, goal)
         renewed = recommend(after, size, Goal.LATENCY)
         assert renewed.gains["latency_p99_ms"].rounds == 4
-        assert renewed.gains["latency_p99_ms"].level == 0.95, "one claim, not three"
+        assert renewed.gains["latency_p99_ms"].level == 0.95, "the level of a single claim, not of three"
 
 
-def test_the_finished_study_measures_nothing_more_after_it(tmp_path: Path) -> None:
+def test_a_finished_study_measures_nothing_more_after_a_confirmation(tmp_path: Path) -> None:
     after = again_in(tmp_path)
     assert run_study(SPEC, "", tmp_path, SilentReporter()).sizes == after.sizes
 
 
-def test_a_search_that_was_cut_short_is_gone_on_with_after_it(tmp_path: Path) -> None:
+def test_an_interrupted_search_is_resumed_after_a_confirmation(tmp_path: Path) -> None:
     class Searched(SilentReporter):
         def trial(self, standing: Standing, trial: Trial) -> None:
             if standing.record.counted == 6:
@@ -123,14 +123,16 @@ def test_a_search_that_was_cut_short_is_gone_on_with_after_it(tmp_path: Path) ->
     assert done.finished
     for size in done.sizes:
         assert sum(trial.kind in (Kind.SEARCH, Kind.BASELINE) for trial in size.trials) == 8
-    assert {rounds for _, rounds in answers(done).values()} == {3}, "its own confirmation, with its own rounds"
+    assert {rounds for _, rounds in answers(done).values()} == {3}, (
+        "the confirmation after the search has its own rounds"
+    )
 
 
 FAST, QUICK = {"linger.ms": "20"}, {"linger.ms": "1"}
 
 
-def test_a_goal_without_a_config_that_keeps_what_is_asked_has_no_winner_any_more() -> None:
-    """The newest word counts, also where it is that nothing kept what the study asks for."""
+def test_a_goal_loses_its_winner_when_no_config_keeps_the_constraints() -> None:
+    """The newest confirmation counts, even if none of its configs kept the constraints."""
     found = [baseline(0), trial(1, 150, 5, config=FAST), *confirming(2, [(150, 5)] * 2, [(100, 10)] * 2, FAST)]
     looks = [
         trial(20 + n, 150, 5, kind=Kind.SECOND_LOOK, round=2, config=config, metrics={"held_rate_ratio": 0.5})
@@ -148,7 +150,7 @@ def test_a_goal_without_a_config_that_keeps_what_is_asked_has_no_winner_any_more
     assert answer.how == "the best configs for this goal were measured again, and each of them broke a constraint"
 
 
-def test_what_one_goal_was_refused_stays_refused_when_another_is_confirmed_anew() -> None:
+def test_a_goal_stays_without_winner_when_another_goal_is_confirmed() -> None:
     looks = [
         trial(10 + n, 150, 5, kind=Kind.SECOND_LOOK, round=n // 2, config=config, metrics={"held_rate_ratio": 0.5})
         for n, config in enumerate([FAST, QUICK] * 2)
@@ -162,7 +164,7 @@ def test_what_one_goal_was_refused_stays_refused_when_another_is_confirmed_anew(
     assert recommend(study, SIZE, Goal.THROUGHPUT).is_baseline
 
 
-def test_a_record_of_before_has_one_choice_by_itself() -> None:
+def test_a_plan_stored_by_an_older_release_is_read() -> None:
     trials = confirming(0, [(150, 5)] * 2, [(100, 10)] * 2, FAST)
     alone = {name: value for name, value in plan_of(trials).as_json().items() if name != "session"}
     (read,) = plans_in({CONFIRMING: {SIZE: alone}}, SIZE)

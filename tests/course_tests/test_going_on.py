@@ -1,4 +1,4 @@
-"""A finished study that is asked for more: it searches further and confirms anew."""
+"""A finished study that gets more trials continues its search and is confirmed again."""
 
 from collections import Counter
 from dataclasses import replace
@@ -23,11 +23,11 @@ def _trials(spec: StudySpec, folder: Path) -> tuple[Trial, ...]:
     return run_study(spec, "", folder, SilentReporter()).sizes[0].trials
 
 
-def test_the_same_limits_measure_nothing_more(tmp_path: Path) -> None:
+def test_a_study_with_the_same_limits_measures_nothing_more(tmp_path: Path) -> None:
     assert _trials(_SPEC, tmp_path) == _trials(_SPEC, tmp_path)
 
 
-def test_more_trials_are_searched_and_confirmed_in_rounds_of_their_own(tmp_path: Path) -> None:
+def test_additional_trials_are_searched_and_confirmed_in_new_rounds(tmp_path: Path) -> None:
     before = _trials(_SPEC, tmp_path)
     after = _trials(replace(_SPEC, search=replace(_SPEC.search, trials=12)), tmp_path)
     assert after[: len(before)] == before
@@ -35,7 +35,7 @@ def test_more_trials_are_searched_and_confirmed_in_rounds_of_their_own(tmp_path:
     assert counts[Kind.SEARCH] + counts[Kind.BASELINE] == 12
     rounds = {trial.round for trial in after if trial.kind is Kind.CONFIRM}
     assert rounds == {0, 1, 2, 3}
-    # In turn: each round of the second confirmation has its own baseline.
+    # The configs are measured in turn with the baseline: each round of the second confirmation has a baseline trial.
     baseline = next(trial.fingerprint for trial in after if trial.kind is Kind.BASELINE)
     assert Counter(t.round for t in after if t.kind is Kind.CONFIRM and t.fingerprint == baseline) == dict.fromkeys(
         rounds, 1

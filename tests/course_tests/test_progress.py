@@ -1,4 +1,4 @@
-"""What a study tells those who look on while it runs, as they read it."""
+"""The progress that a running study writes, as `tuner status` and the service read it."""
 
 import json
 import os
@@ -27,11 +27,11 @@ def messages(told: list[Progress], kind: Kind) -> list[str]:
     return list(dict.fromkeys(each.message for each in told if each.kind is kind))
 
 
-def test_it_says_in_words_what_is_being_done(told: list[Progress]) -> None:
+def test_progress_says_in_words_what_is_being_measured(told: list[Progress]) -> None:
     searched = messages(told, Kind.SEARCH)
     number = next(each.trial for each in told if each.kind is Kind.SEARCH)
     assert searched[:3] == [
-        f"1000 B, search trial {number}{phase}" for phase in ("", ": paced phase", ": saturated phase")
+        f"1000 B, search trial {number}{phase}" for phase in ("", ": paced phase", ": saturating phase")
     ]
     (first, *_) = messages(told, Kind.STABILISE)
     assert first == "1000 B, burn-in trial 0, the baseline"
@@ -39,25 +39,25 @@ def test_it_says_in_words_what_is_being_done(told: list[Progress]) -> None:
     assert first.startswith("1000 B, baseline trial ")
 
 
-def test_a_confirmation_says_which_round_it_is_and_what_is_measured_in_it(told: list[Progress]) -> None:
+def test_a_confirmation_says_its_round_and_what_is_measured(told: list[Progress]) -> None:
     looks, rounds, parts = (messages(told, kind) for kind in CONFIRMING_KINDS)
     for said, whose in ((looks, "one of the best configs"), (rounds, "a winner")):
         assert {each.partition(":")[0].split(", ", 3)[3] for each in said} == {"the baseline", whose}
     assert {each.split(", ")[2].partition(":")[0] for each in rounds} == {"round 1", "round 2"}
-    assert all("round 1, a winner, whole or with changes undone" in each for each in parts)
-    assert rounds[-1].endswith(": saturated phase")
+    assert all("round 1, a winner, with all its changes or with one undone" in each for each in parts)
+    assert rounds[-1].endswith(": saturating phase")
 
 
-def test_it_says_how_many_trials_the_mirror_is_behind(told: list[Progress]) -> None:
+def test_progress_says_how_many_trials_the_mirror_is_behind(told: list[Progress]) -> None:
     counts = [each.behind_mlflow for each in told]
     assert counts[0] == 0
     assert counts == sorted(counts)
     last = told[-1]
     assert last.trial is not None
-    assert last.behind_mlflow == last.trial - SHOWN, "all trials before it, but those that are shown"
+    assert last.behind_mlflow == last.trial - SHOWN, "all trials before it, except those that the mirror shows"
 
 
-def test_it_says_who_tells_it_and_when_it_will_end(told: list[Progress], folder: Path) -> None:
+def test_progress_names_its_process_and_when_the_study_will_end(told: list[Progress], folder: Path) -> None:
     for each in told:
         assert each.pid == os.getpid()
         assert each.started_at <= each.updated_at
@@ -71,13 +71,13 @@ def test_it_says_who_tells_it_and_when_it_will_end(told: list[Progress], folder:
     assert load_results(folder).finished
 
 
-def test_it_is_read_as_it_was_told(told: list[Progress]) -> None:
+def test_progress_is_read_as_it_was_written(told: list[Progress]) -> None:
     for each in told:
         assert Progress.from_json(json.loads(json.dumps(each.as_json()))) == each
 
 
-def test_what_an_older_release_told_is_read() -> None:
-    """As releases before this one wrote it, at the end of a study and during a trial."""
+def test_progress_of_an_older_release_is_read() -> None:
+    """The progress of earlier releases, at the end of a study and during a trial."""
     ended = {"pid": 7, "state": "finished", "record_bytes": "", "trial": None, "kind": "", "trials": 60, "phase": ""}
     assert Progress.from_json(ended) == Progress(StudyState.FINISHED, trials=60, pid=7)
     during = {**ended, "state": "running", "record_bytes": "1000", "trial": 12, "kind": "search", "phase": "paced"}

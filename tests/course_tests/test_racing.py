@@ -1,4 +1,4 @@
-"""Studies that race: what is stopped is recorded as such, is never on the front, and is told as far as it was seen."""
+"""Racing: a trial that is stopped early is never on the front, and the sampler learns from what it has measured."""
 
 import pickle
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def off(spec: StudySpec) -> StudySpec:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Callable[[StudySpec], SizeResults]:
-    """Runs a study once for all tests that look at it."""
+    """Return a function that runs each study only once for all tests of this module."""
     known: dict[int, SizeResults] = {}
 
     def ran(spec: StudySpec) -> SizeResults:
@@ -77,11 +77,11 @@ def test_trials_are_stopped_early_and_say_why(study: Study) -> None:
         assert "after" in each.stopped_early
         assert "of 10 s" in each.stopped_early
     learnt = [each for each in stopped if each.feasible]
-    assert learnt, "as far as it was seen: a sampler learns from it as from any other"
+    assert learnt, "a sampler learns from the values until the stop"
     assert all(None not in each.objectives for each in learnt)
 
 
-def test_what_was_stopped_is_never_on_the_front(study: Study) -> None:
+def test_a_trial_that_was_stopped_early_is_never_on_the_front(study: Study) -> None:
     found = study(SPEC)
     assert not any(each.stopped_early for each in found.front_trials)
     assert {number for number, _ in found.hypervolume}.isdisjoint(
@@ -89,7 +89,7 @@ def test_what_was_stopped_is_never_on_the_front(study: Study) -> None:
     )
 
 
-def test_only_the_search_is_raced(study: Study) -> None:
+def test_only_trials_of_the_search_are_stopped_early(study: Study) -> None:
     spec = replace(SPEC, confirm=ConfirmSpec(rounds=2, max_rounds=2, ablation_rounds=0))
     others = [each for each in study(spec).trials if each.kind is not Kind.SEARCH]
     assert {each.kind for each in others} >= {Kind.STABILISE, Kind.BASELINE, Kind.CONFIRM}
@@ -97,8 +97,8 @@ def test_only_the_search_is_raced(study: Study) -> None:
     assert all(each.load_s == 25.0 for each in others if each.kind is not Kind.STABILISE)
 
 
-def test_the_time_saved_is_what_the_same_study_takes_longer_without(study: Study) -> None:
-    """Proposals and luck are the same in both, as nothing is learnt from a trial."""
+def test_the_saved_time_is_the_difference_to_a_study_without_racing(study: Study) -> None:
+    """Both studies have the same proposals and the same noise, as a random search learns nothing from its trials."""
     with_it, without = study(SPEC), study(off(SPEC))
     assert [each.fingerprint for each in with_it.trials] == [each.fingerprint for each in without.trials]
     for raced, whole in zip(with_it.trials, without.trials, strict=True):
@@ -109,18 +109,18 @@ def test_the_time_saved_is_what_the_same_study_takes_longer_without(study: Study
     assert raced_sum.saved_ratio > 0.1
 
 
-def test_a_trial_that_runs_to_its_end_is_the_same_with_and_without(study: Study) -> None:
+def test_a_trial_that_runs_to_its_end_is_the_same_without_racing(study: Study) -> None:
     for raced, whole in zip(study(SPEC).trials, study(off(SPEC)).trials, strict=True):
         if raced.saved_s <= 0:
             assert raced.metrics == whole.metrics
 
 
-def test_no_config_is_lost_that_would_have_been_on_the_front(study: Study) -> None:
+def test_no_config_of_the_front_is_lost_by_racing(study: Study) -> None:
     stopped = {each.number for each in study(SPEC).trials if each.stopped_early}
     assert stopped.isdisjoint(study(off(SPEC)).front)
 
 
-def test_switched_off_nothing_is_stopped_or_followed(study: Study) -> None:
+def test_without_racing_no_trial_is_stopped_or_followed(study: Study) -> None:
     found = study(off(SPEC)).trials
     assert all(not each.stopped_early and each.saved_s == 0 and not each.course for each in found)
     assert str(RacingSavings.of(found)) == ""
@@ -136,25 +136,29 @@ def test_each_phase_that_ran_to_its_end_is_followed(study: Study) -> None:
             assert "mb_per_s" not in each.course
 
 
-def test_what_is_cut_short_and_goes_on_warns_of_it(study: Study) -> None:
+def test_a_trial_with_a_shortened_phase_has_a_warning(study: Study) -> None:
     cut = [each for each in study(LEARNING).trials if each.saved_s > 0 and not each.stopped_early]
     assert cut
-    assert all(any("the paced phase was cut short: after" in said for said in each.warnings) for each in cut)
-    assert not any("cut short" in said for each in study(SPEC).trials if each.saved_s <= 0 for said in each.warnings)
+    assert all(any("the paced phase was stopped early: after" in said for said in each.warnings) for each in cut)
+    assert not any(
+        "stopped early" in said for each in study(SPEC).trials if each.saved_s <= 0 for said in each.warnings
+    )
 
 
-def test_what_was_cut_short_and_stands_on_the_front_is_measured_in_full(study: Study) -> None:
+def test_a_shortened_phase_of_a_trial_on_the_front_is_run_in_full(study: Study) -> None:
     found = study(LEARNING)
     again = [each for each in found.trials if each.saved_s < 0]
     assert again
     for each in again:
-        assert each.load_s == pytest.approx(25.0 - each.saved_s), "the short phase, warm-up and all, and the whole"
+        assert each.load_s == pytest.approx(25.0 - each.saved_s), (
+            "the load of the shortened phase and of the full trial"
+        )
         assert not each.stopped_early
         assert len(each.course["latency_p99_ms"]) == 10
     assert all(each.saved_s <= 0 for each in found.front_trials)
 
 
-def test_a_trial_that_breaks_a_constraint_is_not_saturated_and_only_told_what_was_seen(study: Study) -> None:
+def test_a_trial_that_breaks_a_constraint_skips_the_saturating_phase(study: Study) -> None:
     (limit,) = LIMITED.constraints
     broken = [each for each in study(LIMITED).trials if "must be <= 4" in each.stopped_early]
     assert broken
@@ -163,37 +167,37 @@ def test_a_trial_that_breaks_a_constraint_is_not_saturated_and_only_told_what_wa
         assert "mb_per_s" not in each.metrics
         assert each.violations[str(limit)] > 0
         assert each.violations.keys() == {str(limit), "delivered_ratio >= 1", "held_rate_ratio >= 0.95"}
-        assert each.saved_s >= 13.0, "the whole saturating phase, with its warm-up"
+        assert each.saved_s >= 13.0, "the saturating phase with its warm-up was skipped"
     kept = [each for each in study(LIMITED).trials if each.feasible]
     assert all(each.metrics["latency_p99_ms"] <= 4.0 for each in kept)
 
 
-def test_a_study_that_goes_on_races_as_it_would_have(tmp_path: Path, study: Study) -> None:
+def test_a_resumed_study_stops_the_same_trials_early(tmp_path: Path, study: Study) -> None:
     at_once = study(LEARNING).trials
     run(replace(LEARNING, search=replace(LEARNING.search, trials=13)), tmp_path)
     resumed = [each for each in run(LEARNING, tmp_path).trials if each.kind is not Kind.STABILISE]
     expected = [each for each in at_once if each.kind is not Kind.STABILISE]
-    # The second run burns in anew, and numbers (and luck) go on from there.
+    # The second run has its own burn-in runs, which shift the numbers of the later trials and so their noise.
     before = [each for each in expected if each.number < 13]
     assert [asdict(each) for each in resumed[: len(before)]] == [asdict(each) for each in before]
     assert any(each.stopped_early for each in resumed[len(before) :])
 
 
-def test_several_producers_are_raced_by_what_they_do_together(study: Study) -> None:
-    """Their loads hear of it a window later or two, so that less is saved."""
+def test_several_producers_are_judged_by_their_sum(study: Study) -> None:
+    """The loads are stopped one or two windows later than with a single producer, so less time is saved."""
     spec = replace(SPEC, workload=replace(SPEC.workload, producers=2), search=replace(SPEC.search, trials=20))
     found = study(spec).trials
     assert all(each.load_s + each.saved_s <= 25.0 + 1e-6 for each in found)
     assert not any(each.stopped_early for each in study(spec).front_trials)
 
 
-def test_where_windows_tell_nothing_nothing_is_raced(study: Study) -> None:
+def test_a_metric_that_windows_do_not_have_stops_no_trial(study: Study) -> None:
     spec = replace(SPEC, objectives=(Objective("wire_bytes_per_value_byte"),))
     assert not any(each.saved_s for each in study(spec).trials)
 
 
 def asdict(each: Trial) -> dict[str, Any]:
-    """All of a trial but when it was, and who measured it."""
+    """Return everything about a trial, apart from its times and its worker."""
     return {k: v for k, v in each.as_json().items() if k not in ("started_at", "duration_s", "worker")}
 
 
@@ -201,7 +205,7 @@ def asdict(each: Trial) -> dict[str, Any]:
 
 
 def windows(*mb_per_s: float, warm: int = 3, **changes: Any) -> list[Window]:
-    """A saturating phase of windows of a second, its warm-up ahead."""
+    """Return the windows of a saturating phase, one second each, with the warm-up first."""
     return [
         window(
             number=number,
@@ -231,31 +235,31 @@ def raced_rule(**changes: Any) -> PhaseRule:
     return replace(PhaseRule(LOAD, ("mb_per_s",), race), **changes)
 
 
-def test_nothing_is_decided_before_two_windows_have_counted() -> None:
+def test_no_trial_is_stopped_before_two_measured_windows() -> None:
     assert MIN_WINDOWS == 2
     assert judged(raced_rule(), windows()) == ""
     assert judged(raced_rule(), windows(10)) == ""
-    assert judged(raced_rule(), windows(10, 10)).startswith("after 2 of 10 s mb_per_s is at most 1")
+    assert judged(raced_rule(), windows(10, 10)).startswith("after 2 of 10 s, mb_per_s is at most 1")
     assert judged(raced_rule(), windows(190, 190)) == ""
-    assert judged(raced_rule(), windows(*[10] * 10)) == "", "it is over anyway"
+    assert judged(raced_rule(), windows(*[10] * 10)) == "", "the phase has ended anyway"
 
 
-def test_a_phase_that_stalls_now_and_then_is_not_condemned_for_it() -> None:
+def test_a_phase_that_stalls_now_and_then_is_not_stopped() -> None:
     assert judged(raced_rule(), windows(60, 190)) == ""
     assert judged(raced_rule(), windows(0, 190)) == ""
 
 
-def test_records_given_up_are_a_constraint_that_is_broken_for_good() -> None:
-    assert judged(raced_rule(), windows(300, 300, failed=2)) == "after 2 of 10 s 10 records were given up"
+def test_a_trial_that_gives_up_records_is_stopped() -> None:
+    assert judged(raced_rule(), windows(300, 300, failed=2)) == "after 2 of 10 s, 10 records were given up"
     assert judged(replace(raced_rule(), race=None), windows(300, 300, failed=2)) == ""
 
 
-def test_a_config_that_falls_behind_its_rate_is_stopped_with_and_without_racing() -> None:
+def test_a_config_that_falls_behind_its_rate_is_always_stopped() -> None:
     paced = SPEC.workload.paced_at(RecordSizes.parse(SIZE), 100_000.0)
     rule = PhaseRule(paced)
     assert judged(rule, windows(100, warm=2)) == ""
-    assert judged(rule, windows(79, warm=2)) == "only 79% of the rate was delivered"
-    assert judged(rule, windows(99, 99, 99, 99, 1, warm=2)) == "only 79% of the rate was delivered"
+    assert judged(rule, windows(79, warm=2)) == "only 79% of the fixed rate was delivered"
+    assert judged(rule, windows(99, 99, 99, 99, 1, warm=2)) == "only 79% of the fixed rate was delivered"
     course = PhaseProgress(rule.metrics)
     for each in windows(10, warm=2):
         course.add(each)
@@ -266,8 +270,8 @@ def test_a_config_that_falls_behind_its_rate_is_stopped_with_and_without_racing(
     assert judged(replace(rule, run_to_end=True), windows(10, 10, warm=2)) == ""
 
 
-def test_only_a_trial_of_the_search_is_spared_the_rest_when_it_can_t_hold_the_rate(tmp_path: Path) -> None:
-    """A busy moment must not leave a baseline, with which all is compared, without half of its numbers."""
+def test_only_trials_of_the_search_end_when_the_rate_is_not_held(tmp_path: Path) -> None:
+    """Every config is compared with the baselines, so a busy moment must not cost them half of their numbers."""
     too_fast = replace(SPEC.workload, rate_records_per_s=1e8)
     search = replace(SPEC.search, trials=6, baseline_every=3, racing=False)
     trials = run(replace(SPEC, workload=too_fast, search=search), tmp_path).trials
@@ -279,13 +283,13 @@ def test_only_a_trial_of_the_search_is_spared_the_rest_when_it_can_t_hold_the_ra
     assert all("mb_per_s" not in trial.metrics for trial in searched)
 
 
-def test_a_rule_travels() -> None:
+def test_a_rule_can_be_pickled() -> None:
     race = race_of(SPEC, record(), ProducerConfig.parse({}), 2)
     rule = PhaseRule(LOAD, ("mb_per_s",), race, {"latency_p99_ms": Range(9, 9)})
     assert pickle.loads(pickle.dumps(rule)) == rule
 
 
-def test_a_runner_is_stopped_where_it_runs_and_its_watcher_sees_all() -> None:
+def test_a_stopped_runner_still_shows_its_watcher_all_windows() -> None:
     seen: list[Window] = []
 
     def watch(each: Window) -> WatchDecision:
@@ -301,7 +305,7 @@ def test_a_runner_is_stopped_where_it_runs_and_its_watcher_sees_all() -> None:
     assert not whole.stopped_early
 
 
-def test_a_watcher_s_own_stop_is_heeded() -> None:
+def test_a_watcher_can_stop_the_run_too() -> None:
     def once(_: Workload) -> WatchDecision:
         return WatchDecision.STOP
 
@@ -309,26 +313,26 @@ def test_a_watcher_s_own_stop_is_heeded() -> None:
     assert len(ended.series) == 1
 
 
-# What a trial has to beat.
+# The race: what a trial has to beat.
 
 
 def record(*more: Trial) -> SizeRecord:
     return SizeRecord(SIZE, OBJECTIVES, [baseline(0, 100, 10), trial(1, 200, 8), *more])
 
 
-def test_a_race_is_against_the_front_as_it_is_on_record() -> None:
+def test_a_trial_races_against_the_stored_front() -> None:
     race = race_of(SPEC, record(trial(2, 90, 5), trial(3, None, 2)), ProducerConfig.parse({}), 4)
     assert race.rivals == {1: (200, 8), 2: (90, 5)}
     assert list(race.others) == [(200, 8), (90, 5)]
     assert set(race.forecasts) == {"mb_per_s", "latency_p99_ms"}
 
 
-def test_what_nobody_acknowledged_has_no_latency_to_race_with() -> None:
+def test_a_config_with_acks_0_is_not_judged_by_its_latency() -> None:
     race = race_of(SPEC, record(), ProducerConfig.parse({"acks": "0"}), 4)
     assert set(race.forecasts) == {"mb_per_s"}
 
 
-def test_the_latencies_of_such_a_trial_teach_nothing() -> None:
+def test_latencies_with_acks_0_teach_a_forecast_nothing() -> None:
     course = {"mb_per_s": (100.0,) * 10, "latency_p99_ms": (5.0,) * 10}
     unacknowledged = trial(2, 95, None, course=course, config={"acks": "0"})
     learnt = race_of(SPEC, record(unacknowledged), ProducerConfig.parse({}), 9).forecasts
@@ -337,14 +341,14 @@ def test_the_latencies_of_such_a_trial_teach_nothing() -> None:
     assert learnt[THROUGHPUT.metric] != plain[THROUGHPUT.metric]
 
 
-def test_limits_relative_to_the_baseline_know_it() -> None:
+def test_constraints_relative_to_the_baseline_get_its_value() -> None:
     limit = Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True)
     race = race_of(replace(SPEC, constraints=(limit,)), record(), ProducerConfig.parse({}), 4)
     assert race.constraints == ((limit, 100.0),)
 
 
-def test_a_host_that_has_become_slower_is_no_reason_to_stop() -> None:
-    """Rivals count as they would be now."""
+def test_a_host_that_has_become_slower_stops_no_trial() -> None:
+    """The values of rivals are adjusted to the speed of the host now."""
     slower = [baseline(number, 100.0 if number < 40 else 50.0, 10.0) for number in range(5, 80, 5)]
     race = race_of(SPEC, record(*slower), ProducerConfig.parse({}), 80)
     assert race.rivals[1][0] == pytest.approx(100.0, rel=0.1)
@@ -352,7 +356,7 @@ def test_a_host_that_has_become_slower_is_no_reason_to_stop() -> None:
     assert race_of(SPEC, record(*steady), ProducerConfig.parse({}), 80).rivals[1] == (200, 8)
 
 
-def test_forecasts_learn_from_trials_that_ran_to_their_end_and_not_from_burn_ins() -> None:
+def test_forecasts_learn_from_complete_trials_but_not_from_burn_ins() -> None:
     course = {"mb_per_s": (50.0, *[100.0] * 9)}
     plain = race_of(SPEC, record(), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]
     learnt = race_of(SPEC, record(trial(2, 95, 9, course=course)), ProducerConfig.parse({}), 9).forecasts["mb_per_s"]

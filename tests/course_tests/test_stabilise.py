@@ -1,4 +1,4 @@
-"""Before anything counts, the baseline is measured until it agrees with itself, and each winner before its rounds."""
+"""Burn-in runs: the baseline is measured until two in a row agree, and so is each winner before its rounds."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -24,16 +24,16 @@ from tuner.search.strategy import Strategy
 
 @dataclass(slots=True)
 class Settling:
-    """Simulates, but for the latency at a fixed rate.
+    """A simulated runner with given latencies in the paced phase.
 
     Attributes:
-        latencies_ms: Of the first runs at a fixed rate; the last one is that of all later ones too.
+        latencies_ms: The latencies of the first paced phases; all later ones have the last latency.
     """
 
     latencies_ms: list[int]
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Simulate a run, and replace the latency if it is paced."""
         measured = SimulatedRunner().run(config, replace(workload, seed=0), watch)
         if workload.rate_records_per_s is None:
             return measured
@@ -44,7 +44,7 @@ class Settling:
 def stabilising_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpec) -> list[Trial]:
     (size,) = run_study(spec, "", folder, Told(), simulated=Settling(list(latencies_ms))).sizes
     found = [trial for trial in size.trials if trial.kind is Kind.STABILISE]
-    assert list(size.trials[: len(found)]) == found, "ahead of all others"
+    assert list(size.trials[: len(found)]) == found, "burn-in runs come before all other trials"
     return found
 
 
@@ -53,13 +53,13 @@ def stabilising_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpe
     [([10], 2), ([40, 20, 10, 9, 9], 4), ([20, 10, 11, 11], 3), ([80, 40, 20, 10, 5], 4)],
     ids=["at once", "after some", "not while it still falls", "no longer than is allowed"],
 )
-def test_latency_is_waited_for_too(tmp_path: Path, latencies_ms: list[int], paced: int) -> None:
+def test_burn_in_runs_wait_for_the_latency_too(tmp_path: Path, latencies_ms: list[int], paced: int) -> None:
     found = stabilising_trials(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=4))
     assert ["latency_p99_ms" in trial.metrics for trial in found] == [False] * 2 + [True] * paced
 
 
-def test_one_stall_in_the_first_baseline_decides_nothing(tmp_path: Path) -> None:
-    """The burn-ins that agreed count beside it; the first of the four is not one of them."""
+def test_a_stall_in_the_first_baseline_does_not_decide_the_gains(tmp_path: Path) -> None:
+    """The burn-in runs that agreed count as baselines too; the first of the four did not agree."""
     spec = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     (size,) = run_study(spec, "", tmp_path, Told(), simulated=Settling([40, 10, 11, 60, 5])).sizes
     assert size.baseline is not None
@@ -68,7 +68,7 @@ def test_one_stall_in_the_first_baseline_decides_nothing(tmp_path: Path) -> None
     assert size.estimates.by_config[size.baseline.fingerprint]["latency_p99_ms"].repeats == 3
 
 
-def test_what_counts_as_settled() -> None:
+def test_the_last_two_burn_in_runs_count_as_baselines() -> None:
     def measured(number: int, p99_ms: float | None, kind: Kind = Kind.STABILISE) -> Trial:
         return trial(number, 100.0, p99_ms, kind=kind)
 
@@ -79,12 +79,12 @@ def test_what_counts_as_settled() -> None:
         (2, Kind.BASELINE, (100.0, 10.0)),
         (3, Kind.BASELINE, (100.0, 11.0)),
     ]
-    assert settled(warm, OBJECTIVES) == [], "before there is a baseline to be one of"
-    assert settled([warm[0], warm[1], first], OBJECTIVES) == [], "a single one agrees with nothing"
+    assert settled(warm, OBJECTIVES) == [], "there is no baseline yet"
+    assert settled([warm[0], warm[1], first], OBJECTIVES) == [], "a single burn-in run can't agree with another"
     assert settled([*warm, failed(4, kind=Kind.BASELINE), measured(5, 10.5), first], OBJECTIVES)[-1].number == 5
 
 
-def test_samplers_are_told_of_them_as_of_baselines_also_when_a_study_goes_on(tmp_path: Path) -> None:
+def test_samplers_learn_from_burn_in_runs_also_in_a_resumed_study(tmp_path: Path) -> None:
     spec = simulated_study((1000,), trials=2, rounds=0, burn_in_max=4)
     told: list[list[tuple[Kind, float]]] = []
     for trials in (2, 3):
@@ -100,7 +100,7 @@ def test_samplers_are_told_of_them_as_of_baselines_also_when_a_study_goes_on(tmp
 
 
 def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
-    """In place of `Strategy.tell`: notes what it is told, and learns it."""
+    """Return a replacement for `Strategy.tell` that also records the trials in `heard`."""
     learn = Strategy.tell
 
     def tell(self: Strategy, trial: Trial, index: int | None = None) -> None:
@@ -110,7 +110,7 @@ def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
     return tell
 
 
-def test_not_where_no_objective_is_a_latency_or_no_agreement_is_asked_for(tmp_path: Path) -> None:
+def test_latency_is_not_waited_for_where_nothing_depends_on_it(tmp_path: Path) -> None:
     asked = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     fast = replace(asked, objectives=THROUGHPUT)
     assert len(stabilising_trials(tmp_path / "fast", [10], fast)) == fast.stabilising_trials - 2 == 2
@@ -121,17 +121,17 @@ def test_not_where_no_objective_is_a_latency_or_no_agreement_is_asked_for(tmp_pa
 
 @dataclass(slots=True)
 class NewToIt:
-    """Simulates a broker that has just started: the baseline is as fast as ever, any other config is slow at first.
+    """Simulates a broker that has just started: the baseline is fast at once, any other config is slow at first.
 
     Attributes:
-        latencies_ms: Of a config's first runs at the fixed rate; the last one is that of all later ones too.
+        latencies_ms: The latencies of the first paced phases of a config; all later ones have the last latency.
     """
 
     latencies_ms: Sequence[int]
     runs: Counter[str] = field(default_factory=Counter)
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Simulate a run, and replace the latency if it is paced."""
         measured = SimulatedRunner().run(config, replace(workload, seed=0), watch)
         if workload.rate_records_per_s is None:
             return measured
@@ -146,7 +146,7 @@ ONE_WINNER = ConfirmSpec(3, 3, goals=(Goal.LATENCY,), nominees=1, looks=0, ablat
 
 
 def again(folder: Path, latencies_ms: Sequence[int], confirm: ConfirmSpec, burn_in_max: int = 4) -> list[Trial]:
-    """What `tuner confirm` measures on a broker that has just started, after a search on one that was warm."""
+    """Return the trials of `tuner confirm` on a broker that has just started, after a search on a warm broker."""
     spec = replace(simulated_study((1000,), trials=4, burn_in_max=burn_in_max), confirm=replace(confirm, rounds=0))
     (found,) = run_study(spec, "", folder, Told(), simulated=NewToIt(WARM)).sizes
     asked = replace(spec, confirm=confirm)
@@ -159,7 +159,9 @@ def again(folder: Path, latencies_ms: Sequence[int], confirm: ConfirmSpec, burn_
     [([10], [10, 10]), ([40, 10, 11], [40, 10, 11]), ([80, 40, 20, 10], [80, 40, 20, 10])],
     ids=["at once", "after some", "no longer than is allowed"],
 )
-def test_a_winner_is_burnt_in_before_its_rounds(tmp_path: Path, latencies_ms: list[int], burnt_in: list[int]) -> None:
+def test_a_winner_has_burn_in_runs_before_its_rounds(
+    tmp_path: Path, latencies_ms: list[int], burnt_in: list[int]
+) -> None:
     trials = again(tmp_path, latencies_ms, ONE_WINNER)
     ours = [each for each in trials if each.config().values and each.kind in (Kind.STABILISE, Kind.CONFIRM)]
     last = latencies_ms[-1]
@@ -169,7 +171,7 @@ def test_a_winner_is_burnt_in_before_its_rounds(tmp_path: Path, latencies_ms: li
     assert all(each.number < first_round for each in ours if each.kind is Kind.STABILISE)
 
 
-def test_what_is_looked_at_again_is_measured_once_before_and_the_looks_burn_it_in(tmp_path: Path) -> None:
+def test_a_config_to_repeat_has_one_burn_in_run_before_its_repeats(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 11, 10], replace(ONE_WINNER, nominees=2, looks=2))
     looks = [round(each.metrics["latency_p99_ms"]) for each in trials if each.kind is Kind.SECOND_LOOK]
     assert sorted(looks) == [10, 10, 11, 11, 100, 100]
@@ -178,7 +180,7 @@ def test_what_is_looked_at_again_is_measured_once_before_and_the_looks_burn_it_i
 
 
 @pytest.mark.parametrize(("nominees", "burn_ins"), [(1, 1), (2, 0)])
-def test_what_the_same_process_has_measured_counts(tmp_path: Path, nominees: int, burn_ins: int) -> None:
+def test_measurements_of_the_same_process_count_as_burn_in_runs(tmp_path: Path, nominees: int, burn_ins: int) -> None:
     confirm = replace(ONE_WINNER, nominees=nominees, looks=2 if nominees > 1 else 0)
     spec = replace(simulated_study((1000,), trials=6, burn_in_max=4), confirm=confirm)
     assert spec.least_winner_stabilising_trials == burn_ins <= spec.winner_stabilising_trials == 4
@@ -186,14 +188,14 @@ def test_what_the_same_process_has_measured_counts(tmp_path: Path, nominees: int
     assert sum(each.kind is Kind.STABILISE and bool(each.config().values) for each in size.trials) == burn_ins
 
 
-def test_one_that_never_agrees_is_measured_as_often_as_is_allowed_all_in_all(tmp_path: Path) -> None:
+def test_a_config_that_never_agrees_has_at_most_burn_in_max_runs(tmp_path: Path) -> None:
     trials = again(tmp_path, [10, 20, 40, 80, 160], replace(ONE_WINNER, nominees=2, looks=2))
     winner = next(each.fingerprint for each in trials if each.kind is Kind.CONFIRM and each.config().values)
     before = [each.kind for each in trials if each.fingerprint == winner and each.kind is not Kind.CONFIRM]
     assert before == [Kind.STABILISE, Kind.SECOND_LOOK, Kind.SECOND_LOOK, Kind.STABILISE]
 
 
-def test_winners_are_not_burnt_in_where_nothing_has_to_agree(tmp_path: Path) -> None:
+def test_winners_have_no_burn_in_runs_where_nothing_has_to_agree(tmp_path: Path) -> None:
     trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
     assert not [each for each in trials if each.kind is Kind.STABILISE and each.config().values]
     assert [each for each in trials if each.kind is Kind.CONFIRM]

@@ -45,7 +45,7 @@ def asked(folder: Path, progress: Progress | None, **options: Any) -> Status:
 def test_a_running_study(tmp_path: Path, searching: Progress) -> None:
     found = asked(tmp_path, searching)
     assert found.state is StudyState.RUNNING
-    assert found.doing == f"1000 B, search trial {searching.trial}: saturated phase"
+    assert found.doing == f"1000 B, search trial {searching.trial}: saturating phase"
     assert found.behind_mlflow == searching.behind_mlflow > 1
     assert found.updated_at == searching.updated_at
     (size,) = found.sizes

@@ -1,4 +1,4 @@
-"""The parts of the Bayesian sampler: positions, the Gaussian process, expected improvement, what is kept."""
+"""The parts of the Bayesian sampler: axes, Gaussian processes, expected improvement, candidates and observations."""
 
 import math
 from collections import Counter
@@ -38,7 +38,7 @@ def index_of(name: str) -> int:
 
 
 def row_of(knobs: KnobSpace, config: ProducerConfig) -> Array:
-    """Where a config lies, as the sampler has it of a trial's parameters."""
+    """Return the row of a config, as the sampler computes it from a trial's parameters."""
     params = knobs.space.params_of(config)
     assert params is not None
     return settled_row(knobs, knobs.implied(params) or {})
@@ -50,7 +50,7 @@ def settled_row(knobs: KnobSpace, params: Mapping[str, Any]) -> Array:
 
 
 def settled(knobs: KnobSpace, row: Array) -> Mapping[str, Any]:
-    """The parameters of the config at a row."""
+    """Return the parameters of the config at a row."""
     return knobs.settled({axis.name: axis.value(float(at)) for axis, at in zip(knobs.axes, row, strict=True)})
 
 
@@ -71,7 +71,7 @@ def fitted(points: Array, values: Array, noise_sd: float = 1e-3, *, mean: float 
 
 @settings(max_examples=60, deadline=None)
 @given(spaces(), st.integers(0, 1_000))
-def test_what_is_drawn_lies_in_the_space_and_is_drawn_again_from_where_it_lies(
+def test_a_random_config_lies_in_the_space_and_survives_a_round_trip(
     space: SearchSpace | ConfigError, seed: int
 ) -> None:
     if isinstance(space, ConfigError):
@@ -89,11 +89,11 @@ def test_what_is_drawn_lies_in_the_space_and_is_drawn_again_from_where_it_lies(
                 continue
             there, back = axis.numbers(np.array([wanted, got]))
             whole = not isinstance(parameter.domain, Range) or parameter.domain.whole
-            # Two digits are kept of what a rule has cut.
+            # A number that a rule has limited is rounded to two digits.
             assert back == pytest.approx(there, rel=0.06, abs=0.51 if whole else 0.002), axis.name
 
 
-def test_a_special_value_lies_outside_of_its_range_on_its_own_side() -> None:
+def test_a_special_value_lies_outside_the_range_on_the_right_side() -> None:
     linger, in_flight = (KNOBS.axes[index_of(name)] for name in ("linger.ms", IN_FLIGHT))
     assert (linger.position(0.05), linger.position(100)) == (0.0, 1.0)
     zero = row_of(KNOBS, DEFAULTS.updated({"linger.ms": "0"}))[index_of("linger.ms")]
@@ -104,7 +104,7 @@ def test_a_special_value_lies_outside_of_its_range_on_its_own_side() -> None:
     assert no_limit > 1
 
 
-def test_a_level_means_nothing_beside_another_codec_and_idempotence_bounds_requests() -> None:
+def test_levels_of_other_codecs_are_unset_and_idempotence_is_enforced() -> None:
     rows = np.tile(row_of(KNOBS, DEFAULTS), (2, 1))
     codec, level, in_flight = (index_of(name) for name in ("compression.type", "compression.level.zstd", IN_FLIGHT))
     rows[:, codec] = [KNOBS.axes[codec].position("lz4"), KNOBS.axes[codec].position("zstd")]
@@ -118,7 +118,7 @@ def test_a_level_means_nothing_beside_another_codec_and_idempotence_bounds_reque
     assert allowed[1, in_flight] == axis.special
 
 
-def test_a_process_gives_back_what_it_saw_and_knows_nothing_far_away() -> None:
+def test_a_process_is_certain_at_its_values_and_uncertain_far_away() -> None:
     points = np.linspace(0, 1, 6)[:, None]
     process = fitted(points, np.sin(3 * points[:, 0]), mean=0.5)
     mean, sd = process.believed(points)
@@ -130,7 +130,7 @@ def test_a_process_gives_back_what_it_saw_and_knows_nothing_far_away() -> None:
     assert far_sd > 10 * near_sd
 
 
-def test_a_process_takes_noise_for_noise() -> None:
+def test_a_process_does_not_follow_the_noise() -> None:
     chance = np.random.default_rng(0)
     points = chance.random((60, 1))
     values = 2 * points[:, 0] + chance.normal(size=60) * 0.3
@@ -145,7 +145,7 @@ def test_an_axis_that_does_not_matter_is_given_a_long_length() -> None:
     assert min(process.lengths[0], process.lengths[2]) > 2 * process.lengths[1]
 
 
-def test_without_values_a_process_believes_its_prior() -> None:
+def test_without_values_a_process_predicts_its_prior() -> None:
     empty = fitted(np.zeros((0, 2)), np.zeros(0), mean=3.0)
     mean, sd = empty.believed(np.array([[0.5, 0.5]]))
     assert (mean[0], sd[0]) == pytest.approx((3.0, math.sqrt(1.25)))
@@ -154,7 +154,7 @@ def test_without_values_a_process_believes_its_prior() -> None:
 def improvement(
     points: Array, values: Array, usable: Array | None = None, draws: int = 4, noise_sd: float = 1e-3
 ) -> Improvement:
-    """Of a front of these values (points, objectives), over the origin."""
+    """Return the improvement over a front with these values, shape (points, objectives), above a reference of zeros."""
     rng = np.random.default_rng(0)
     made = [Draws.of(fitted(points, column, noise_sd), points, draws, rng) for column in values.T]
     reference = np.zeros(values.shape[1])
@@ -182,14 +182,14 @@ def test_expected_improvement_is_the_mean_growth_of_the_volume(objectives: int) 
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3])
-def test_what_was_measured_already_improves_nothing_even_where_noise_hides_the_front(objectives: int) -> None:
+def test_a_measured_config_improves_nothing_even_with_much_noise(objectives: int) -> None:
     values = np.array([[1.0, 0.2, 0.5], [0.8, 0.7, 0.5], [0.1, 0.9, 0.5]])[:, :objectives]
     expected = improvement(POINTS, values, noise_sd=0.3, draws=16)
     again, new = expected.of(np.array([[0.5], [1.8]]))
     assert new > 10 * again
 
 
-def test_a_config_that_breaks_a_constraint_is_none_of_the_front() -> None:
+def test_a_config_that_breaks_a_constraint_is_not_on_the_front() -> None:
     values = np.array([[1.0, 0.2], [0.8, 0.7], [0.1, 0.9]])
     all_of_them = improvement(POINTS, values).of(np.array([[0.6]]))
     without = improvement(POINTS, values, usable=np.array([1.0, 0.0, 1.0])).of(np.array([[0.6]]))
@@ -205,10 +205,10 @@ def test_repeats_are_one_config_with_several_values() -> None:
     assert len(seen) == 2
     assert seen.repeated(0) == [pytest.approx([math.log(80), math.log(100), math.log(120)])]
     assert seen.means()[0] == pytest.approx([math.log(80 * 100 * 120) / 3, -math.log(10)])
-    assert seen.feasible().tolist() == [True, False], "what has no value is none of the front"
+    assert seen.feasible().tolist() == [True, False], "a config without a value is not on the front"
 
 
-def test_only_constraints_that_were_missed_are_learned_from() -> None:
+def test_only_constraints_that_were_missed_are_learned() -> None:
     seen = Observations(1)
     seen.add(np.zeros(1), [1.0], {"held": -0.1, "delivered": 0.0})
     assert seen.missed_constraints() == []
@@ -216,7 +216,7 @@ def test_only_constraints_that_were_missed_are_learned_from() -> None:
     assert seen.missed_constraints() == ["held"]
 
 
-def test_the_best_and_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_and_the_newest_configs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, count in (("MOST_CONFIGS", 10), ("_KEPT_CONFIGS", 6), ("_BEST_CONFIGS", 3)):
         monkeypatch.setattr(observations_module, name, count)
     seen = Observations(2)
@@ -227,12 +227,12 @@ def test_the_best_and_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(seen.measured) == 11
 
 
-def test_who_is_dominated_and_how_often() -> None:
+def test_dominance_counts_how_many_configs_are_better() -> None:
     values = np.array([[1.0, 1.0], [2.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
     assert dominated_by(values).tolist() == [0, 0, 2, 0]
 
 
-def test_candidates_obey_the_rules_and_differ_from_their_parents() -> None:
+def test_candidates_keep_the_rules_and_differ_from_their_parents() -> None:
     candidates = Candidates(KNOBS.axes, KNOBS.allowed)
     parent = row_of(KNOBS, DEFAULTS)
     rows = candidates.around(parent[None, :], np.ones(1), np.random.default_rng(0))
@@ -243,7 +243,7 @@ def test_candidates_obey_the_rules_and_differ_from_their_parents() -> None:
     assert np.array_equal(KNOBS.allowed(again), rows, equal_nan=True)
 
 
-def test_what_is_held_stays_at_home_whatever_parents_have_there() -> None:
+def test_a_held_axis_keeps_its_position_whatever_the_parents_have() -> None:
     home = row_of(KNOBS, DEFAULTS)
     parent = row_of(KNOBS, DEFAULTS.updated({"queue.buffering.max.messages": "500000", "linger.ms": "1"}))
     held, free = index_of("queue.buffering.max.messages"), index_of("linger.ms")
@@ -257,7 +257,7 @@ def test_what_is_held_stays_at_home_whatever_parents_have_there() -> None:
     assert all(len(set(rows[:, free])) > 5 for rows in (made[:far], made[far:], near))
 
 
-def test_both_ends_of_a_range_can_be_proposed_as_they_are() -> None:
+def test_both_ends_of_a_range_can_be_proposed_exactly() -> None:
     row = row_of(KNOBS, DEFAULTS)
     batch, codec, level = (index_of(name) for name in ("batch.size", "compression.type", "compression.level.lz4"))
     row[codec] = KNOBS.axes[codec].position("lz4")
@@ -270,7 +270,7 @@ def test_both_ends_of_a_range_can_be_proposed_as_they_are() -> None:
     assert config_at(KNOBS, row).in_force.text("batch.size") == "66000"
 
 
-def test_of_some_numbers_a_close_one_is_another_one() -> None:
+def test_a_near_change_of_a_listed_number_takes_a_neighbour() -> None:
     numbers = ("0", "0.1", "0.5", "2", "5", "20", "100")
     changes = {parameter.name: KnobChange(off=True) for parameter in SPACE.parameters if "level" not in parameter.name}
     changes["linger.ms"] = KnobChange(choices=numbers)

@@ -1,4 +1,4 @@
-"""Studies on record as Optuna's own: what its plots and its dashboard are given."""
+"""The export of a study to Optuna, for Optuna's plots and for optuna-dashboard."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ def run(folder: Path, spec: StudySpec, noise_ratio: float = 0.0) -> StudyResults
 
 
 SPEC = simulated_study((1000,), trials=16, baseline_every=40, rounds=0, racing=False)
-"""Without noise, and with one baseline: no value is corrected or repeated."""
+"""A study without noise and with a single baseline, so that no value is corrected for drift or averaged."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def space() -> SearchSpace:
     return space_of(SPEC, RecordSizes.fixed(1000), TOPIC_MAX)
 
 
-def test_trials_have_params_values_constraints_and_what_is_known_of_them(
+def test_exported_trials_have_params_values_constraints_and_attributes(
     results: StudyResults, space: SearchSpace
 ) -> None:
     (size,) = results.sizes
@@ -62,7 +62,7 @@ def test_trials_have_params_values_constraints_and_what_is_known_of_them(
             assert theirs.state in (TrialState.PRUNED, TrialState.FAIL)
 
 
-def test_its_best_trials_are_our_front(results: StudyResults, space: SearchSpace) -> None:
+def test_the_best_trials_of_an_export_are_our_front(results: StudyResults, space: SearchSpace) -> None:
     (size,) = results.sizes
     best = {trial.user_attrs["number"] for trial in export(results, size, space).best_trials}
     assert best == set(size.front)
@@ -70,7 +70,7 @@ def test_its_best_trials_are_our_front(results: StudyResults, space: SearchSpace
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_optunas_pictures_can_be_drawn_of_it(results: StudyResults, space: SearchSpace) -> None:
+def test_optuna_can_plot_an_exported_study(results: StudyResults, space: SearchSpace) -> None:
     study = export(results, results.sizes[0], space)
     front = optuna.visualization.plot_pareto_front(study)
     assert {"mb_per_s", "latency_p99_ms"} == {front.layout.xaxis.title.text, front.layout.yaxis.title.text}
@@ -80,7 +80,7 @@ def test_optunas_pictures_can_be_drawn_of_it(results: StudyResults, space: Searc
     assert "linger.ms" in drawn.data[0].y
 
 
-def test_what_is_there_is_not_written_again_and_what_is_new_is_added(tmp_path: Path, space: SearchSpace) -> None:
+def test_a_second_export_adds_only_the_new_trials(tmp_path: Path, space: SearchSpace) -> None:
     address = f"sqlite:///{tmp_path / 'optuna.db'}"
     for trials, times in ((6, 1), (6, 2), (9, 1)):
         spec = replace(SPEC, search=replace(SPEC.search, trials=trials))
@@ -92,11 +92,13 @@ def test_what_is_there_is_not_written_again_and_what_is_new_is_added(tmp_path: P
         assert len({trial.user_attrs["number"] for trial in kept.trials}) == trials
 
 
-def test_another_study_of_that_name_is_left_alone(tmp_path: Path, results: StudyResults, space: SearchSpace) -> None:
+def test_an_export_does_not_touch_another_study_of_the_same_name(
+    tmp_path: Path, results: StudyResults, space: SearchSpace
+) -> None:
     storage = open_storage(f"sqlite:///{tmp_path / 'optuna.db'}")
     another = run(tmp_path / "another", SPEC)
     export(results, results.sizes[0], space, storage)
-    with pytest.raises(NotThisStudy, match="'small 1000 B' there is not an export of small"):
+    with pytest.raises(NotThisStudy, match="'small 1000 B' in that storage was not exported from small"):
         export(another, another.sizes[0], space, storage)
     users_own = optuna.create_study(study_name="mine", storage=storage)
     users_own.enqueue_trial({"x": 1})
@@ -110,7 +112,7 @@ def _named(storage: optuna.storages.BaseStorage, name: str) -> optuna.storages.B
 
 
 @pytest.mark.parametrize("address", ["nonsense", "sqlite:////nowhere/at/all/optuna.db", "oracle://u:hidden@host/db"])
-def test_an_address_that_is_no_good_is_said_without_its_password(address: str) -> None:
-    with pytest.raises(OptunaStorageUnusable, match=r"at sqlite:///optuna\.db, but at") as refused:
+def test_an_unusable_address_is_reported_without_its_password(address: str) -> None:
+    with pytest.raises(OptunaStorageUnusable, match=r"for example sqlite:///optuna\.db, but at") as refused:
         open_storage(address)
     assert "hidden" not in str(refused.value)

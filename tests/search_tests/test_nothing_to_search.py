@@ -1,4 +1,4 @@
-"""A study from Python whose knobs are all fixed or off: refused before any load."""
+"""A study from Python whose knobs are all fixed or off is refused before any load is sent."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +22,14 @@ SPEC = replace(simulated_study((1000,), trials=1), space=OFF)
 
 
 class Unused:
-    """Fails whoever sends a load."""
+    """A runner that fails the test if it is asked to send a load."""
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         raise AssertionError("a study with nothing to search sends nothing")
 
 
 @pytest.mark.parametrize("method", list(Method))
-def test_no_method_begins(tmp_path: Path, method: Method) -> None:
+def test_no_method_starts_without_knobs(tmp_path: Path, method: Method) -> None:
     spec = replace(SPEC, search=replace(SPEC.search, method=method, trials=12))
     with pytest.raises(NothingToSearch, match="every knob is fixed or off"):
         run_study(spec, "", tmp_path, Told(), simulated=Unused())

@@ -1,4 +1,4 @@
-"""The Bayesian sampler on any Optuna study: Optuna's own tests of samplers, and what it promises beyond them."""
+"""The Bayesian sampler on any Optuna study: Optuna's own tests for samplers, and further promises of this sampler."""
 
 import math
 from collections.abc import Callable
@@ -28,22 +28,22 @@ def study_of(sampler: BaseSampler, *directions: StudyDirection) -> optuna.Study:
 
 
 def valley(trial: optuna.Trial) -> float:
-    """Least where x is 2 and y is -1."""
+    """Return a value that is least where x is 2 and y is -1."""
     x, y = trial.suggest_float("x", -5, 5), trial.suggest_float("y", -5, 5)
     return 1000 * ((x - 2) ** 2 + (y + 1) ** 2)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_finds_the_bottom_of_a_valley_in_few_trials_whatever_the_unit(seed: int) -> None:
+def test_the_bottom_of_a_valley_is_found_in_few_trials(seed: int) -> None:
     study = study_of(BayesianSampler(seed=seed))
     study.optimize(valley, n_trials=30)
     by_chance = study_of(optuna.samplers.RandomSampler(seed))
     by_chance.optimize(valley, n_trials=30)
-    assert study.best_value < 150, "of 1,000 at a distance of 1"
+    assert study.best_value < 150, "the value is 1,000 at a distance of 1 from the bottom"
     assert study.best_value < by_chance.best_value
 
 
-def test_one_seed_makes_one_search_and_another_seed_another() -> None:
+def test_the_search_depends_on_the_seed_only() -> None:
     def params(seed: int) -> list[dict[str, float]]:
         study = study_of(BayesianSampler(seed=seed))
         study.optimize(valley, n_trials=12)
@@ -52,7 +52,7 @@ def test_one_seed_makes_one_search_and_another_seed_another() -> None:
     assert params(1) == params(1) != params(2)
 
 
-def test_another_sampler_that_knows_the_same_trials_goes_on_as_the_first_would() -> None:
+def test_a_new_sampler_with_the_same_trials_continues_the_search() -> None:
     whole = study_of(BayesianSampler(PlainSpace(PLANE), seed=1))
     whole.optimize(valley, n_trials=12)
     second = BayesianSampler(PlainSpace(PLANE), seed=1)
@@ -66,7 +66,7 @@ def test_another_sampler_that_knows_the_same_trials_goes_on_as_the_first_would()
 PLANE: dict[str, BaseDistribution] = {"x": FloatDistribution(-5, 5), "y": FloatDistribution(-5, 5)}
 
 
-def test_a_parameter_of_a_later_stage_waits_at_home_until_enough_is_known() -> None:
+def test_a_parameter_of_a_later_stage_is_not_changed_too_early() -> None:
     sampler = BayesianSampler(PlainSpace(PLANE), seed=0, stages={"y": 10}, home={"x": 0.0, "y": 3.0})
     study = study_of(sampler)
     study.enqueue_trial({"x": 0.0, "y": 3.0})
@@ -76,7 +76,7 @@ def test_a_parameter_of_a_later_stage_waits_at_home_until_enough_is_known() -> N
     assert len(set(heights[10:])) > 3
 
 
-def test_what_breaks_a_constraint_is_left_alone() -> None:
+def test_configs_that_break_a_constraint_are_avoided() -> None:
     def half(trial: optuna.Trial) -> float:
         value = valley(trial)
         trial.set_constraint("left", trial.params["x"])
@@ -85,8 +85,8 @@ def test_what_breaks_a_constraint_is_left_alone() -> None:
     study = study_of(BayesianSampler(seed=0))
     study.optimize(half, n_trials=40)
     allowed = [trial for trial in study.trials if trial.params["x"] <= 0]
-    assert sum(trial.number >= 25 for trial in allowed) >= 5, "without it, all of these are around 2"
-    assert min(trial.values[0] for trial in allowed) < 4_600, "4,000 is the least at 0"
+    assert sum(trial.number >= 25 for trial in allowed) >= 5, "without the constraint, all late trials are near 2"
+    assert min(trial.values[0] for trial in allowed) < 4_600, "the least allowed value is 4,000"
 
 
 def test_the_front_of_two_objectives_spreads_between_their_best() -> None:
@@ -99,7 +99,7 @@ def test_the_front_of_two_objectives_spreads_between_their_best() -> None:
     assert tried[-1] > 0.8
 
 
-def test_a_made_up_value_teaches_nothing() -> None:
+def test_a_value_that_was_not_measured_teaches_nothing() -> None:
     def told(value: float) -> dict[str, float]:
         study = study_of(BayesianSampler(PlainSpace(PLANE), seed=0))
         for number in range(6):
@@ -111,7 +111,7 @@ def test_a_made_up_value_teaches_nothing() -> None:
     assert told(1e6) == told(-1e6)
 
 
-def test_several_proposals_under_way_differ() -> None:
+def test_proposals_under_way_at_the_same_time_differ() -> None:
     study = study_of(BayesianSampler(PlainSpace(PLANE), seed=0))
     study.optimize(valley, n_trials=8)
     under_way = [study.ask(fixed_distributions=PLANE) for _ in range(4)]

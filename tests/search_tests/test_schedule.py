@@ -1,4 +1,4 @@
-"""What is measured next follows from the record alone."""
+"""The schedule of the search, which depends on the stored trials alone."""
 
 import pytest
 
@@ -14,14 +14,14 @@ from tuner.search.samplers import strategy_of
 from tuner.search.schedule import is_stable, next_kind, trials_in_all
 
 
-def test_the_baseline_is_first_and_returns_every_few_trials() -> None:
+def test_the_baseline_is_first_and_repeated_every_few_trials() -> None:
     search = SearchSpec(trials=9, baseline_every=4)
     kinds = [next_kind(counted, search) for counted in range(9)]
     assert [place for place, kind in enumerate(kinds) if kind is Kind.BASELINE] == [0, 4, 8]
     assert kinds.count(Kind.SEARCH) == 6
 
 
-def test_nothing_is_measured_beyond_the_trials_asked_for() -> None:
+def test_a_search_has_no_more_trials_than_asked_for() -> None:
     search = SearchSpec(trials=9, baseline_every=3)
     assert next_kind(8, search) is Kind.SEARCH
     assert next_kind(9, search) is next_kind(10, search) is None
@@ -34,12 +34,12 @@ def test_without_a_number_of_trials_there_is_always_a_next_one() -> None:
     assert next_kind(10**6 + 1, search) is Kind.SEARCH
 
 
-def test_a_baseline_every_trial_leaves_no_search() -> None:
+def test_a_baseline_in_every_trial_leaves_no_search() -> None:
     assert {next_kind(n, SearchSpec(trials=5, baseline_every=1)) for n in range(5)} == {Kind.BASELINE}
 
 
 def space_of(baseline: ProducerConfig) -> SearchSpace:
-    """Nine configs."""
+    """Return a space of nine configs."""
     changes = {knob.name: KnobChange(off=True) for knob in KNOBS}
     changes["linger.ms"] = KnobChange(choices=("1", "5", "20"))
     changes["compression.type"] = KnobChange(choices=("none", "lz4", "zstd"))
@@ -47,7 +47,7 @@ def space_of(baseline: ProducerConfig) -> SearchSpace:
 
 
 def walked(search: SearchSpec, baseline: ProducerConfig) -> int:
-    """Trials until there is none left to measure, as the driver goes on."""
+    """Return the number of trials that a study measures until nothing is left to measure."""
     spec = StudySpec("walked", WorkloadSpec((RecordSizes.fixed(1_000),)), baseline=baseline, search=search)
     strategy, counted = strategy_of(spec, space_of(baseline), 0), 0
     while kind := next_kind(counted, search):
@@ -63,13 +63,15 @@ def walked(search: SearchSpec, baseline: ProducerConfig) -> int:
 @pytest.mark.parametrize("values", [{}, {"linger.ms": "5", "compression.type": "lz4"}])
 @pytest.mark.parametrize("baseline_every", [2, 3, 4, 5, 9, 10, 30])
 @pytest.mark.parametrize("asked", [5, 10, 13, 60, None])
-def test_a_grid_ends_when_it_is_walked_through(asked: int | None, baseline_every: int, values: dict[str, str]) -> None:
+def test_the_number_of_trials_of_a_grid_is_known_in_advance(
+    asked: int | None, baseline_every: int, values: dict[str, str]
+) -> None:
     search = SearchSpec(method=Method.GRID, trials=asked, baseline_every=baseline_every)
     baseline = ProducerConfig.parse(values)
     assert trials_in_all(search, space_of(baseline), baseline) == walked(search, baseline)
 
 
-def test_other_methods_take_as_many_trials_as_they_are_given() -> None:
+def test_other_methods_use_all_trials_they_are_given() -> None:
     baseline = ProducerConfig.parse({})
     for search in (SearchSpec(trials=60), SearchSpec(trials=None), SearchSpec(method=Method.RANDOM, trials=500)):
         assert trials_in_all(search, space_of(baseline), baseline) == search.trials
@@ -91,11 +93,11 @@ def test_other_methods_take_as_many_trials_as_they_are_given() -> None:
         ([10.0, 20.0, 30.0, 40.0], True),
     ],
 )
-def test_the_burn_in_ends_when_two_in_a_row_agree_or_enough_were_measured(capacities: list[float], over: bool) -> None:
+def test_burn_in_ends_when_two_in_a_row_agree_or_after_the_most_runs(capacities: list[float], over: bool) -> None:
     assert is_stable(capacities, 4) is over
 
 
 @pytest.mark.parametrize("at_most", [0, 1])
-def test_a_burn_in_that_does_without_still_takes_one(at_most: int) -> None:
+def test_at_least_one_burn_in_run_is_needed(at_most: int) -> None:
     assert not is_stable([], at_most)
     assert is_stable([100.0], at_most)

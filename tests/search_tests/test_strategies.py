@@ -1,4 +1,4 @@
-"""Proposals follow from seed, index and trials told: a study that was killed goes on as if it had not been."""
+"""Proposals depend only on the seed, the index and the trials so far, so a killed study continues where it was."""
 
 import json
 from collections import Counter
@@ -33,7 +33,7 @@ from tuner.search.strategy import Strategy
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ProducerConfig.parse({})
 SPACE = SearchSpace.of(1_000, DEFAULTS)
-"""With knobs that hang on others, as the level on the codec."""
+"""A space in which some knobs depend on others, such as the compression level on the codec."""
 GRID_SPACE = SearchSpace.of(
     1_000,
     DEFAULTS,
@@ -46,7 +46,7 @@ GRID_SPACE = SearchSpace.of(
 )
 STARTUP = 5
 TRIALS = 36
-"""Enough for models to be used and for NSGA-II to have a second generation."""
+"""Enough trials for models to be used, and for NSGA-II to have a second generation."""
 LEARNING = (Method.BAYESIAN, Method.TPE, Method.NSGA2)
 METHODS = [method for method in Method if method is not Method.GP]
 
@@ -63,7 +63,7 @@ def study_of(method: Method) -> StudySpec:
 
 
 def outcome(number: int, proposal: Proposal) -> Trial:
-    """Formulas in place of a measurement; every fifth trial fails, every seventh gives records up."""
+    """Compute a trial instead of measuring it; every fifth trial fails, and every seventh gives up records."""
     config = proposal.config
     kept = {
         "config": config.values,
@@ -84,7 +84,7 @@ def through_text(kept: Trial) -> Trial:
 
 
 def go_on(asked: Strategy, trials: list[Trial], first: int, count: int) -> list[Proposal]:
-    """Ask and tell as the driver does; every sixth trial is a config of somebody else's, ahead of the sampler's own."""
+    """Ask and tell as a running study does; every sixth trial is a config that the sampler has not proposed."""
     proposals = []
     for index in range(first, count):
         own = index % 6 != 5
@@ -103,7 +103,7 @@ def go_on(asked: Strategy, trials: list[Trial], first: int, count: int) -> list[
 
 @cache
 def run(method: Method, seed: int = 0, count: int = TRIALS) -> tuple[list[Proposal], list[Trial]]:
-    """A whole search, beginning with a baseline."""
+    """Run a whole search, beginning with a baseline."""
     asked, trials = strategy(method, seed), [baseline(0)]
     asked.tell(trials[0])
     return go_on(asked, trials, 0, count), trials
@@ -114,8 +114,8 @@ def values(proposals: list[Proposal]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("method", [*METHODS, pytest.param(Method.GP, marks=needs_torch)])
-def test_every_proposal_of_every_method_comes_out_of_an_optuna_study(method: Method) -> None:
-    """Whoever adds a method that proposes in another way fails here."""
+def test_proposals_of_every_method_come_from_an_optuna_study(method: Method) -> None:
+    """A new method that makes proposals in any other way fails this test."""
     asked = strategy(method)
     asked.tell(baseline(0))
     known = len(asked.study.trials)
@@ -131,13 +131,13 @@ def test_every_proposal_of_every_method_comes_out_of_an_optuna_study(method: Met
     assert starting_point.params == asked.study.trials[-1].params
 
 
-def test_a_study_asks_its_one_strategy_and_nobody_else_makes_proposals_of_the_search() -> None:
+def test_only_the_strategy_makes_proposals_of_the_search() -> None:
     makers = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "tuner").rglob("*.py")
         if "Proposal(index" in path.read_text(encoding="utf-8")
     }
-    # The driver's is the baseline, which is not searched for.
+    # The proposal that the driver makes is the baseline, which is not searched for.
     assert makers == {"tuner/search/strategy.py", "tuner/course/driver.py"}
 
 
@@ -153,9 +153,7 @@ def test_the_same_seed_gives_the_same_proposals(method: Method) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("killed_after", [2, 9, 31])
-def test_a_strategy_rebuilt_from_the_record_goes_on_as_the_one_that_was_killed_would_have(
-    method: Method, killed_after: int
-) -> None:
+def test_a_strategy_rebuilt_after_a_kill_proposes_the_same_configs(method: Method, killed_after: int) -> None:
     whole, trials = run(method)
     told = [through_text(each) for each in trials[: 1 + killed_after]]
     rebuilt = strategy(method)
@@ -169,7 +167,7 @@ def test_a_strategy_rebuilt_from_the_record_goes_on_as_the_one_that_was_killed_w
 
 @pytest.mark.parametrize("method", [Method.BAYESIAN, Method.TPE])
 @pytest.mark.parametrize("killed_after", [9, 31])
-def test_what_a_sampler_forgets_of_a_long_study_follows_from_the_record_too(
+def test_a_rebuilt_strategy_has_forgotten_the_same_trials(
     monkeypatch: pytest.MonkeyPatch, method: Method, killed_after: int
 ) -> None:
     remembering_all, _ = run(method)
@@ -189,7 +187,7 @@ def test_what_a_sampler_forgets_of_a_long_study_follows_from_the_record_too(
 
 
 @pytest.mark.parametrize("method", LEARNING)
-def test_what_a_sampler_learns_changes_what_it_proposes(method: Method) -> None:
+def test_proposals_depend_on_the_trials_so_far(method: Method) -> None:
     whole, _ = run(method)
     ignorant = strategy(method)
     first = [ignorant.ask(proposal.index) for proposal in whole]
@@ -197,7 +195,7 @@ def test_what_a_sampler_learns_changes_what_it_proposes(method: Method) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_proposal_lies_in_the_space_and_says_by_which_answers(method: Method) -> None:
+def test_every_proposal_lies_in_the_space_and_has_its_parameters(method: Method) -> None:
     space = GRID_SPACE if method is Method.GRID else SPACE
     proposals, _ = run(method)
     for proposal in proposals:
@@ -207,7 +205,7 @@ def test_every_proposal_lies_in_the_space_and_says_by_which_answers(method: Meth
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_trial_outside_the_space_is_passed_over(method: Method) -> None:
+def test_a_trial_outside_the_space_is_ignored(method: Method) -> None:
     asked = strategy(method)
     asked.tell(trial(0, config={"linger.ms": "899000", "delivery.timeout.ms": "900000"}))
     assert asked.ask(0) == strategy(method).ask(0)
@@ -225,7 +223,7 @@ def test_several_proposals_may_be_under_way_and_end_in_any_order(method: Method)
 
 
 @pytest.mark.parametrize("method", LEARNING)
-def test_a_search_whose_every_trial_failed_or_gave_nothing_goes_on(method: Method) -> None:
+def test_a_search_goes_on_when_no_trial_gave_a_value(method: Method) -> None:
     asked = strategy(method)
     for index in range(2 * STARTUP):
         proposal = asked.ask(index)
@@ -237,8 +235,8 @@ def test_a_search_whose_every_trial_failed_or_gave_nothing_goes_on(method: Metho
 
 
 @pytest.mark.parametrize("method", [Method.BAYESIAN, Method.TPE])
-def test_a_model_comes_to_avoid_what_breaks_a_constraint(method: Method) -> None:
-    """Long lingers are faster here; that they can't hold the rate is all that speaks against them."""
+def test_a_model_learns_to_avoid_configs_that_break_a_constraint(method: Method) -> None:
+    """Long lingers give more throughput in this test, so only the constraint on the rate speaks against them."""
 
     def short_lingers(held_by_long: float) -> float:
         asked, short = strategy(method), []
@@ -255,7 +253,7 @@ def test_a_model_comes_to_avoid_what_breaks_a_constraint(method: Method) -> None
     assert short_lingers(held_by_long=0.5) > short_lingers(held_by_long=1.0) + 0.3
 
 
-def test_a_grid_gives_every_config_once_and_then_none() -> None:
+def test_a_grid_proposes_every_config_once_and_then_ends() -> None:
     asked = strategy(Method.GRID)
     proposals = [asked.ask(index) for index in range(6)]
     assert Counter(proposal.config for proposal in proposals if proposal) == Counter(GRID_SPACE.grid(3))
@@ -263,7 +261,7 @@ def test_a_grid_gives_every_config_once_and_then_none() -> None:
     assert asked.ask(7) is None
 
 
-def test_a_grid_goes_on_with_what_was_not_measured_whoever_measured_the_rest() -> None:
+def test_a_grid_continues_with_the_configs_that_were_not_measured() -> None:
     points = list(GRID_SPACE.grid(3))
     asked = strategy(Method.GRID)
     for number in (0, 2, 5):
@@ -272,7 +270,7 @@ def test_a_grid_goes_on_with_what_was_not_measured_whoever_measured_the_rest() -
     assert [proposal and proposal.config for proposal in rest] == [points[1], points[3], points[4], None]
 
 
-def test_random_draws_are_those_of_their_index_whatever_was_drawn_before() -> None:
+def test_a_random_proposal_depends_on_its_index_only() -> None:
     asked = strategy(Method.RANDOM)
     ahead = asked.ask(9)
     for index in range(5):
@@ -287,7 +285,7 @@ def told_of_the_baseline(method: Method, seed: int = 0, space: SearchSpace | Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_quasi_random_points_are_those_of_their_index_whichever_were_asked_for_before(seed: int) -> None:
+def test_a_quasi_random_proposal_depends_on_its_index_only(seed: int) -> None:
     whole = told_of_the_baseline(Method.QUASI_RANDOM, seed)
     proposals = [whole.ask(index) for index in range(12)]
     for first in (1, 3, 7):
@@ -295,8 +293,8 @@ def test_quasi_random_points_are_those_of_their_index_whichever_were_asked_for_b
         assert [rebuilt.ask(index) for index in range(first, 12)] == proposals[first:]
 
 
-def test_quasi_random_points_are_spread_more_evenly_than_random_ones() -> None:
-    """Of 16 points of a Sobol sequence, one lies in each sixteenth of a parameter."""
+def test_quasi_random_points_are_more_even_than_random_points() -> None:
+    """The first 16 points of a Sobol sequence have one point in each sixteenth of a parameter's range."""
     linear = SearchSpace.of(1_000, DEFAULTS, changes={"linger.ms": KnobChange(low=0, high=16, log=False)})
 
     def sixteenths(asked: Strategy) -> set[int]:
@@ -309,7 +307,9 @@ def test_quasi_random_points_are_spread_more_evenly_than_random_ones() -> None:
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
 def test_gaussian_processes_without_torch_say_what_to_install() -> None:
-    with pytest.raises(MissingExtra, match=r"needs the package torch.*kafka-tuner\[gp\].*or take method bayesian"):
+    with pytest.raises(
+        MissingExtra, match=r"needs the package torch.*kafka-tuner\[gp\].*or use search.method bayesian"
+    ):
         strategy(Method.GP)
 
 
@@ -320,7 +320,7 @@ def test_gaussian_processes_propose_configs_of_the_space() -> None:
 
 
 def searched(make: Callable[[int], Strategy], seed: int) -> float:
-    """Hypervolume after 40 trials on the simulated cluster."""
+    """Return the hypervolume of the front after 40 trials on the simulated cluster."""
     sizes = RecordSizes.fixed(1_000)
     load = WorkloadSpec((sizes,), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0))
     runner, asked, trials = SimulatedRunner(0.03), make(seed), []
@@ -348,8 +348,8 @@ def searched(make: Callable[[int], Strategy], seed: int) -> float:
     return results(trials).hypervolume[-1][1]
 
 
-def test_a_model_finds_no_less_than_chance_in_as_many_trials() -> None:
-    """On the mean of five seeds; single searches differ by a fifth."""
+def test_a_model_is_no_worse_than_random_search() -> None:
+    """Compares the means of five seeds, as single searches differ by a fifth."""
     by_model = [searched(lambda seed: strategy(Method.BAYESIAN, seed), seed) for seed in range(5)]
     by_chance = [searched(lambda seed: strategy(Method.RANDOM, seed), seed) for seed in range(5)]
     assert fmean(by_model) >= fmean(by_chance) > 1.0
@@ -365,7 +365,7 @@ def varied(proposals: list[Proposal], names: Sequence[str]) -> bool:
 
 
 def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
-    """As many proposals, each of a config that nobody knew, after a baseline and two configs of somebody else's."""
+    """Return the proposals of a search that begins with a baseline and two configs that are not proposals."""
     asked, proposals = strategy(Method.BAYESIAN, space=space), []
     asked.tell(baseline(0))
     for number in (1, 2):
@@ -380,9 +380,9 @@ def searched_in_turn(space: SearchSpace, count: int) -> list[Proposal]:
     return proposals
 
 
-def test_few_knobs_are_searched_first_and_the_others_in_their_turn() -> None:
+def test_few_knobs_are_searched_first_and_the_others_later() -> None:
     proposals = searched_in_turn(SPACE, 60)
-    # The baseline and two more are known before.
+    # The baseline and two more configs were measured before the first proposal.
     first, then = STAGES[Stage.SECOND] - 3, STAGES[Stage.LAST] - 3
     assert not varied(proposals[:first], SECOND_TURN + LAST_TURN)
     assert varied(proposals[:first], ["linger.ms"])
@@ -390,11 +390,11 @@ def test_few_knobs_are_searched_first_and_the_others_in_their_turn() -> None:
     assert varied(proposals[first:then], SECOND_TURN)
     assert not varied(proposals[:then], LAST_TURN)
     assert varied(proposals[then:], LAST_TURN)
-    # Every other proposal stays with the few.
+    # Every other proposal changes only the knobs of the first stage.
     assert not varied(proposals[::2], SECOND_TURN + LAST_TURN)
 
 
-def test_what_waits_stays_as_the_baseline_has_it_whatever_the_best_has() -> None:
+def test_a_waiting_knob_keeps_the_value_of_the_baseline() -> None:
     asked = strategy(Method.BAYESIAN, space=SPACE)
     asked.tell(baseline(0))
     best = {"linger.ms": "1", "queue.buffering.max.messages": "500000", "enable.idempotence": "true"}
@@ -404,7 +404,7 @@ def test_what_waits_stays_as_the_baseline_has_it_whatever_the_best_has() -> None
     assert not varied([each for each in proposals if each is not None], SECOND_TURN + LAST_TURN)
 
 
-def test_what_waits_stays_there_when_the_baseline_itself_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_knob_keeps_it_when_the_baseline_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, count in (("MOST_CONFIGS", 6), ("_KEPT_CONFIGS", 4), ("_BEST_CONFIGS", 2)):
         monkeypatch.setattr(observations, name, count)
     asked = strategy(Method.BAYESIAN, space=SPACE)
@@ -427,7 +427,7 @@ def test_a_knob_that_the_study_names_is_among_the_first() -> None:
     assert varied(searched_in_turn(space, 12), SECOND_TURN)
 
 
-def test_when_the_first_knobs_are_used_up_the_others_are_searched() -> None:
+def test_when_the_first_knobs_are_exhausted_others_are_searched() -> None:
     few = {name: KnobChange(off=True) for name in ("batch.size", "linger.ms", "sticky.partitioning.linger.ms")}
     few["compression.type"] = KnobChange(choices=("none", "lz4"))
     proposals = searched_in_turn(SearchSpace.of(1_000, DEFAULTS, changes=few), 12)
@@ -435,7 +435,7 @@ def test_when_the_first_knobs_are_used_up_the_others_are_searched() -> None:
     assert varied(proposals, SECOND_TURN)
 
 
-def test_a_space_without_knobs_of_the_first_turn_begins_with_those_of_the_next() -> None:
+def test_a_space_without_first_stage_knobs_begins_with_the_next_stage() -> None:
     others = ("batch.size", "linger.ms", "sticky.partitioning.linger.ms", "compression.type")
     space = SearchSpace.of(1_000, DEFAULTS, changes={name: KnobChange(off=True) for name in others})
     assert set(searched_from(space).values()) == {0, STAGES[Stage.LAST]}
@@ -444,7 +444,7 @@ def test_a_space_without_knobs_of_the_first_turn_begins_with_those_of_the_next()
     assert not varied(proposals, LAST_TURN)
 
 
-def test_what_leaves_no_choice_waits_for_no_turn() -> None:
+def test_a_knob_with_one_value_belongs_to_no_stage() -> None:
     pinned = {"compression.level.lz4": KnobChange(value="3")}
     space = SearchSpace.of(1_000, DEFAULTS, changes=pinned)
     names = {parameter.name for parameter in space.parameters}

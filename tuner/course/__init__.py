@@ -1,1 +1,1 @@
-"""How a study is run: opened, measured, recorded, ended."""
+"""Running a study: open its target, measure trials, store them, and close everything again."""

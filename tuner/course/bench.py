@@ -1,7 +1,8 @@
-"""Where trials are measured: targets, each with one trial at a time, and the pool of workers that they share.
+"""The bench that measures trials: several targets, one trial at a time on each target, and one pool of workers.
 
-A trial has up to two phases on one topic. The paced one comes first: it writes little, so that the saturating one finds
-the broker as the paced one did. Each has a rule (`tuner.course.racing`) that may end it before its time.
+A trial has up to two phases, and both use the same topic. The paced phase comes first because it writes little: the
+saturating phase then finds the broker in the same condition as the paced phase did. Each phase has a rule
+(`tuner.course.racing`) that may stop it early.
 """
 
 import datetime
@@ -33,13 +34,13 @@ class StartedTrial:
     """A trial that was started.
 
     Attributes:
-        record_bytes: Its record size or mix.
-        number: Its number.
-        kind: Why it is run.
-        proposal: What is measured.
-        started_at: UTC.
-        started_s: On the driver's clock.
-        round: Of the confirmation; None elsewhere.
+        record_bytes: The record size, or the mix of record sizes, that the trial sends.
+        number: The trial's number within its record size.
+        kind: Why the trial is run.
+        proposal: The config to measure, and where it came from.
+        started_at: When the trial started, in UTC.
+        started_s: When the trial started, on the clock `time.monotonic` of the process that runs the study.
+        round: The round of the confirmation; None for a trial that is not part of a confirmation.
     """
 
     record_bytes: str
@@ -57,11 +58,11 @@ class TrialJob:
 
     Attributes:
         started: The trial.
-        phases: Name and load of each phase, in order: `paced`, `saturated`.
-        limits: What each phase may take.
-        on_window: Told each window with its phase's name.
-        metrics: What is followed window by window.
-        race: What it has to beat; None lets it run to its end.
+        phases: The name and the load of each phase, in the order in which they run: `paced`, then `saturated`.
+        limits: How many bytes each phase may write, and how much disk space it must leave free.
+        on_window: Called at the end of each window, with the name of the phase.
+        metrics: The metrics that are followed window by window.
+        race: What the trial has to beat; None if racing must not stop the trial.
     """
 
     started: StartedTrial
@@ -73,26 +74,28 @@ class TrialJob:
 
     @property
     def run_to_end(self) -> bool:
-        """Whether it is measured to its end even where it can't hold the fixed rate.
+        """Whether the trial runs to its end even if the config can't hold the fixed rate.
 
-        What others are compared with must have all its numbers: a busy moment is no reason to leave some out.
+        Only trials of the search may end sooner. Other trials are compared with all the rest and need all of their
+        numbers, so one busy moment of the host must not end them.
         """
         return self.started.kind is not Kind.SEARCH
 
 
 @dataclass(slots=True)
 class TrialDone:
-    """What came of a trial; filled while it is measured.
+    """The outcome of a trial, filled in while the trial is measured.
 
     Attributes:
-        job: The trial.
-        attempts: Above 1 when a lost worker was replaced or a lost broker came back.
-        measurements: By phase; those that gave one.
-        error: Why a phase gave none; None if all asked for did, or one showed that the rest is hopeless.
-        worker: Who measured.
-        stops: Why phases were ended before their time, by phase.
-        progress: What the windows of each phase have shown.
-        replaced: Short phases that were run again at their full length.
+        job: The trial, and how it is measured.
+        attempts: How often the trial was begun; above 1 after a lost worker was replaced or a lost broker came back.
+        measurements: The measurement of each phase that gave one, by phase.
+        error: Why a phase gave no measurement. None if every phase gave one, or if a phase showed that the next phase
+            is not worth running.
+        worker: The worker that measured the trial.
+        stops: Why a phase was stopped early, by phase.
+        progress: What the windows of each phase have shown so far, by phase.
+        replaced: Measurements of phases that were stopped early and then run again at their full length.
     """
 
     job: TrialJob
@@ -105,7 +108,7 @@ class TrialDone:
     replaced: list[Measurement] = field(default_factory=list)
 
     def next_phase(self) -> tuple[str, Workload] | None:
-        """Name and load of the first phase that was not measured; None if all were."""
+        """Return the name and the load of the next phase to measure; None if all phases were measured."""
         return next(((name, load) for name, load in self.job.phases if name not in self.measurements), None)
 
 
@@ -118,7 +121,7 @@ class _UnderWay:
 
 
 class Bench:
-    """Measures trials, one at a time per target."""
+    """Measures trials, one at a time on each target."""
 
     def __init__(self, targets: list[TrialTarget], pool: Pool) -> None:
         self._targets, self._pool = targets, pool
@@ -127,16 +130,16 @@ class Bench:
 
     @property
     def free(self) -> int:
-        """How many trials could be started now."""
+        """The number of trials that could be started now."""
         return len(self._targets) - len(self._under_way)
 
     def submit(self, job: TrialJob) -> None:
-        """Start a trial at a free target."""
+        """Start a trial on a free target."""
         index = next(number for number in range(len(self._targets)) if number not in self._under_way)
         self._begin(index, TrialDone(job))
 
     def next_done(self) -> TrialDone:
-        """Wait for a trial to end.
+        """Wait for the next trial to end, and return its outcome.
 
         Raises:
             TargetError: A lost broker did not come back.
@@ -149,7 +152,7 @@ class Bench:
                 return finished
 
     def close(self) -> None:
-        """Give the topics of trials back, those under way too."""
+        """Return the topics of all trials to their targets, also of trials that are still being measured."""
         for index in list(self._under_way):
             self._leave(index)
         for index in list(self._ended):
@@ -165,7 +168,8 @@ class Bench:
             self._targets[index].mend()
             self._begin(index, TrialDone(job, attempts=2))
             return
-        # Only now: deleting the last topic keeps the disk busy, which its trial's record and this topic waited for.
+        # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
+        # trial nor creating this topic had to wait for the disk.
         self._give_back(index)
         self._under_way[index] = _UnderWay(done, stack, lease)
         self._run_phase(index)
@@ -196,14 +200,15 @@ class Bench:
                     self._run_phase(index)
                     return None
                 if _was_too_short(done):
-                    # On a topic of its own, as every paced phase: the saturating one keeps the broker busy for a while.
+                    # The repeat gets a new topic, as every paced phase does: after a saturating phase the broker stays
+                    # busy with the old topic for a while.
                     done.replaced.append(done.measurements.pop(PACED))
                     del done.stops[PACED]
                     self._leave(index)
                     self._begin(index, done)
                     return None
             case BrokerLost() | TargetUnreachable() if done.attempts < 2:
-                # Mended first: while the broker is away, giving back would wait long and in vain.
+                # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
                 self._targets[index].mend()
                 self._leave(index)
                 self._begin(index, TrialDone(done.job, attempts=2))
@@ -218,20 +223,26 @@ class Bench:
 
     def _give_back(self, index: int) -> None:
         lease = self._ended.pop(index, None)
-        # Where its broker is gone, the target deletes what is left when it is closed, or the next run does.
+        # If the topic can't be deleted now, the target deletes it when it is closed, or the next run does.
         with suppress(TargetError):
             if lease is not None:
                 lease.close()
 
 
 def _note_stored(trial: _UnderWay, attempt: int) -> None:
-    """What the topic holds before an attempt: records of an earlier one, whose worker was lost, are there already."""
+    """Note how many records the topic holds before an attempt.
+
+    A repeated attempt finds the records that the lost worker of the first attempt has written.
+    """
     lease = trial.lease
     trial.stored_before = (lease.stored() if attempt == 1 else lease.settled()) if len(lease.runners) > 1 else None
 
 
 def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
-    """The measurement of several producers with what their topic holds, which none of them could count alone."""
+    """Add the number of records that the topic has stored to a measurement of several producers.
+
+    None of the producers can count these records alone, because all of them write to the same topic.
+    """
     after = trial.lease.stored() if trial.stored_before is not None else None
     if after is None or trial.stored_before is None:
         return seen
@@ -240,9 +251,10 @@ def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
 
 
 def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
-    """Whether what a phase gave makes the next one needless: a config that can't hold the rate, or a race that is lost.
+    """Return whether the trial ends after this phase, because its next phase is not worth running.
 
-    A paced phase that was ended by anything but its own rule did not hold its rate either.
+    That is so if the config can't hold the fixed rate, or if the phase's rule has ended the whole trial. A paced phase
+    that was stopped by anything but its rule did not hold the rate either.
     """
     stop, offered = done.stops.get(phase), seen.workload.rate_records_per_s
     if done.job.run_to_end:
@@ -252,7 +264,11 @@ def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
 
 
 def _was_too_short(done: TrialDone) -> bool:
-    """Whether the paced phase was cut short, as its trial was not expected on the front, on which it now stands."""
+    """Return whether the paced phase must be run again at its full length.
+
+    It was cut short because the trial was not expected on the front. The saturating phase has shown that the trial may
+    be on the front after all, so its latency has to be measured in full.
+    """
     race = done.job.race
     if race is None or done.replaced or PACED not in done.stops or SATURATED in done.stops:
         return False
@@ -260,6 +276,7 @@ def _was_too_short(done: TrialDone) -> bool:
 
 
 def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
+    """Return the rule that decides when this phase ends."""
     job, before = done.job, dict[str, Range]()
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
     if done.replaced or job.race is None:
@@ -272,10 +289,10 @@ def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
 
 
 def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
-    """Passes windows on, and asks the phase's rule about them."""
+    """Return a function that reports each window, and stops the phase when the phase's rule says so."""
 
     def watch(window: Window) -> WatchDecision:
-        if window.number == 0:  # also where the job is repeated
+        if window.number == 0:  # a new phase, or a phase that is repeated after its worker was lost
             done.progress[phase] = PhaseProgress(rule.metrics)
             done.stops.pop(phase, None)
         done.job.on_window(phase, window)

@@ -1,4 +1,4 @@
-"""How long a study may go on: in hours, until a time of day, in bytes."""
+"""The budget of a study: the hours, the time of day and the bytes after which it ends."""
 
 import datetime
 import time
@@ -10,12 +10,12 @@ from tuner.model.trial import Trial
 
 
 class Budget:
-    """What is left for a study, over all its runs.
+    """The time and the bytes that a study has left, counted over all its runs.
 
     Args:
-        search: What the study may take.
-        spent: Trials of earlier runs.
-        now: Local time.
+        search: The limits that the study file sets.
+        spent: The trials of earlier runs.
+        now: The current local time.
     """
 
     def __init__(self, search: SearchSpec, spent: Sequence[Trial], now: datetime.datetime) -> None:
@@ -23,27 +23,27 @@ class Budget:
         if search.hours is not None:
             ends_s.append(search.hours * 3600 - spent_s(spent))
         if search.until is not None:
-            # By the clock of the world: a night in which clocks are put back is an hour longer.
+            # The difference is taken in UTC, so that a night in which the clocks are put back is an hour longer.
             ends_s.append(next_occurrence(search.until, now).timestamp() - now.timestamp())
         self._deadline_s = time.monotonic() + min(ends_s) if ends_s else None
         self._max_bytes = search.max_bytes
         self._spent_bytes = sum(trial.value_bytes for trial in spent)
 
     def spend(self, trial: Trial) -> None:
-        """Take off what a trial of this run has written."""
+        """Subtract the bytes that a trial of this run has written."""
         self._spent_bytes += trial.value_bytes
 
     def left_s(self) -> float | None:
-        """Seconds left; None is no limit."""
+        """Return the seconds that are left; None means that time is not limited."""
         return None if self._deadline_s is None else max(0.0, self._deadline_s - time.monotonic())
 
     def left_bytes(self) -> float | None:
-        """Bytes left; None is no limit."""
+        """Return the bytes that are left; None means that bytes are not limited."""
         return None if self._max_bytes is None else self._max_bytes - self._spent_bytes
 
 
 def spent_s(trials: Sequence[Trial]) -> float:
-    """Seconds in which trials were under way; those that ran at once count once."""
+    """Return the seconds during which trials were running; trials that ran at the same time count once."""
     total, busy_until = 0.0, -inf
     known = [(datetime.datetime.fromisoformat(t.started_at).timestamp(), t.duration_s) for t in trials if t.started_at]
     for began, duration in sorted(known):
@@ -53,7 +53,12 @@ def spent_s(trials: Sequence[Trial]) -> float:
 
 
 def next_occurrence(time_of_day: str, now: datetime.datetime) -> datetime.datetime:
-    """When it is next `HH:MM`, which is tomorrow if that is past."""
+    """Return when the clock next shows `HH:MM`: today, or tomorrow if that time has passed.
+
+    Args:
+        time_of_day: The time of day as `HH:MM`.
+        now: The current local time.
+    """
     hour, minute = (int(part) for part in time_of_day.split(":"))
     today = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
     return today if today > now else today + datetime.timedelta(days=1)

@@ -1,12 +1,14 @@
-"""What is compared at the end of a record size, and how the target is made ready for it.
+"""Burn-in runs that make the target ready, and the confirmation at the end of a record size.
 
-The baseline is measured until it agrees with itself before anything else is, each winner as well before its rounds: a
-broker that has just started is slower than it will be, and differently so for each config. Java has compiled what the
-baseline asks of it, not what small compressed batches do. Measured on ten new brokers of our own that the defaults had
-burnt in, 100 B records, `compression.type=lz4` with `linger.ms=0.72`: its p95 was 4.0 to 10.1 ms in the first
-measurement on each and 2.3 to 3.3 ms in the second one, the baseline's 7.4 to 8.7 in both.
+Before anything else, the baseline is measured until two measurements in a row agree. Each winner is measured in the
+same way before its first round. A broker that has just started is slow, and how slow it is depends on the config: Java
+has compiled the code that the baseline uses, but not yet the code that small compressed batches need. We measured this
+on ten freshly started brokers with 100 B records, after burn-in runs with the client's defaults. With
+`compression.type=lz4` and `linger.ms=0.72`, the p95 was 4.0 to 10.1 ms in the first measurement on a broker and 2.3 to
+3.3 ms in the second. The baseline's p95 was 7.4 to 8.7 ms in both.
 
-Then the best configs are measured again, in turn with the baseline, so that no claim is a lucky trial.
+After the search, the best configs are measured again in turn with the baseline, so that no gain rests on one lucky
+trial.
 """
 
 from collections.abc import Mapping
@@ -27,58 +29,63 @@ from tuner.results.study_results import SizeResults
 from tuner.search.schedule import LATENCY_AGREEMENT_RATIO, is_stable
 
 RATES: Final = "rates"
-"""Name of the fact that holds the fixed rate of each record size."""
+"""The name under which the results store keeps the fixed rate of each record size."""
 
 
 @dataclass(slots=True)
 class Stabiliser:
-    """What this process has made its target ready for; a later one begins anew, as its broker may be another.
+    """Measures configs until their numbers are stable, and knows which ones are stable on this process's target.
+
+    Every process begins anew, because it may measure on another broker than the previous process did.
 
     Attributes:
-        loop: Of the study.
+        loop: Runs the trials of the study.
     """
 
     loop: TrialLoop
     _ready: set[RecordSizes] = field(default_factory=set)
-    _told: set[RecordSizes] = field(default_factory=set)
-    _of_earlier: dict[RecordSizes, int] = field(init=False)
+    _announced_burn_in: set[RecordSizes] = field(default_factory=set)
+    _earlier_trials: dict[RecordSizes, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        """What is on record was measured by earlier processes."""
-        self._of_earlier = {size: len(record.trials) for size, record in self.loop.records.items()}
+        """Count the stored trials of each record size: earlier processes have measured them."""
+        self._earlier_trials = {size: len(record.trials) for size, record in self.loop.records.items()}
 
     def of_baseline(self, size: RecordSizes) -> float | None:
-        """Measure the baseline until it agrees with itself, once; gives the fixed rate of the paced phase.
+        """Measure the baseline until two measurements in a row agree, unless this process has done so already.
+
+        Returns:
+            The fixed rate of the paced phase, in records per second; None if the study has no paced phase.
 
         Raises:
-            TooManyFailures: The baseline gives no number.
+            TooManyFailures: Several attempts in a row to measure the baseline gave no throughput.
         """
         if size not in self._ready:
             self._ready.add(size)
-            self.loop.reporter.say(f"{size} B: measuring the baseline until two in a row agree")
+            self.loop.reporter.say(f"{size} B: measuring the baseline until two measurements in a row agree")
             capacities = self._capacities(size)
             if self.loop.spec.paced:
                 self._fix_rate(size, capacities)
-                # At the fixed rate, as latencies settle later than the capacity.
+                # Latencies take longer than the throughput to become stable, so they are measured after it.
                 self.of_config(size, self.loop.spec.baseline, until_agreed=True)
         return self._rates().get(str(size))
 
     def of_config(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
-        """Measure a config until it agrees with itself, or as often as a baseline at most.
+        """Measure a config until two measurements in a row agree, at most `search.burn_in_max` times.
 
-        What this process has measured of it counts. Does nothing where no two baselines are to agree either, and no
-        more than time and bytes allow.
+        Measurements that this process has already made of the config count. Nothing is measured if `burn_in_max` is 0
+        or 1, and the measuring stops when the study's time or bytes are used up.
 
         Args:
             size: The record size.
-            config: What is to be compared.
-            until_agreed: Else once is enough.
+            config: The config that will be compared with others.
+            until_agreed: Whether two measurements must agree; if not, a single measurement is enough.
         """
         metrics, at_most = self.loop.spec.stabilising_metrics or ("records_per_s",), self.loop.spec.search.burn_in_max
         if at_most <= 1:
             return
         for _ in range(at_most):
-            trials = self.loop.records[size].trials[self._of_earlier[size] :]
+            trials = self.loop.records[size].trials[self._earlier_trials[size] :]
             seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
             known = [[each.metrics[name] for each in seen if each.metrics.get(name, 0.0) > 0] for name in metrics]
             if all(is_stable(values, at_most, LATENCY_AGREEMENT_RATIO) if until_agreed else values for values in known):
@@ -86,41 +93,43 @@ class Stabiliser:
             rate_records_per_s = self.of_baseline(size)
             if not self.loop.may_start(self.loop.ends_s()):
                 return
-            if size not in self._told and config.fingerprint != self.loop.spec.baseline.fingerprint:
-                self._told.add(size)
+            if size not in self._announced_burn_in and config.fingerprint != self.loop.spec.baseline.fingerprint:
+                self._announced_burn_in.add(size)
                 self.loop.reporter.say(
-                    f"{size} B: burning in what is to be compared, as a broker is slow with what is new"
+                    f"{size} B: burn-in runs of the configs to compare, as a broker is slow at first with a new config"
                 )
-            trial = self._measured(size, config, rate_records_per_s)
+            trial = self._burn_in(size, config, rate_records_per_s)
             if not all(trial.metrics.get(name, 0.0) > 0 for name in metrics):
-                return  # trial 0, or its rounds, will say why
+                return  # the trials that follow show why the config can't be measured
 
     def _capacities(self, size: RecordSizes) -> list[float]:
+        """Return the throughputs of the baseline's burn-in runs, in records per second, in the order of the runs."""
         found: list[float] = []
-        in_vain = 0
+        failures = 0
         while not is_stable(found, self.loop.spec.search.burn_in_max):
-            trial = self._measured(size, self.loop.spec.baseline, None)
+            trial = self._burn_in(size, self.loop.spec.baseline, None)
             if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
                 found.append(trial.metrics["records_per_s"])
-                in_vain = 0
+                failures = 0
                 continue
-            # A config that does not deliver is no failure elsewhere; but nothing can be compared with such a baseline.
-            in_vain += 1
-            if in_vain >= self.loop.spec.safety.max_failures_in_a_row:
+            # Elsewhere, a config that can't deliver its records is a result. As the baseline it is a failure, because
+            # nothing can be compared with it.
+            failures += 1
+            if failures >= self.loop.spec.safety.max_failures_in_a_row:
                 raise TooManyFailures(
-                    f"the baseline must be measured before anything else, but {in_vain} trials gave no number; the "
-                    f"last one: {trial.error}"
+                    f"the baseline must be measured before any other config, but {failures} attempts in a row gave no "
+                    f"throughput. Fix the cause and run the same command again. The last error: {trial.error}"
                 )
         return found
 
     def _fix_rate(self, size: RecordSizes, capacities: list[float]) -> None:
-        """Keep the rate that all configs of a record size are paced at, from now on."""
+        """Store the fixed rate of this record size's paced phase, unless it is stored already."""
         rates, load = self._rates(), self.loop.spec.workload
         if str(size) not in rates:
             rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * fmean(capacities[-2:]), 1)
             self.loop.store.set_fact(RATES, rates)
 
-    def _measured(self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None) -> Trial:
+    def _burn_in(self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None) -> Trial:
         return self.loop.run_one(size, Kind.STABILISE, Proposal(0, config, {}), rate_records_per_s)
 
     def _rates(self) -> dict[str, float]:
@@ -128,13 +137,13 @@ class Stabiliser:
 
 
 def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser) -> None:
-    """Measure what the plan asks for, as far as that is not on record yet (`tuner.confirmation.plan`).
+    """Run the trials of the confirmation plan that are not in the results store yet (`tuner.confirmation.plan`).
 
     Args:
-        loop: Of the study.
+        loop: Runs the trials of the study.
         size: The record size.
-        confirmation_id: Which confirmation it is; see `tuner.confirmation.plan`.
-        stabiliser: Makes the target ready, and gives the fixed rate of the paced phase.
+        confirmation_id: Which of the study's confirmations to run; see `tuner.confirmation.plan`.
+        stabiliser: Makes the target ready, and knows the fixed rate of the paced phase.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
@@ -148,23 +157,23 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
         )
         return
     configs = _configs(loop, results, plan)
-    told: set[Kind] = set()
+    announced: set[Kind] = set()
     measured = 0
     while step := next_step(
         plan, configs, record.trials, results.baseline_metrics, results.objectives, loop.spec.search.seed
     ):
-        if step.kind not in told:
-            if not told & {Kind.CONFIRM, Kind.ABLATION}:
+        if step.kind not in announced:
+            if not announced & {Kind.CONFIRM, Kind.ABLATION}:
                 for config in _to_stabilise(step.kind, plan, configs, results, record):
                     stabiliser.of_config(size, config, until_agreed=step.kind is not Kind.SECOND_LOOK)
-            loop.reporter.say(f"{size} B: {_what(step, plan)}")
-            told.add(step.kind)
+            loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
+            announced.add(step.kind)
         if not loop.may_start(None):
-            loop.reporter.say(f"{size} B: no bytes are left to confirm")
+            loop.reporter.say(f"{size} B: the confirmation ends: too few bytes are left for another trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
         if beyond_plan and not loop.may_start(loop.ends_s()):
-            loop.reporter.say(f"{size} B: no time is left to narrow the intervals further")
+            loop.reporter.say(f"{size} B: the confirmation ends: no time is left for more rounds")
             return
         rate_records_per_s = stabiliser.of_baseline(size)
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
@@ -174,7 +183,11 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
 def _to_stabilise(
     kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
 ) -> list[ProducerConfig]:
-    """What is to be compared in trials of that kind, but for the baseline and ablations."""
+    """Return the configs that need burn-in runs before trials of this kind.
+
+    The baseline is left out, because it was measured until it was stable before the search. The variants of an ablation
+    are left out too; only their winners are returned.
+    """
     if kind is Kind.SECOND_LOOK:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
     else:
@@ -182,20 +195,21 @@ def _to_stabilise(
     return [configs[each] for each in dict.fromkeys(asked)]
 
 
-def _what(step: Step, plan: ConfirmationPlan) -> str:
+def _purpose(step: Step, plan: ConfirmationPlan) -> str:
+    """Return what the trials that begin with this step are for, as the user reads it."""
     match step.kind:
         case Kind.SECOND_LOOK:
-            return "a second look at the best configs, as the luckiest of them stands first"
+            return "measuring the best configs again, as the first of them may only have been lucky"
         case Kind.CONFIRM:
             most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""
             what = "this config" if plan.both_ways else "the winners again"
             return f"measuring the baseline and {what}, in turn, {plan.rounds}{most} rounds"
         case _:
-            return "measuring what each change brings: the winners with one knob at a time back at the baseline's value"
+            return "measuring what each change brings: the winners, with one knob at a time as in the baseline"
 
 
 def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> ConfirmationPlan:
-    """What is confirmed; kept, so that a resumed confirmation has the same."""
+    """Return the plan of a confirmation; it is stored, so that a confirmation that is resumed keeps its plan."""
     assert results.baseline is not None
     kept, asked = plan_of(loop.store, results.record_bytes, confirmation_id), loop.spec.confirm
     if kept is not None:
@@ -214,6 +228,7 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> Confir
 
 
 def _configs(loop: TrialLoop, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:
+    """Return the baseline and all nominees of a plan, by fingerprint."""
     given = {config.fingerprint: config for config in loop.spec.confirm.configs}
     by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
     asked = [plan.baseline, *(each for fingerprints in plan.nominees.values() for each in fingerprints)]

@@ -1,4 +1,4 @@
-"""The study's own course: burn in, search and confirm, record size by record size, until the budget ends."""
+"""The order in which a study measures: burn-in runs, search and confirmation, for one record size after another."""
 
 import itertools
 import time
@@ -21,7 +21,7 @@ from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
-"""Makes the strategy of one record size, given its space and its seed."""
+"""Creates the strategy of one record size from its search space and a seed."""
 
 
 def drive(
@@ -32,18 +32,18 @@ def drive(
     *,
     searching: bool = True,
 ) -> None:
-    """Take one study to its end, from wherever its record stands: search and confirm every record size.
+    """Search and confirm every record size of a study, continuing after the trials that are already stored.
 
     Args:
-        loop: What every trial goes through.
-        make_strategy: Of each record size.
-        topic_max_message_bytes: What topics of the target take.
-        confirmation_id: Of the confirmation that it comes to; see `tuner.confirmation.plan`.
-        searching: Whether to search; else only what was found is confirmed.
+        loop: Runs the trials of the study.
+        make_strategy: Creates the strategy that proposes configs, for each record size.
+        topic_max_message_bytes: The largest message that topics of the target accept (`max.message.bytes`).
+        confirmation_id: Which confirmation follows the search; see `tuner.confirmation.plan`.
+        searching: Whether to search; if not, only the configs that were found before are confirmed.
 
     Raises:
         RunnerError: The target can't be used, or we stopped to protect it.
-        TooManyFailures: Trial after trial gave no measurement.
+        TooManyFailures: Too many trials in a row gave no measurement.
     """
     spec, store = loop.spec, loop.store
     stabiliser = Stabiliser(loop)
@@ -70,6 +70,7 @@ def _search(
     space: SearchSpace,
     sizes_left: int,
 ) -> None:
+    """Search one record size until its trials, or its share of the study's time or bytes, are used up."""
     spec, record = loop.spec, loop.records[size]
     if next_kind(record.counted, spec.search) is None:
         return
@@ -78,7 +79,7 @@ def _search(
     left_bytes = loop.budget.left_bytes() or 0.0
     of_others = left_bytes - left_bytes / sizes_left
     if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
-        loop.reporter.say(f"{size} B: no time or bytes are left to search")
+        loop.reporter.say(f"{size} B: not searched, as too little time or too few bytes are left")
         return
     rate = stabiliser.of_baseline(size)
     strategy = make_strategy(space, zlib.crc32(str(size).encode()) ^ spec.search.seed)
@@ -103,11 +104,11 @@ def _search(
 def _next(
     loop: TrialLoop, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[StartedTrial]
 ) -> StartedTrial | None:
-    """The next trial to start; None when there is none, or none before those under way have ended."""
+    """Return the next trial to start; None if the search is over, or if it must wait for the trials under way."""
     record, since_s = loop.records[size], time.monotonic()
     kind = next_kind(record.counted + len(under_way), loop.spec.search)
     if kind is Kind.SEARCH and not record.baselines:
-        # Nothing can be judged without a baseline: it goes first, alone, and again if it failed.
+        # No config can be judged without a baseline. So the baseline goes first and alone, and again if it failed.
         kind = None if under_way else Kind.BASELINE
     if kind is None:
         return None
@@ -122,7 +123,10 @@ def _next(
 
 
 def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | None = None) -> None:
-    """Tell of a trial of the search; with the first baseline, of the burn-ins that count as such."""
+    """Tell the strategy about a trial of the search; with the first baseline, about the last burn-in runs too.
+
+    Burn-in runs whose values agreed count as measurements of the baseline.
+    """
     if trial.kind not in (Kind.SEARCH, Kind.BASELINE):
         return
     if record.baselines and trial.number == record.baselines[0].number:
@@ -132,7 +136,7 @@ def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | Non
 
 
 def _next_index(record: SizeRecord, under_way: list[StartedTrial]) -> int:
-    """The first proposal that was not made, or that was lost under way with an earlier run."""
+    """Return the lowest index for which there is no trial yet; a run that was killed may have left gaps."""
     made = {trial.proposal for trial in record.trials}
     made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
     return next(index for index in itertools.count() if index not in made)

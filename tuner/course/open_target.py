@@ -1,11 +1,11 @@
-"""A cluster to measure on, for as long as a `with` block lasts; leased to one trial after another; described.
+"""The cluster that a study measures on: open it, lease a topic to each trial, describe it in the study's results.
 
 from search_spaces import ProducerConfig
 from runners.workload import RecordSizes, Workload
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
-with open_target(Target()) as opened:          # a real broker of our own
+with open_target(Target()) as opened:          # starts a real broker on this machine
     measured = opened.runner().run(ProducerConfig.parse({"linger.ms": 20}), Workload(RecordSizes.fixed(1000)))
 print(measured.mb_per_s, measured.latency.percentile_us(0.99))
 """
@@ -37,7 +37,10 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 
 _SETTLING_S: Final = 1.5
-"""A load whose worker is gone ends when it has a window to show, within a second."""
+"""Seconds between two counts of a topic's records.
+
+A load whose worker is gone ends within a second, at the end of its window.
+"""
 _SETTLING_LOOKS: Final = 20
 
 
@@ -46,10 +49,10 @@ class OpenTarget:
     """An open target.
 
     Attributes:
-        target: What was asked for.
-        cluster: What runs.
-        topics: Creates and deletes our topics there.
-        progress: Told in short sentences what is being done.
+        target: The target as the study file describes it.
+        cluster: The running cluster.
+        topics: Creates and deletes our topics on the cluster.
+        progress: Called with a short sentence for the user about each step.
     """
 
     target: Target
@@ -58,35 +61,39 @@ class OpenTarget:
     progress: Say = silent
 
     def lease(self, *, overlapping: bool = False) -> Lease:
-        """Gives topics to measure on: ours, which are deleted when given back, or the one that the target names.
+        """Return the lease that gives each run its topic.
+
+        That is a new topic, which is deleted after the run, or the topic that the target names.
 
         Args:
-            overlapping: Whether a deletion may go on while the next run warms up.
+            overlapping: Whether the deletion of a topic may continue while the next run warms up.
         """
         if self.target.topic is not None:
             return named_topic(self.topics, self.target.topic)
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
     def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """A runner that measures on that topic, in the process that calls it; can be sent to another."""
+        """Return a runner that measures on this topic, in the process that calls it; it can be pickled."""
         return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """A runner that measures each config on a topic of its own, in a process of its own."""
+        """Return a runner that leases a topic for each config and measures in a separate process."""
         return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
 
 
 @contextmanager
 def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
-    """Start or contact the cluster, without what earlier runs left there; on leaving, leave nothing of ours either.
+    """Start the cluster, or connect to it, and delete topics that earlier runs left there.
+
+    At the end of the `with` block, our topics are deleted and the cluster that we started is stopped.
 
     Args:
-        target: Which cluster.
-        progress: Told in short sentences what is being done.
+        target: Which cluster to open.
+        progress: Called with a short sentence for the user about each step.
 
     Raises:
         TargetError: The cluster does not answer, or refuses us.
-        EmbeddedBrokerError: A broker of our own could not be started.
+        EmbeddedBrokerError: The broker could not be started on this machine.
     """
     with ExitStack() as stack:
         cluster = target.cluster()
@@ -94,8 +101,8 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
         running = cluster.start(progress)
         topics = stack.enter_context(OwnedTopics(running))
         if target.bootstrap is not None:
-            # Topics that earlier, dead runs of this host left behind.
-            with suppress(TargetRefused):  # we may not delete there, so nothing of ours is there either
+            # Delete the topics of earlier runs on this host that were killed.
+            with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
                 if swept := list(sweep_dead_runs(running)):
                     progress(f"deleted {len(swept)} topics that an earlier run left behind")
         yield OpenTarget(target, running, topics, progress)
@@ -103,13 +110,13 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
 
 @dataclass(frozen=True, slots=True)
 class TrialLease:
-    """What a trial has while it is measured.
+    """The topic of a trial, and the runners that measure on it.
 
     Attributes:
-        runners: One per producer, on one topic.
-        stored: Records in that topic; None where that can't be known.
-        owned: Whether nobody else writes to it.
-        settled: As `stored`, once nobody writes any more: a worker that was lost may have left a load behind.
+        runners: One runner per producer, all on the same topic.
+        stored: Returns the number of records in the topic; None if it can't be read.
+        owned: Whether nobody else writes to the topic.
+        settled: Returns the same number once it no longer grows: the load of a lost worker may go on for a while.
     """
 
     runners: tuple[Runner, ...]
@@ -119,35 +126,35 @@ class TrialLease:
 
 
 class TrialTarget(Protocol):
-    """A target as a bench sees it."""
+    """What `tuner.course.bench.Bench` needs of a target."""
 
     def lease(self, workload: Workload, limits: Limits, trial: int) -> AbstractContextManager[TrialLease]:
-        """Runners on a topic that is theirs until the context is left.
+        """Lease a topic, with runners that measure on it, until the context is left.
 
         Args:
-            workload: Of the first phase.
-            limits: What each phase may take.
-            trial: Its number.
+            workload: The load of the trial's first phase.
+            limits: How many bytes each phase may write, and how much disk space it must leave free.
+            trial: The number of the trial.
         """
 
     def mend(self) -> None:
         """Make the target usable again after a broker was lost.
 
         Raises:
-            TargetError: It did not come back in time.
+            TargetError: The broker did not come back in time.
         """
 
 
 class ClusterTarget:
-    """A Kafka cluster, reopened when its broker was lost.
+    """A Kafka cluster that is opened again after its broker was lost.
 
     Args:
-        open_target: Starts or contacts the cluster.
-        producers: Of one trial.
-        broker_wait_s: How long a lost broker is waited for.
-        tell: Told what is being done.
-        sleep: Waits so many seconds; given so that tests need not.
-        overlapping: Whether a topic may still be being deleted while the next trial warms up.
+        open_target: Starts the cluster, or connects to it.
+        producers: How many producers a trial has.
+        broker_wait_s: How long to wait for a lost broker.
+        tell: Called with a short sentence for the user about each step.
+        sleep: Waits the given number of seconds; a parameter, so that tests need not wait.
+        overlapping: Whether the deletion of a topic may continue while the next trial warms up.
     """
 
     def __init__(
@@ -166,9 +173,9 @@ class ClusterTarget:
 
     @contextmanager
     def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
-        """See `TrialTarget.lease`."""
+        """Lease a topic of the cluster, with one runner per producer, until the context is left."""
         with self.opened.lease(overlapping=self._overlapping)(workload) as topic:
-            # Several producers share the topic: none of them can count what is stored by its own end offsets.
+            # If several producers share the topic, its end offsets do not tell one producer how many records it stored.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
             share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
             runners = tuple(
@@ -177,7 +184,11 @@ class ClusterTarget:
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:
-        """See `TrialTarget.mend`."""
+        """Wait until the cluster can be opened again, and use the newly opened one from now on.
+
+        Raises:
+            TargetError: The broker did not come back within `broker_wait_s`.
+        """
         self._tell("the broker was lost; waiting for it to come back")
         waited_s, pause_s = 0.0, 1.0
         while True:
@@ -190,20 +201,22 @@ class ClusterTarget:
             else:
                 self._tell("the broker is back")
                 lost, self._stack, self.opened = self._stack, stack, opened
-                # Only now is there somebody who can delete our topics.
-                with suppress(RunnerError):  # what is left there is found by the next start
+                # Our topics can be deleted only now that the broker is back.
+                with suppress(RunnerError):  # the next run deletes the topics that are left
                     lost.close()
                 return
             self._sleep(pause_s)
             waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, 15.0)
 
     def _stored(self, topic: Topic) -> int | None:
+        """Return how many records the topic has stored; None if its end offsets can't be read."""
         try:
             return sum(self.opened.topics.end_offsets(topic))
         except RunnerError:
-            return None  # we may not read there
+            return None  # we lack the right to read this topic
 
     def _settled(self, topic: Topic) -> int | None:
+        """Wait until the topic no longer grows, and return how many records it has stored."""
         before, stored = None, self._stored(topic)
         for _ in range(_SETTLING_LOOKS):
             if stored == before or not topic.owned:
@@ -219,38 +232,43 @@ class ClusterTarget:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTarget:
-    """No cluster: runners that compute."""
+    """A target without a cluster: its runners compute their measurements.
+
+    Attributes:
+        runners: One runner per producer.
+    """
 
     runners: tuple[Runner, ...]
 
     @contextmanager
     def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
-        """See `TrialTarget.lease`."""
-        yield TrialLease(tuple(_Drawn(runner, trial) for runner in self.runners), lambda: None, owned=True)
+        """Return the runners; there is no topic."""
+        yield TrialLease(tuple(_SeededByTrial(runner, trial) for runner in self.runners), lambda: None, owned=True)
 
     def mend(self) -> None:
-        """Nothing can be lost."""
+        """Do nothing, as there is no broker that could be lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A runner that computes, with noise of its own in each trial: the same again when a study is repeated."""
+class _SeededByTrial:
+    """A runner whose simulated noise depends on the trial's number, so that repeating a study repeats its noise."""
 
     runner: Runner
     trial: int
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Measure the config, with the trial's number added to the workload's seed."""
         return self.runner.run(config, replace(workload, seed=workload.seed + self.trial), watch)
 
 
 def cluster_facts(opened: OpenTarget) -> dict[str, str]:
-    """The target: kind, id, brokers; where its log lies, if that is this host."""
+    """Return what is known of the cluster: its kind, its id, its number of brokers, and where local brokers log."""
     facts = {"kind": opened.cluster.kind}
     try:
         cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster()
     except RunnerError:
         return facts
-    # A broker of our own is formatted anew for each run: its id would make equals look different.
+    # The broker that we start gets a new cluster id in each run, by which equal clusters would seem different.
     own = opened.cluster.kind != "existing"
     facts |= {"brokers": str(brokers), **({} if own else {"cluster_id": cluster_id})}
     if logs := [broker.log_dir for broker in opened.cluster.local_brokers if broker.log_dir is not None]:
@@ -259,18 +277,21 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
 
 
 def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
-    """With what a study was measured, by the names that its record uses; None is a simulation.
+    """Return the environment in which a study is measured, under the names that the results store uses.
 
-    What must be equal for two studies to be compared.
+    Two studies can be compared only if these facts are equal.
+
+    Args:
+        opened: The open target; None for a simulation.
     """
     if opened is None:
         return {"client_version": "simulated", "broker_version": "simulated", "host": {}, "cluster": {}}
-    # Of a broker that is not ours the version is unknown: the protocol does not tell it.
+    # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
         "client_version": f"librdkafka {capi.version()}",
         "broker_version": ours.get(opened.cluster.kind) or "unknown",
-        # Not its name, which tells nothing of its speed.
+        # The host's name is left out, because it says nothing about its speed.
         "host": {
             "processor": _processor(),
             "cores": str(psutil.cpu_count() or 1),
@@ -283,6 +304,7 @@ def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
 
 
 def _processor() -> str:
+    """Return the name of this host's processor; its architecture where Linux does not tell the name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,8 +1,9 @@
-"""Racing a trial: stop rules that travel to where its load runs, and what the record teaches them.
+"""Racing: rules that stop a trial early, and what earlier trials of the study teach these rules.
 
-A load does not wait for what the driver says of its windows, and hears of it a window later. So the rule itself goes
-along with a single producer's runner (`Stopping`). The driver asks the same rule about the same windows, which tells
-it why the load ended; several producers, whose windows only the driver can put together, are stopped by it.
+The driver is the process that runs the study. It sees a window only after the window has ended, while the load goes on.
+So the rule is sent along with the runner (`Stopping`) and stops the load where it runs. The driver asks the same rule
+about the same windows, to learn why the load ended. If a trial has several producers, only the driver can add up their
+windows, so the driver stops them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,22 +20,22 @@ from tuner.model.spec import StudySpec
 from tuner.results.size_record import SizeRecord
 
 HOPELESS_RATIO: Final = 0.8
-"""Delivering less than this of the fixed rate, a config will not hold it any more."""
+"""A config that delivers less than this share of the fixed rate will not catch up."""
 _PATIENCE_S: Final = 1.0
 _MOST_OTHERS: Final = 200
 
 
 @dataclass(slots=True)
 class PhaseProgress:
-    """What the measured windows of a phase have shown so far.
+    """The numbers that the measured windows of a phase have given so far.
 
     Attributes:
-        metrics: Which are followed.
-        values: By metric, one per window; ends where a window had nothing to tell.
-        windows: How many there were.
-        records: Acknowledged in them.
-        seconds: Their length.
-        failed: Records given up, in the warm-up too.
+        metrics: The metrics that are followed.
+        values: By metric, one value per measured window. A list ends at the first window without a value.
+        windows: The number of measured windows.
+        records: Records acknowledged in the measured windows.
+        seconds: The length of the measured windows together.
+        failed: Records that the client gave up, including those of the warm-up.
     """
 
     metrics: tuple[str, ...]
@@ -45,7 +46,7 @@ class PhaseProgress:
     failed: int = 0
 
     def add(self, window: Window) -> None:
-        """Take the next window in."""
+        """Add the next window."""
         self.failed += window.failed
         if window.phase is not Phase.MEASURED:
             return
@@ -60,15 +61,15 @@ class PhaseProgress:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRule:
-    """When to end a phase; asked after each window. Plain data, fit to be sent to a worker.
+    """Decides after each window whether a phase ends. It is plain data that can be sent to a worker.
 
     Attributes:
-        workload: The phase's, all producers together.
-        metrics: Which the phase's windows tell of.
-        race: What the trial has to beat; None runs it to its end, as long as it holds its rate.
-        before: What the phases before it have shown, by metric.
-        last: Whether it is the trial's last phase.
-        run_to_end: Whether it goes on where the rate can't be held.
+        workload: The load of the phase, of all producers together.
+        metrics: The metrics that the windows of the phase have values for.
+        race: What the trial has to beat; None if the phase ends early only when it can't hold its rate.
+        before: By metric, the ranges that earlier phases of the trial have given.
+        last: Whether this is the last phase of the trial.
+        run_to_end: Whether the phase goes on even if the rate can't be held.
     """
 
     workload: Workload
@@ -79,16 +80,18 @@ class PhaseRule:
     run_to_end: bool = False
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
-        """Whether to end the phase now; None is to go on."""
+        """Return why the phase should end now; None if it should go on."""
         offered = self.workload.rate_records_per_s
         if offered is not None and not self.run_to_end and seen.seconds >= _PATIENCE_S:
             held_ratio = seen.records / (offered * seen.seconds)
             if held_ratio < HOPELESS_RATIO:
-                return Stop(f"only {held_ratio:.0%} of the rate was delivered", ends_trial=True, falling_behind=True)
+                return Stop(
+                    f"only {held_ratio:.0%} of the fixed rate was delivered", ends_trial=True, falling_behind=True
+                )
         windows = measured_windows(self.workload)
         if self.race is None or not MIN_WINDOWS <= seen.windows < windows:
             return None
-        after = f"after {seen.seconds:.3g} of {self.workload.measured_s:g} s"
+        after = f"after {seen.seconds:.3g} of {self.workload.measured_s:g} s,"
         if seen.failed:
             return Stop(f"{after} {seen.failed:,} records were given up", ends_trial=True)
         stop = self.race.judge({**self.before, **_expected(self.race, seen)}, last=self.last)
@@ -97,18 +100,18 @@ class PhaseRule:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """Ends another runner's run by a rule.
+    """A runner that stops another runner's load when a rule says so.
 
     Attributes:
-        runner: What runs.
-        rule: Asked after each window.
+        runner: The runner that measures.
+        rule: Decides after each window whether the phase ends.
     """
 
     runner: Runner
     rule: PhaseRule
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Measure the config, and stop early when the rule or the watcher says so."""
         seen = PhaseProgress(self.rule.metrics)
 
         def asked(window: Window) -> WatchDecision:
@@ -121,22 +124,22 @@ class Stopping:
 
 
 def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number: int) -> Race:
-    """What a trial that begins now has to beat, by the record alone.
+    """Return what a trial that begins now has to beat, judged by the stored trials alone.
 
     Args:
-        spec: The study's.
-        record: Of the record size.
-        config: The trial's.
-        number: The trial's.
+        spec: The specification of the study.
+        record: The trials of this record size so far.
+        config: The config that the trial measures.
+        number: The number of the trial.
     """
     metrics = followed(spec.objectives, spec.constraints)
     if config.acks == 0:
-        # Nobody answers: its latencies are none, and it can't be compared by them.
+        # With acks=0 no broker answers, so there are no latencies to compare.
         metrics = tuple(name for name in metrics if "latency" not in name)
     size, load = RecordSizes.parse(record.record_bytes), spec.workload
-    # Of the paced phase at any rate: it has as many windows at all.
+    # The number of windows does not depend on the rate, so any rate will do for the paced phase.
     windows = {True: measured_windows(load.paced_at(size, 1.0)), False: measured_windows(load.saturating(size))}
-    # A trial whose records nobody acknowledged has windows with latencies, but no latency.
+    # A trial with acks=0 has latencies in its windows but none for the whole phase, so it can't teach a forecast.
     ended = {
         name: [
             (trial.course[name], trial.metrics[name])
@@ -159,13 +162,13 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
 
 
 def measured_windows(workload: Workload) -> int:
-    """How many windows a phase has that count."""
+    """Return how many measured windows a phase has; those of the warm-up do not count."""
     phases = Phases.of(workload)
     return len(phases.ends_ns) - phases.warm_windows
 
 
 def _expected(race: Race, seen: PhaseProgress) -> dict[str, Range]:
-    """Where a phase's values will lie, as far as its windows tell."""
+    """Forecast the range of each metric of a phase from its windows so far; metrics without a forecast are left out."""
     found = {}
     for name, values in seen.values.items():
         forecast = race.forecasts.get(name)
@@ -176,13 +179,13 @@ def _expected(race: Race, seen: PhaseProgress) -> dict[str, Range]:
 
 
 def ranges_of(race: Race, measured: Measurement, cut_short: PhaseProgress | None, *, paced: bool) -> dict[str, Range]:
-    """What a phase that has ended says of the trial's values.
+    """Return, by metric, the range in which the values of a phase that has ended lie.
 
     Args:
         race: What the trial has to beat.
-        measured: What it gave.
-        cut_short: Its windows, if it was ended before its time.
-        paced: Whether it is the paced one.
+        measured: The measurement of the phase.
+        cut_short: The windows of the phase, if it was stopped early; its values are then still a forecast.
+        paced: Whether it is the paced phase.
     """
     if cut_short is not None:
         return _expected(race, cut_short)
@@ -193,6 +196,6 @@ def ranges_of(race: Race, measured: Measurement, cut_short: PhaseProgress | None
 
 
 def _known(values: Sequence[float | None]) -> tuple[float, ...] | None:
-    """All of them; None where one is missing."""
+    """Return the values if none of them is missing; None otherwise."""
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else None

@@ -1,23 +1,33 @@
-"""Those who are told what a study does while it runs: its user, and the mirror that shows its record elsewhere."""
+"""Protocols for following a running study: a reporter shows its progress, and a mirror copies its results."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from runners.measurement import Window
 from tuner.model.trial import Kind, Trial
 from tuner.results.size_record import SizeRecord
 
+KIND_WORDS: Final = {
+    Kind.STABILISE: "burn-in",
+    Kind.BASELINE: "baseline",
+    Kind.SEARCH: "search",
+    Kind.SECOND_LOOK: "repeat",
+    Kind.CONFIRM: "confirm",
+    Kind.ABLATION: "undo",
+}
+"""The word for each kind of trial that progress lines show."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a record size is.
+    """How far the study is with a record size.
 
     Attributes:
-        kind: What is being measured.
-        number: Of the trial that is under way, or ended last.
-        total: Trials that there are to be; None where only time or bytes end it.
-        left_s: Seconds until the whole study ends, as far as can be told.
-        record: The record size's trials.
+        kind: The kind of the trial that is running, or that ended last.
+        number: The number of that trial.
+        total: How many trials the search of this record size will have; None if only time or bytes end it.
+        left_s: Estimated seconds until the whole study ends; None if that can't be told.
+        record: The trials of this record size.
     """
 
     kind: Kind
@@ -31,37 +41,37 @@ class Reporter(Protocol):
     """Tells the user what a study does."""
 
     def say(self, sentence: str) -> None:
-        """Something worth a line."""
+        """Show the user a sentence about the study."""
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """A window of the trial under way has ended."""
+        """Show that a window of the running trial has ended."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """A trial has ended and is on record."""
+        """Show that a trial has ended and is in the results store."""
 
 
 class SilentReporter:
-    """A `Reporter` that tells nothing."""
+    """A `Reporter` that shows nothing."""
 
     def say(self, sentence: str) -> None:
-        """See `Reporter.say`."""
+        """Ignore the sentence."""
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """See `Reporter.window`."""
+        """Ignore the window."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """See `Reporter.trial`."""
+        """Ignore the trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncOutcome:
-    """How far a mirror is.
+    """How much of a study its mirror shows.
 
     Attributes:
-        runs_written: Runs made or changed.
-        trials_behind: Trials on record that the mirror is not known to show.
-        uri: Of the mirror, without a password.
-        error: Why not everything is shown; None when it is.
+        runs_written: MLflow runs that were created or changed.
+        trials_behind: Stored trials that the mirror may not show yet.
+        uri: The address of the mirror, without its password.
+        error: Why some trials are missing in the mirror; None if it shows all of them.
     """
 
     runs_written: int
@@ -71,16 +81,23 @@ class SyncOutcome:
 
 
 class Mirror(Protocol):
-    """Shows a study's record elsewhere while it grows; a study never waits for it, and never fails by it."""
+    """Copies the results of a running study to another place, such as MLflow.
+
+    The study never waits for its mirror, and an error in the mirror never ends the study.
+    """
 
     def start(self) -> None:
-        """Begin, if the study wants a mirror at all."""
+        """Start the mirror, unless the study file switches it off."""
 
     def poke(self) -> None:
-        """Say that the record has grown. Never waits."""
+        """Tell the mirror that there are new trials to copy, and return at once."""
 
     def behind(self, on_record: int) -> int:
-        """How many of the trials on record are not known to be shown. Never waits."""
+        """Return how many stored trials the mirror may not show yet, without waiting.
+
+        Args:
+            on_record: How many trials the results store has.
+        """
 
     def finish(self, timeout_s: float) -> SyncOutcome:
-        """Wait until all is shown, at most so long, and end."""
+        """Wait until all trials are copied, for at most `timeout_s` seconds, and stop the mirror."""

@@ -1,4 +1,4 @@
-"""A whole study: everything opened, the driver let go, everything closed, whatever happens."""
+"""Running a whole study: open what it needs, measure, and close everything again, also after an error."""
 
 import datetime
 import time
@@ -44,7 +44,7 @@ _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
 _RECENT: Final = 20
-"""Trials by which those to come are judged: how long they take, how much they write."""
+"""How many of the newest trials are used to estimate the time and the bytes of the next one."""
 
 
 def run_study(
@@ -60,38 +60,41 @@ def run_study(
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> StudyResults:
-    """Run a study to its end, going on from its record if it has one.
+    """Run a study to its end, and continue it if it has trials already.
 
     Args:
-        spec: What is asked.
-        study_text: The study file as it was given, to be kept with the results.
-        folder: Where the study's files lie, or will; on a shared storage, what is made anew from its record.
-        reporter: Told what happens.
-        mirror: Poked after each trial.
-        simulated: Measures for `Executor.SIMULATED`; a small model by default.
-        sampler: Proposes configs in place of `search.method`.
-        searching: Whether to search; else what the search has found so far is confirmed anew.
-        storage: Where it is recorded; the one in force by default.
-        rates: Of a new study's paced phases, in records per second by record size, in place of shares of what its
-            baseline carries.
+        spec: The specification of the study.
+        study_text: The text of the study file, which is kept with the results.
+        folder: The folder of the study's files. With a shared storage, the files that can be made again from the stored
+            results are written there.
+        reporter: Shows the user the progress of the study.
+        mirror: Copies the results to another place, such as MLflow; None if the study has no mirror.
+        simulated: Measures for `Executor.SIMULATED`; a small simulated cluster by default.
+        sampler: Proposes configs instead of `search.method`.
+        searching: Whether to search; if not, only the configs that were found so far are confirmed once more.
+        storage: Where the results are kept; by default the storage that the environment names.
+        rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
+            is a share of the throughput of the baseline.
 
     Returns:
-        Everything found.
+        All results of the study.
 
     Raises:
-        StudyChanged: The record answers another question.
+        StudyChanged: The stored trials belong to a study with another specification.
         StudyBusy: Another process is running this study.
-        StudyTakenOver: Another host has taken it over, as this one's lease ran out.
-        StorageUnreachable: The shared storage was away for too long; the study can be gone on with.
-        RunnerError: The target can't be used, or we stopped to protect it; the study can be gone on with.
-        TooManyFailures: Trial after trial gave no measurement; the study can be gone on with.
+        StudyTakenOver: Another host has taken the study over, because this host's lease ran out.
+        StorageUnreachable: The shared storage was unreachable for too long. Run the study again to continue it.
+        RunnerError: The target can't be used, or we stopped to protect it. Run the study again to continue it.
+        TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
     """
     with ExitStack() as stack:
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
-            reporter.say(f"{spec.name} is finished; ask for more trials or time to go on, or give it another name")
+            reporter.say(
+                f"{spec.name} is finished; raise its trials or time to continue it, or give it a new name to start over"
+            )
             return results_of(store, folder)
-        # Spaces first: what can't be searched is said before anything is started, or kept as what the study asks.
+        # Check the search spaces first: a wrong one must be reported before anything is started or stored.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
         _begin(spec, study_text, store, searching=searching)
@@ -102,16 +105,18 @@ def run_study(
         if mirror is not None:
             mirror.start()
             stack.push(partial(_finish, mirror, spec.name, reporter))
-        # A cluster first, which may not have what is asked for; a Ray of our own last, as it takes seconds to start.
+        # Connect to an existing Ray cluster before the target, as it may lack the nodes that the study asks for. Ray on
+        # this host is started after the target, as that takes seconds.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
-        there = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
+        existing_pool = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
         for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
-        # Topics go after the load has ended: brokers that create topics by themselves would make them anew for it.
+        # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
+        # them again for a load that still sends.
         leases = stack.enter_context(ExitStack())
-        # A pool that is there already is entered once more, so that it too is closed before the leases are.
-        bench = Bench(targets, stack.enter_context(closing(there or _pool(spec, folder, reporter))))
+        # A pool that was opened above is entered a second time, so that it too is closed before the leases are.
+        bench = Bench(targets, stack.enter_context(closing(existing_pool or _pool(spec, folder, reporter))))
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:
@@ -127,19 +132,24 @@ def run_study(
 
 
 def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseException] | None, *_: object) -> None:
-    """End the mirror when the study's context is left: patiently at the study's own end, at once otherwise."""
+    """Stop the mirror: wait for it at the regular end of a study, but only briefly after an error or Ctrl-C."""
     outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
     if outcome.trials_behind or (outcome.error and kind is None):
         reporter.say(
-            f"MLflow ({outcome.uri}) does not show everything yet: {outcome.error or 'no time was left'}; "
-            f"later: tuner sync {name}"
+            f"MLflow ({outcome.uri}) does not show all results yet: {outcome.error or 'there was too little time'}; "
+            f"to bring it up to date, run: tuner sync {name}"
         )
 
 
 def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: bool) -> None:
+    """Check that the stored trials belong to this specification, and store the facts of the study.
+
+    Raises:
+        StudyChanged: The stored trials belong to a study with another specification.
+    """
     facts, question, limits = store.facts(), study_identity(spec), _limits(spec)
     if not store.trials():
-        # What has no answers yet may be asked otherwise: the address was mistyped, say.
+        # A study without trials may still be changed, for example if its bootstrap address was mistyped.
         facts = {name: value for name, value in facts.items() if name in ("study_id", "started_at")}
     if "question" in facts:
         check_unchanged(spec.name, question, facts["question"])
@@ -153,7 +163,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         "seed": spec.search.seed,
         "trials_per_size": spec.search.trials,
         "tracking": {
-            # One with a password in it is not kept: `tuner sync --tracking-uri` names it again.
+            # A URI with a password is not stored; `tuner sync --tracking-uri` takes it again.
             "uri": None if secrets_in(spec.tracking.uri or "") else spec.tracking.uri,
             "experiment": spec.tracking.experiment,
             "enabled": spec.tracking.enabled,
@@ -164,9 +174,9 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
     }
     if "study_id" not in facts:
         new = {"study_id": uuid.uuid4().hex, "started_at": utc_now().isoformat(timespec="seconds"), **new}
-    if searching and _differ(facts.get("limits"), limits):
+    if searching and _limits_changed(facts.get("limits"), limits):
         search_again(store)
-    if not searching:  # what was asked of the search, and whether it has ended, stays as it is
+    if not searching:  # the limits of the search, and whether it has finished, stay as they are
         new = {name: value for name, value in new.items() if name not in ("limits", "finished_at")}
     for name, value in new.items():
         store.set_fact(name, value)
@@ -174,19 +184,20 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
 
 
 def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
-    """Whether this very question, with the same limits, was answered before."""
+    """Return whether the study has finished with this specification and these limits."""
     answered = facts.get("question") == study_identity(spec) and facts.get("limits") == _limits(spec)
     return answered and bool(facts.get("finished_at"))
 
 
-def _differ(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
-    """Whether a study that goes on is to search or confirm for longer, or shorter, than it was to."""
+def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+    """Return whether the limits of the search or of the confirmation have changed since the last run."""
     return before is not None and any(
         before.get(name) != now[name] for name in ("trials", "hours", "until", "max_bytes", "confirm")
     )
 
 
 def _limits(spec: StudySpec) -> dict[str, Any]:
+    """Return the limits of a study, which may change when the study is continued."""
     search = spec.search
     return {
         "record_sizes": [str(size) for size in spec.workload.record_sizes],
@@ -199,6 +210,7 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
 
 
 def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
+    """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
     return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
 
@@ -210,7 +222,7 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
         for size in spec.workload.record_sizes
     }
     if trials:
-        reporter.say(f"{len(trials)} trials are on record; going on from there")
+        reporter.say(f"{len(trials)} trials are stored already; continuing after them")
     budget = Budget(spec.search, trials, datetime.datetime.now())
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
@@ -219,7 +231,11 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
 def _targets(
     spec: StudySpec, stack: ExitStack, reporter: Reporter, simulated: Runner | None
 ) -> tuple[list[TrialTarget], int, dict[str, Any]]:
-    """The targets, opened; what their topics take; and what is to be known of them."""
+    """Open the targets of a study.
+
+    Returns:
+        The targets, the largest message that their topics accept in bytes, and the facts about the environment.
+    """
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
         nowhere = SimulatedTarget((runner,) * spec.workload.producers)
@@ -247,6 +263,7 @@ def _targets(
 
 
 def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:
+    """Return the pool of workers that measures the trials: processes on this host, or Ray."""
     if spec.executor is not Executor.RAY:
         return LocalPool(len(spec.targets))
     return RayPool(
@@ -261,11 +278,16 @@ def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:
 
 
 def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
+    """Return the Ray cluster that the study names; None if Ray is to be started on this host.
+
+    Raises:
+        RayUnfit: The study names zones but no Ray cluster.
+    """
     if spec.ray_address is None:
         if spec.placement:
             raise RayUnfit(
-                f"zones are those of a Ray cluster that runs, but none was named for {', '.join(spec.placement)}: give "
-                "executor.ray_address, or leave executor.placement out"
+                "executor.placement names zones of an existing Ray cluster, but executor.ray_address is missing for "
+                f"{', '.join(spec.placement)}: give executor.ray_address, or leave executor.placement out"
             )
         reporter.say("starting Ray on this host")
         return None

@@ -1,4 +1,4 @@
-"""From what a trial's phases gave to the trial that is kept."""
+"""Scoring: turn the measurements of a trial's phases into the trial that is stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,16 +19,16 @@ from tuner.model.trial import Kind, State, Trial
 def trial_of(
     done: TrialDone, spec: StudySpec, baseline: Mapping[str, float] | None, ended_s: float
 ) -> tuple[Trial, dict[str, Any]]:
-    """The trial to keep, and its measurements as attachments.
+    """Return the trial to store, and its measurements as attachments.
 
-    A config whose records the client gave up is complete and breaks a constraint: samplers pass over failed trials and
-    would come back to it.
+    If the client gave up records, the trial counts as complete, with a constraint that is broken. As a failed trial it
+    would teach the sampler nothing, and the sampler would propose similar configs again.
 
     Args:
-        done: What came of it.
-        spec: The study's.
-        baseline: The baseline's numbers so far.
-        ended_s: On the driver's clock.
+        done: The outcome of the trial.
+        spec: The specification of the study.
+        baseline: The baseline's metrics so far; None before there are any.
+        ended_s: When the trial ended, on the clock `time.monotonic` of this process.
     """
     saturated, paced = done.measurements.get(SATURATED), done.measurements.get(PACED)
     started = done.job.started
@@ -39,8 +39,8 @@ def trial_of(
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, spec.objectives, spec.constraints, baseline)
     stabilising = started.kind is Kind.STABILISE
-    raced = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
-    lost = next((stop for stop in raced.values() if stop.ends_trial), None) if done.error is None else None
+    early_stops = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
+    lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
     main = saturated or paced
     verdict = judge(Evidence.of(main)) if main is not None else None
     seen = [measured for measured in (paced, saturated) if measured is not None]
@@ -60,7 +60,7 @@ def trial_of(
         because=verdict.because if verdict else "",
         flagged=bool(verdict and verdict.says_nothing_of_config),
         error=str(done.error) if done.error is not None else "",
-        warnings=_warnings(seen, {} if lost else raced),
+        warnings=_warnings(seen, {} if lost else early_stops),
         worker=done.worker,
         attempts=done.attempts,
         started_at=started.started_at.isoformat(timespec="milliseconds"),
@@ -74,38 +74,41 @@ def trial_of(
         proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
-        saved_s=_saved_s(done, raced, skipping=lost is not None) if done.error is None else 0.0,
-        course=_whole_courses(done),
+        saved_s=_saved_s(done, early_stops, skipping=lost is not None) if done.error is None else 0.0,
+        course=_window_values(done),
     )
     return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
 
 
 def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
-    """Of what was measured alone: what a race that was lost had no time for is not known to be broken."""
+    """Return the constraint violations of a trial that was stopped early, for the metrics that it has measured.
+
+    It was stopped before it could measure the other metrics, so nothing is known about their constraints.
+    """
     measured = {str(each) for each in (*ALWAYS, *spec.constraints) if each.metric in metrics}
     return {name: violation for name, violation in judged.violations.items() if name in measured}
 
 
-def _saved_s(done: TrialDone, raced: Mapping[str, Stop], *, skipping: bool) -> float:
-    """Seconds of load that were planned and not run, less those that were run twice.
+def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool) -> float:
+    """Return the seconds of load that racing saved: planned but not run, less the seconds that were run twice.
 
     Args:
-        done: What came of the trial.
-        raced: Phases that were ended before their time.
-        skipping: Whether phases that were not begun are spared by that.
+        done: The outcome of the trial.
+        early_stops: Why phases were stopped early, by phase.
+        skipping: Whether phases that were not begun count as saved.
     """
     saved_s = 0.0
     for name, workload in done.job.phases:
         planned_s, measured = workload.warmup_s + workload.measured_s, done.measurements.get(name)
         if measured is None:
             saved_s += planned_s if skipping else 0.0
-        elif name in raced and measured.series:
+        elif name in early_stops and measured.series:
             saved_s += max(0.0, planned_s - measured.series[-1].at_s)
     return saved_s - sum(_load_s(measured) for measured in done.replaced)
 
 
-def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
-    """What is followed window by window, of phases that ran to their end."""
+def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
+    """Return, by metric, the values in all measured windows of a phase that ran to its end."""
     return {
         name: tuple(values)
         for phase, seen in done.progress.items()
@@ -116,20 +119,21 @@ def _whole_courses(done: TrialDone) -> dict[str, tuple[float, ...]]:
 
 
 def _warnings(seen: Sequence[Measurement], cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
+    """Return sentences about everything that makes a trial's numbers less certain."""
     doubts = [sentence for measured in seen for sentence in _doubts(measured)]
-    cuts = [f"the {name} phase was cut short: {stop.because}" for name, stop in cut_short.items()]
+    cuts = [f"the {name} phase was stopped early: {stop.because}" for name, stop in cut_short.items()]
     return tuple(dict.fromkeys((*doubts, *cuts)))
 
 
 def _doubts(measured: Measurement) -> tuple[str, ...]:
-    """What weakens a measurement: its own warnings, counts that differ, latencies that disagree."""
+    """Return what makes a measurement less certain: its warnings, and counts or latencies that do not agree."""
     check = measured.latency_check
     disagree = check is not None and check.agrees is False
     return (
         *measured.warnings,
         *measured.counts.differences(),
         *(
-            (f"latency seen and the client's own differ by {check.difference_ratio:+.1%}",)
+            (f"the measured latency and the client's own statistics differ by {check.difference_ratio:+.1%}",)
             if check and disagree
             else ()
         ),
@@ -137,4 +141,5 @@ def _doubts(measured: Measurement) -> tuple[str, ...]:
 
 
 def _load_s(measured: Measurement) -> float:
+    """Return the seconds that a load took, including the time to deliver the records that were still queued."""
     return measured.series[-1].at_s + measured.flush_s if measured.series else 0.0

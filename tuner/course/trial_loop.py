@@ -1,4 +1,4 @@
-"""What every trial goes through, whoever asked for it: measured, judged, kept durably, shown; and when to stop."""
+"""The loop that every trial goes through: measure it, judge it, store it, show it, and decide when to stop."""
 
 import datetime
 import os
@@ -18,7 +18,7 @@ from tuner.confirmation.rounds import least_steps
 from tuner.course.bench import PACED, SATURATED, Bench, StartedTrial, TrialJob
 from tuner.course.budget import Budget
 from tuner.course.racing import race_of
-from tuner.course.reporter import Mirror, Reporter, Standing
+from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
 from tuner.model.spec import StudySpec
@@ -27,30 +27,30 @@ from tuner.results.size_record import SizeRecord
 from tuner.storage.protocols import ResultsStore
 
 _OVERHEAD_S: Final = 1.0
-_COMPARED: Final = {
-    Kind.STABILISE: "a config to be compared with it",
+_MEASURED_CONFIG: Final = {
+    Kind.STABILISE: "a config that will be compared with the baseline",
     Kind.SECOND_LOOK: "one of the best configs",
     Kind.CONFIRM: "a winner",
-    Kind.ABLATION: "a winner, whole or with changes undone",
+    Kind.ABLATION: "a winner, with all its changes or with one undone",
 }
-"""What is measured beside the baseline in trials of a kind."""
+"""For each kind of trial, what it measures if it does not measure the baseline."""
 
 
 @dataclass(slots=True)
 class TrialLoop:
-    """Starts and finishes trials of one study.
+    """Starts and finishes the trials of one study.
 
     Attributes:
-        spec: The study's.
-        store: Where trials are kept.
-        bench: Where they are measured.
-        reporter: Told what happens.
-        mirror: Shows the record elsewhere; None where nobody wants that.
-        records: By record size.
-        budget: What is left.
-        recent: The last trials of all record sizes.
-        on_record: How many trials there are, of all record sizes.
-        totals: By record size, how many trials there are to be; None where only time or bytes end the search.
+        spec: The specification of the study.
+        store: The results store.
+        bench: Measures the trials.
+        reporter: Shows the user the progress of the study.
+        mirror: Copies the results to another place; None if the study has no mirror.
+        records: The trials so far, by record size.
+        budget: The time and the bytes that are left.
+        recent: The newest trials, of all record sizes.
+        on_record: How many trials are stored, of all record sizes.
+        totals: By record size, how many trials its search will have; None if only time or bytes end the search.
     """
 
     spec: StudySpec
@@ -67,17 +67,22 @@ class TrialLoop:
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
-        """Start measuring at a free target; without a rate there is no paced phase."""
+        """Start to measure a trial on a free target.
+
+        Args:
+            started: The trial.
+            rate_records_per_s: The fixed rate of the paced phase; None to leave the paced phase out.
+        """
         size, load = RecordSizes.parse(started.record_bytes), self.spec.workload
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
-        standing, what = self.standing(started), self._in_words(started)
-        self._tell_trial(standing, "", what)
+        standing, description = self.standing(started), self._description(started)
+        self._tell_trial(standing, "", description)
 
         def on_window(phase: str, window: Window) -> None:
             self.reporter.window(standing, phase, window)
-            self._tell_trial(standing, phase, f"{what}: {phase} phase")
+            self._tell_trial(standing, phase, f"{description}: {'paced' if phase == PACED else 'saturating'} phase")
 
         left_bytes, most_bytes = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
         bytes_now = most_bytes if left_bytes is None else max(1, min(most_bytes, int(left_bytes)))
@@ -90,12 +95,12 @@ class TrialLoop:
         self.bench.submit(TrialJob(started, phases, limits, on_window, metrics, race))
 
     def finish(self) -> tuple[StartedTrial, Trial]:
-        """Wait for a trial to end, and keep it.
+        """Wait for the next trial to end, and store it.
 
         Raises:
             SafetyStop: We stopped to protect the target.
             TargetError: The target can't be used.
-            TooManyFailures: Trial after trial gave no measurement.
+            TooManyFailures: Too many trials in a row gave no measurement.
         """
         done = self.bench.next_done()
         started = done.job.started
@@ -115,8 +120,9 @@ class TrialLoop:
         self._failures = self._failures + 1 if trial.state is State.FAILED else 0
         if self._failures >= self.spec.safety.max_failures_in_a_row:
             raise TooManyFailures(
-                f"fewer than {self._failures} trials in a row may end without a measurement; "
-                f"the last one: {trial.error}"
+                f"a study ends after {self._failures} trials in a row without a measurement "
+                "(safety.max_failures_in_a_row). Fix the cause and run the same command again. "
+                f"The last error: {trial.error}"
             )
         return started, trial
 
@@ -128,7 +134,7 @@ class TrialLoop:
         rate_records_per_s: float | None,
         confirm_round: int | None = None,
     ) -> Trial:
-        """Measure one config now, with nothing else under way."""
+        """Measure one config now, while no other trial is running, and return its trial."""
         started = self.started_trial(size, kind, proposal, confirm_round=confirm_round)
         self.start(started, rate_records_per_s)
         return self.finish()[1]
@@ -143,28 +149,28 @@ class TrialLoop:
         confirm_round: int | None = None,
         since_s: float | None = None,
     ) -> StartedTrial:
-        """Number a trial.
+        """Return a trial with the next free number of its record size.
 
         Args:
-            size: Its record size.
-            kind: Why it is run.
-            proposal: What is measured.
-            under_way: Trials of this size that are not on record yet.
-            confirm_round: Of the confirmation.
-            since_s: When work on it began, on `time.monotonic`; now by default.
+            size: The record size.
+            kind: Why the trial is run.
+            proposal: The config to measure, and where it came from.
+            under_way: Trials of this record size that are running and not stored yet.
+            confirm_round: The round of the confirmation; None for a trial that is not part of a confirmation.
+            since_s: When work on the trial began, on the clock `time.monotonic`; by default now.
         """
-        # Trials end in any order: one under way may have a higher number than all on record.
+        # Trials end in any order, so a running trial may have a higher number than all stored ones.
         number = max([self.records[size].next_number, *(each.number + 1 for each in under_way)])
         started_s = time.monotonic() if since_s is None else since_s
         return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round)
 
     def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
-        """Whether another trial fits before `ends_s` and into the bytes that are left.
+        """Return whether another trial will end before `ends_s` and fits into the bytes that are left.
 
         Args:
-            ends_s: On `time.monotonic`; None is no limit.
-            kept_bytes: Not to be touched.
-            others: Trials whose bytes are to be spent too: under way, or sure to follow.
+            ends_s: The deadline, on the clock `time.monotonic`; None if there is none.
+            kept_bytes: Bytes that are reserved for later trials.
+            others: How many other trials will write bytes too: they are running, or are sure to follow.
         """
         if ends_s is not None and time.monotonic() + self.mean_s() > ends_s:
             return False
@@ -172,36 +178,41 @@ class TrialLoop:
         return left is None or left - kept_bytes > (1 + others) * self._most_bytes()
 
     def mean_s(self) -> float:
-        """Seconds that a trial takes, overhead included."""
+        """Return the mean duration of a trial in seconds, overhead included."""
         recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
-        """Seconds that are kept for confirming one record size: for what there is in any case."""
-        # What racing spares a trial of the search it does not spare one that confirms.
+        """Return the seconds to reserve for the confirmation of one record size, at its least number of rounds."""
+        # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
-        return self._least_confirming * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
+        return self._least_confirming_trials * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
-        """Bytes that are kept for confirming one record size."""
-        return self._least_confirming * self._most_bytes()
+        """Return the bytes to reserve for the confirmation of one record size, at its least number of rounds."""
+        return self._least_confirming_trials * self._most_bytes()
 
     @property
-    def _least_confirming(self) -> int:
+    def _least_confirming_trials(self) -> int:
+        """The least number of trials that the confirmation of one record size takes."""
         return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials
 
     def ends_s(self) -> float | None:
-        """When the study is to end, on `time.monotonic`; None is no limit."""
+        """Return when the study must end, on the clock `time.monotonic`; None if time is not limited."""
         left_s = self.budget.left_s()
         return None if left_s is None else time.monotonic() + left_s
 
     def standing(self, started: StartedTrial) -> Standing:
-        """How far the record size of a trial is."""
+        """Return how far the study is with the record size of a trial."""
         size = RecordSizes.parse(started.record_bytes)
         return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.records[size])
 
     def tell_progress(self, progress: Progress) -> None:
-        """Tell whoever looks on; who tells it, when, and how far the mirror is, is filled in here."""
+        """Store the progress of the study for `tuner status` and the service.
+
+        Args:
+            progress: The progress. The process id, the times, and how far the mirror is behind are filled in here.
+        """
         now = replace(
             progress,
             behind_mlflow=self.mirror.behind(self.on_record) if self.mirror is not None else 0,
@@ -212,6 +223,7 @@ class TrialLoop:
         self.store.set_progress(now)
 
     def _tell_trial(self, standing: Standing, phase: str, message: str) -> None:
+        """Store which trial is running, in which phase, and when the study will end."""
         ends_at = None
         if standing.left_s is not None:
             ends_at = (utc_now() + datetime.timedelta(seconds=standing.left_s)).isoformat(timespec="seconds")
@@ -228,21 +240,23 @@ class TrialLoop:
             )
         )
 
-    def _in_words(self, started: StartedTrial) -> str:
-        """What a trial is for, such as `1000 B, confirm trial 64, round 3, the baseline`."""
-        said = [f"{started.record_bytes} B, {started.kind} trial {started.number}"]
+    def _description(self, started: StartedTrial) -> str:
+        """Return in words what a trial measures, such as `1000 B, confirm trial 64, round 3, the baseline`."""
+        said = [f"{started.record_bytes} B, {KIND_WORDS[started.kind]} trial {started.number}"]
         if started.round is not None:
             said.append(f"round {started.round + 1}")
         if started.kind not in (Kind.BASELINE, Kind.SEARCH):
             is_baseline = started.proposal.config.fingerprint == self.spec.baseline.fingerprint
-            compared = "the config given" if self.spec.confirm.configs else _COMPARED[started.kind]
+            compared = "the given config" if self.spec.confirm.configs else _MEASURED_CONFIG[started.kind]
             said.append("the baseline" if is_baseline else compared)
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
+        """Return the most bytes that one of the newest trials has written."""
         return max((trial.value_bytes for trial in self.recent), default=0.0)
 
     def _left_s(self, size: RecordSizes) -> float | None:
+        """Return the estimated seconds until the study ends; None if that can't be told."""
         sizes = self.spec.workload.record_sizes
         later = sizes[sizes.index(size) + 1 :]
         total, by_time = self.totals[size], self.budget.left_s()
@@ -256,5 +270,5 @@ class TrialLoop:
 
 
 def utc_now() -> datetime.datetime:
-    """Now, with its zone."""
+    """Return the current time in UTC."""
     return datetime.datetime.now(datetime.UTC)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from objectives.outcome import OUTCOME_METRICS
 from objectives.scoring import Objective
 from runners.measurement import Window
-from tuner.course.reporter import Reporter, Standing
+from tuner.course.reporter import KIND_WORDS, Reporter, Standing
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.console import ERR
 from tuner.present.wording import title
@@ -63,7 +63,7 @@ def _where(standing: Standing) -> str:
     of_total = f"/{standing.total}" if standing.total is not None else ""
     counted = standing.kind in (Kind.BASELINE, Kind.SEARCH)
     progress = f"{min(standing.record.counted + 1, standing.total or sys.maxsize)}{of_total}" if counted else ""
-    return f"{standing.record.record_bytes} B {standing.kind} {progress}".rstrip()
+    return f"{standing.record.record_bytes} B {KIND_WORDS[standing.kind]} {progress}".rstrip()
 
 
 def _best(standing: Standing) -> str:
@@ -88,7 +88,7 @@ def _line(standing: Standing, trial: Trial) -> str:
     progress = f"{record.counted}{of_total}" if trial.kind in (Kind.BASELINE, Kind.SEARCH) else ""
     if trial.round is not None:
         progress = f"round {trial.round + 1}"
-    head = f"{record.record_bytes:>6} B  {trial.kind:<11} {progress:<8}"
+    head = f"{record.record_bytes:>6} B  {KIND_WORDS[trial.kind]:<11} {progress:<8}"
     if trial.state is State.FAILED:
         return f"{head}  no measurement: {trial.error}"
     numbers = [

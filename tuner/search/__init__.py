@@ -1,1 +1,1 @@
-"""What proposes configs."""
+"""The search: samplers and strategies that propose the configs to measure."""

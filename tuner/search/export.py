@@ -1,4 +1,4 @@
-"""A study on record as Optuna's own, for its plots and for its dashboard."""
+"""Export of a study to Optuna, for Optuna's plots and for optuna-dashboard."""
 
 import datetime
 import warnings
@@ -22,27 +22,27 @@ _STUDY_ID: Final = "study_id"
 
 
 class NotThisStudy(StudyError):  # noqa: N818 - names say what happened
-    """Optuna's storage has another study of that name."""
+    """Optuna's storage has a study of the same name that was not exported from this one."""
 
 
 class OptunaStorageUnusable(StudyError):  # noqa: N818 - names say what happened
-    """Optuna can't keep a study at that address."""
+    """Optuna can't store a study at the given address."""
 
 
 def open_storage(url: str) -> BaseStorage:
-    """Optuna's storage at an address, made if it is not there.
+    """Open Optuna's storage at an address, and create it if it does not exist.
 
     Raises:
-        OptunaStorageUnusable: It is no address, its driver is not installed, or the database can't be used.
+        OptunaStorageUnusable: The address is malformed, its database driver is missing, or the database can't be used.
     """
-    # Deferred: it comes with Optuna, and takes a fifth of a second to import.
+    # Imported here because the import takes a fifth of a second; the package comes with Optuna.
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         return get_storage(url)
     except (SQLAlchemyError, ImportError, ValueError) as error:
         raise OptunaStorageUnusable(
-            "Optuna must be able to keep studies at the address, as at sqlite:///optuna.db, but at "
+            "Optuna must be able to store studies at the given address, for example sqlite:///optuna.db, but at "
             f"{masked_url(url)} it can't: {first_line(error)}"
         ) from None
 
@@ -50,20 +50,24 @@ def open_storage(url: str) -> BaseStorage:
 def export(
     results: StudyResults, size: SizeResults, space: SearchSpace, storage: BaseStorage | None = None
 ) -> optuna.Study:
-    """The trials of one record size's search as a study of Optuna's.
+    """Export the search of one record size as an Optuna study.
 
-    Baselines and trials of the search are there, in their order. A trial is COMPLETE with its values as they were
-    measured, PRUNED where it was stopped early or lacks a value, FAIL where nothing was measured. Its user attributes
-    are `number`, `kind`, `config`, `verdict`, `guarantee`, `feasible`, and what else is known of it.
+    The Optuna study has the baselines and the trials of the search, in the order in which they were measured. A trial
+    is COMPLETE with its measured values, PRUNED if it was stopped early or lacks a value, and FAIL if nothing was
+    measured. Its user attributes include `number`, `kind`, `config`, `verdict`, `guarantee` and `feasible`.
 
     Args:
-        results: The study.
-        size: Its record size.
-        space: Of that size.
-        storage: Where it is put; memory by default. Trials that are there already are not written again.
+        results: The results of the study.
+        size: The results of the record size.
+        space: The search space of the record size.
+        storage: Where the Optuna study is stored; by default in memory. Trials that it has already are not written
+            again.
+
+    Returns:
+        The Optuna study.
 
     Raises:
-        NotThisStudy: The storage has a study of that name that is not an export of this one.
+        NotThisStudy: The storage has a study of the same name that was not exported from this one.
     """
     name, knobs, study_id = f"{results.name} {size.record_bytes} B", KnobSpace(space), results.facts.get(_STUDY_ID, "")
     study = optuna.create_study(
@@ -81,8 +85,8 @@ def export(
             study.set_metric_names([objective.metric for objective in size.objectives])
     elif study.user_attrs.get(_STUDY_ID) != study_id:
         raise NotThisStudy(
-            f"a study of Optuna's is written by one study of ours alone, but {name!r} there is not an export of "
-            f"{results.name}; name another storage, or delete it there"
+            f"an Optuna study must be exported from one study only, but {name!r} in that storage was not exported from "
+            f"{results.name}; name another storage, or delete {name!r} there"
         )
     known = {trial.user_attrs.get("number") for trial in study.get_trials(deepcopy=False)}
     searched = [trial for trial in size.trials if trial.kind in (Kind.BASELINE, Kind.SEARCH)]
@@ -92,6 +96,7 @@ def export(
 
 
 def _exported(trial: Trial, knobs: KnobSpace) -> FrozenTrial | None:
+    """Return the trial as an Optuna trial; None if its config lies outside the search space."""
     values = [value for value in trial.objectives if value is not None]
     state = TrialState.COMPLETE
     if trial.state is State.FAILED:

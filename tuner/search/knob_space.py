@@ -1,4 +1,4 @@
-"""Kafka's knobs as parameters of an Optuna study: their distributions, and what the rules between them leave."""
+"""Kafka's knobs as parameters of an Optuna study: their distributions, and the limits that rules between knobs set."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class KnobSpace:
-    """The parameters of one record size's search.
+    """The parameters of the search of one record size.
 
     Attributes:
-        space: Whose knobs these are.
-        distributions: By parameter, all that a config of the space may have, whatever the others are.
-        axes: One per parameter, in the space's order.
+        space: The search space that the knobs come from.
+        distributions: By parameter, all values that a config of the space may have, whatever its other values are.
+        axes: One axis per parameter, in the order of the space.
     """
 
     def __init__(self, space: SearchSpace) -> None:
@@ -41,37 +41,45 @@ class KnobSpace:
         self._index = {axis.name: index for index, axis in enumerate(self.axes)}
 
     def settled(self, values: Mapping[str, Any]) -> dict[str, ParamValue]:
-        """The parameters of the config that comes of wanting these values.
+        """Return the parameters of a valid config that has the given values, as far as the rules allow.
 
         Args:
-            values: One for each parameter, numbers as they come: they are moved into the bounds that the rules leave,
-                and rounded to two digits.
+            values: A value for each parameter. Numbers are moved into the bounds that the rules leave, and rounded to
+                two significant digits.
         """
         return self._implied(self.space.draw(_Wanted(values)))
 
     def implied(self, params: Mapping[str, ParamValue]) -> dict[str, ParamValue] | None:
-        """The same parameters, and the values of those that had no choice beside them; None outside of the space."""
+        """Add the parameters whose values follow from the given ones; return None for a config outside the space."""
         try:
             return self._implied(self.space.draw(_Recorder(params)))
         except ValueError:
             return None
 
     def distributions_of(self, params: Mapping[str, ParamValue]) -> dict[str, BaseDistribution]:
-        """What the parameters of a config were drawn from: some bound each other.
+        """Return the distributions from which the parameters of a config are drawn.
+
+        They depend on the config, because some parameters limit others.
 
         Raises:
-            ValueError: They are not of this space.
+            ValueError: The parameters do not belong to this space.
         """
         recorder = _Recorder(params)
         self.space.draw(recorder)
         return recorder.distributions
 
     def allowed(self, rows: Array) -> Array:
-        """Rows of positions as the rules between knobs leave them: what a config drawn from them will be, near enough.
+        """Move rows of positions to where the rules between knobs allow them.
 
-        Shape (configs, axes), changed in place and given back.
+        The result is close to the configs that would be drawn from the rows, but is cheaper to compute.
+
+        Args:
+            rows: Positions on the axes, shape (configs, axes); changed in place.
+
+        Returns:
+            The same array.
         """
-        self._silence_levels(rows)
+        self._unset_other_levels(rows)
         self._keep_idempotence(rows)
         for ordering in orderings(self.space.sizes):
             small, large = self._index.get(ordering.small), self._index.get(ordering.large)
@@ -81,6 +89,11 @@ class KnobSpace:
         return rows
 
     def _implied(self, config: ProducerConfig) -> dict[str, ParamValue]:
+        """Return the values of all parameters that are in force in a config.
+
+        Raises:
+            ValueError: A value of the config lies outside the range of its parameter.
+        """
         in_force = config.in_force
         codec = in_force.text("compression.type")
         implied: dict[str, ParamValue] = {}
@@ -93,7 +106,8 @@ class KnobSpace:
             implied[parameter.name] = value
         return implied
 
-    def _silence_levels(self, rows: Array) -> None:
+    def _unset_other_levels(self, rows: Array) -> None:
+        """Set the compression levels of all codecs but the chosen one to NaN."""
         codec = self._index.get("compression.type")
         if codec is None:
             return
@@ -103,10 +117,11 @@ class KnobSpace:
                 continue
             here = rows[:, codec] == word
             rows[~here, level] = math.nan
-            # The lowest level is the quickest; what was not chosen begins there.
+            # A row that has just got this codec starts at the codec's lowest level, which is the fastest.
             rows[here & np.isnan(rows[:, level]), level] = 0.0
 
     def _keep_idempotence(self, rows: Array) -> None:
+        """Unset idempotence in rows without acks=all, and apply the bounds that idempotence sets on other knobs."""
         idempotence = self._index.get(IDEMPOTENCE)
         if idempotence is None or "true" not in self._words(IDEMPOTENCE):
             return
@@ -120,18 +135,19 @@ class KnobSpace:
         for name, (_, high) in IDEMPOTENT_BOUNDS.items():
             bounded = self._index.get(name)
             if bounded is not None and isinstance(self._domains[name], Range):
-                # Who may neither reorder nor repeat has one request under way, or is idempotent.
+                # Without idempotence, a producer keeps the order of records only with one request in flight.
                 plain = 1.0 if name == IN_FLIGHT and self.space.floor.ordered else math.inf
                 most = np.where(idempotent, high, plain)
                 rows[:, bounded] = self._at_most(bounded, rows[:, bounded], most)
 
     def _words(self, name: str) -> Sequence[str]:
+        """Return the words that a knob can have, in the order of their positions."""
         domain = self._domains[name]
         assert isinstance(domain, Words)
         return domain.canonical
 
     def _numbers(self, index: int, positions: Array) -> Array:
-        """The numbers at positions in the knob's unit, special values as such."""
+        """Return the numbers at the given positions, in the unit of the knob; special values stay as they are."""
         axis = self.axes[index]
         domain, found = self._domains[axis.name], axis.numbers(positions)
         if isinstance(domain, Numbers):
@@ -142,7 +158,7 @@ class KnobSpace:
         return found
 
     def _at_most(self, index: int, positions: Array, most: Array) -> Array:
-        """Positions of numbers that are at most `most`, in the knob's unit."""
+        """Move positions down to where their numbers are at most `most`, in the unit of the knob."""
         axis, numbers = self.axes[index], self._numbers(index, positions)
         low, _ = axis.ends
         bounded = axis.at(np.maximum(low, np.where(np.isfinite(most), most, np.maximum(numbers, low))))
@@ -157,15 +173,15 @@ def optuna_trial(
     constraints: Mapping[str, float],
     user_attrs: Mapping[str, Any],
 ) -> FrozenTrial | None:
-    """A trial on record as Optuna has it; None where its config lies outside of the space.
+    """Return a stored trial as an Optuna trial; None if its config lies outside the search space.
 
     Args:
-        trial: Whose parameters these are.
-        space: Of its record size.
-        state: How it ended.
-        values: One per objective, where it is complete.
-        constraints: By how much each is missed.
-        user_attrs: What else is to be said of it.
+        trial: The trial whose parameters are used.
+        space: The search space of its record size.
+        state: How the trial ended.
+        values: One value per objective; None if the trial is not complete.
+        constraints: By name, how far each constraint was missed; 0 or less if it was kept.
+        user_attrs: The user attributes of the Optuna trial.
     """
     try:
         params = trial.params or space.space.params_of(trial.config())
@@ -173,7 +189,7 @@ def optuna_trial(
             return None
         distributions = space.distributions_of(params)
     except ValueError:
-        return None  # of an older client, or of a space that was another then, with a larger topic limit, say
+        return None  # from an older client, or from a space with other bounds, such as a larger topic limit
     return create_trial(
         state=state,
         values=values,
@@ -186,46 +202,46 @@ def optuna_trial(
 
 
 class _Wanted:
-    """A `Chooser` that answers with the values wanted, moved into the bounds offered."""
+    """A `Chooser` that chooses the wanted values, moved into the offered bounds."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """See `Chooser.integer`."""
+        """Return the integer nearest to the wanted value within the bounds."""
         return round(self.real(name, low, high, log=log))
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """See `Chooser.real`."""
+        """Return the number nearest to the wanted value within the bounds, rounded to be readable."""
         return _readable(min(high, max(low, self._values[name])), low, high)
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """See `Chooser.choice`."""
+        """Return the wanted word."""
         return str(self._values[name])
 
 
 class _Recorder:
-    """A `Chooser` that answers with given parameters and notes which distributions they came from."""
+    """A `Chooser` that chooses given parameters and records the distributions that they are drawn from."""
 
     def __init__(self, params: Mapping[str, ParamValue]) -> None:
         self._params = params
         self.distributions: dict[str, BaseDistribution] = {}
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """See `Chooser.integer`."""
+        """Return the given integer, and record its distribution."""
         return int(self._answer(name, IntDistribution(low, high, log=log)))
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """See `Chooser.real`."""
+        """Return the given number, and record its distribution."""
         return float(self._answer(name, FloatDistribution(low, high, log=log)))
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """See `Chooser.choice`."""
+        """Return the given word, and record its distribution."""
         return str(self._answer(name, CategoricalDistribution(list(choices))))
 
     def _answer(self, name: str, distribution: BaseDistribution) -> ParamValue:
         if name not in self._params:
-            raise ValueError(f"every parameter that the space asks for has a value; {name} has none")
+            raise ValueError(f"every parameter of the space must have a value, but {name} has none")
         self.distributions[name] = distribution
         return self._params[name]
 
@@ -252,6 +268,9 @@ def _most(ordering: Ordering, limit: Array) -> Array:
 
 
 def _readable(value: float, low: float, high: float) -> float:
-    """Two digits are as fine as measurements tell configs apart, and easier to read than eight; ends are kept whole."""
+    """Round a number to two significant digits, but keep the ends of its range exact.
+
+    Measurements can't tell finer values apart, and two digits are easier to read than eight.
+    """
     nearest = min((low, high), key=lambda end: abs(value - end))
     return nearest if math.isclose(value, nearest) else min(high, max(low, float(f"{value:.2g}")))

@@ -1,4 +1,4 @@
-"""Which sampler each method of a study stands for, and those of ours that walk through given points."""
+"""The sampler behind each search method of a study, and the samplers that we add to Optuna's."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -24,26 +24,26 @@ from tuner.search.strategy import SamplerOf, Strategy
 
 Point = Mapping[str, Any]
 OwnSampler = BaseSampler | Callable[[int], BaseSampler]
-"""A sampler of the user's: one for all proposals, or made anew for each from a seed."""
+"""The user's own sampler: one sampler for all proposals, or a function that creates one for each proposal's seed."""
 _POPULATION: Final = 16
-"""Of NSGA-II: Optuna's 50 would be a whole night's trials before the first selection."""
+"""Population size of NSGA-II. With Optuna's default of 50, a night might end before the first selection."""
 
 
 class MissingExtra(StudyError):  # noqa: N818 - names say what happened
-    """The sampler needs a package that is not installed."""
+    """The search method needs a package that is not installed."""
 
 
 def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSampler | None = None) -> Strategy:
-    """The strategy of one record size.
+    """Return the strategy that proposes configs for one record size.
 
     Args:
-        spec: How the study searches, and for what.
-        space: Of the record size.
-        seed: Of its proposals.
-        sampler: In place of the method's.
+        spec: The specification of the study.
+        space: The search space of the record size.
+        seed: The seed of the proposals.
+        sampler: The user's own sampler, used instead of the one behind `search.method`.
 
     Raises:
-        MissingExtra: The method needs a package that is not installed.
+        MissingExtra: The search method needs a package that is not installed.
     """
     knobs, method = KnobSpace(space), spec.search.method
     constraints = [
@@ -65,7 +65,11 @@ def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSamp
 
 
 def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy) -> SamplerOf:
-    """Samplers of Optuna's are made anew for each proposal: what is proposed does not hang on which process asks."""
+    """Return the function that gives the sampler for each proposal.
+
+    Optuna's own samplers are created anew for each proposal, so that a proposal does not depend on what the same
+    process has proposed before.
+    """
     search, space = spec.search, knobs.space
     match search.method:
         case Method.BAYESIAN:
@@ -106,14 +110,14 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
 
 
 class PointsSampler(BaseSampler):
-    """Proposes points in their order, those left out that a trial of the study has already: a grid can be continued.
+    """Proposes given points in their order, but not those that the study has tried, so that a grid can be continued.
 
-    `is_exhausted` says whether any are left, as in Optuna's `GridSampler`. A trial that is asked for later is drawn at
-    random.
+    `is_exhausted` returns whether all points were tried, as in Optuna's `GridSampler`. Trials after the last point are
+    drawn at random.
 
     Args:
-        search_space: Distributions of all parameters that points have.
-        points: Parameters of each; not every point needs all of them.
+        search_space: The distributions of all parameters of the points.
+        points: The parameters of each point; a point may lack some of the parameters.
     """
 
     def __init__(self, search_space: Mapping[str, BaseDistribution], points: Iterable[Point]) -> None:
@@ -124,7 +128,7 @@ class PointsSampler(BaseSampler):
         self._chance = RandomSampler()
 
     def is_exhausted(self, study: Study) -> bool:
-        """Whether a trial of the study has each of the points."""
+        """Return whether every point was tried by a trial of the study."""
         trials = study.get_trials(deepcopy=False)
         self._tried.update(frozenset(trial.params.items()) for trial in trials[self._looked_at :])
         self._looked_at = len(trials)
@@ -134,13 +138,13 @@ class PointsSampler(BaseSampler):
         return self._next is None
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """The parameters of all points."""
+        """Return the parameters of all points."""
         return self._search_space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The next point."""
+        """Propose the next point; nothing if all points were tried."""
         if self.is_exhausted(study) or self._next is None:
             return {}
         point, self._next = self._next, None
@@ -149,12 +153,15 @@ class PointsSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """By chance: the point does not have this parameter."""
+        """Draw a parameter that the point lacks at random."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
 
 class _QuasiRandomSampler(QMCSampler):
-    """Optuna's, whose point follows from the index of the proposal: it counts in the study, which is made again."""
+    """Optuna's `QMCSampler`, but with the index of the proposal as the index of the point.
+
+    Optuna counts the points in the study instead. We build the Optuna study anew in each run, so that count can differ.
+    """
 
     def __init__(self, seed: int, index: int) -> None:
         chance = RandomSampler(_seed_of(seed, index))
@@ -164,32 +171,38 @@ class _QuasiRandomSampler(QMCSampler):
         self._index = index
 
     def _find_sample_id(self, study: Study, search_space: object) -> int:
+        """Return the index of the point to propose; called by Optuna."""
         return self._index
 
 
 class NSGA2Sampler(NSGAIISampler):
-    """Optuna's, with a generation's parents always in the order of their numbers.
+    """Optuna's NSGA-II sampler, but with the parents of a generation always in the order of their trial numbers.
 
-    Optuna gives them to the first that asks as they were selected and to all later ones by number: a rebuilt study,
-    in which the next to ask is the first again, would draw other parents. The class's name is on record: Optuna notes
-    a trial's generation under it.
+    The first proposal of a generation gets its parents from Optuna in the order of selection, and all later proposals
+    in the order of their numbers. When a study is built anew, another proposal is the first one, and it would get other
+    parents. Do not rename this class: Optuna stores the generation of a trial under the name of the class.
     """
 
     def select_parent(self, study: Study, generation: int) -> list[FrozenTrial]:
-        """The parents of a generation."""
+        """Return the parents of a generation, in the order of their numbers."""
         return sorted(super().select_parent(study, generation), key=lambda parent: parent.number)
 
 
 def _seed_of(seed: int, index: int) -> int:
-    """The seed of one proposal: the same for the same seed and index, whatever was drawn before."""
+    """Return the seed of one proposal, which depends on nothing but the study's seed and the proposal's index."""
     return int(np.random.default_rng([seed, index]).integers(2**31))
 
 
 def _require_torch() -> None:
+    """Check that torch, which Optuna's Gaussian-process sampler needs, is installed.
+
+    Raises:
+        MissingExtra: It is not installed.
+    """
     try:
         import torch  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
     except ImportError:
         raise MissingExtra(
-            "search.method gp needs the package torch, which is not installed; "
-            "pip install 'kafka-tuner[gp]', or take method bayesian"
+            "search.method gp needs the package torch, which is not installed: "
+            "run pip install 'kafka-tuner[gp]', or use search.method bayesian"
         ) from None

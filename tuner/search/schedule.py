@@ -1,4 +1,7 @@
-"""What is measured next: follows from the record alone, so that a study goes on where it stopped."""
+"""The schedule of the search: which trial comes next.
+
+It depends on the stored trials alone, so that a study that was stopped continues where it left off.
+"""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -13,19 +16,20 @@ from tuner.model.spec import Method, SearchSpec, StudySpec
 from tuner.model.trial import Kind
 
 AGREEMENT_RATIO: Final = 0.05
-"""Successive baselines whose capacities differ by no more end the burn-in."""
+"""The burn-in runs end when the throughputs of two in a row differ by no more than this share."""
 LATENCY_AGREEMENT_RATIO: Final = 0.2
-"""The same of their latencies, which scatter more."""
+"""The same for latencies, which vary more than throughputs."""
 STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SECOND: 30, Stage.LAST: 50})
-"""How many configs are known when `bayesian` begins to change the knobs of each stage, in every other proposal."""
+"""The number of measured configs from which `bayesian` changes the knobs of a stage, in every other proposal."""
 _WALKED: Final = 1_000
-"""Grids with no more points are looked through for the baseline."""
+"""A grid with at most this many points is searched for the baseline, to count the trials exactly."""
 
 
 def searched_from(space: SearchSpace) -> dict[str, int]:
-    """How many configs are known when `bayesian` begins to change each parameter of a space that leaves a choice.
+    """Return, by parameter, the number of measured configs from which `bayesian` changes the parameter.
 
-    Those of the first stage that there are begin at once.
+    Parameters of the earliest stage in the space are changed from the start. Parameters with a single possible value
+    are left out.
     """
     stages = {parameter.name: parameter.stage for parameter in space.parameters if parameter.domain.only is None}
     first = min(stages.values(), default=Stage.FIRST)
@@ -33,10 +37,10 @@ def searched_from(space: SearchSpace) -> dict[str, int]:
 
 
 def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -> SearchSpace:
-    """The search space that a study has for one record size.
+    """Return the search space that a study has for one record size.
 
     Raises:
-        ConfigError: What the study file says of knobs can't be, or leaves a study that searches nothing to search.
+        ConfigError: The study file sets knobs to something impossible, or leaves no knob to search.
     """
     space = SearchSpace.of(
         size.largest_bytes,
@@ -53,11 +57,13 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:
-    """Baseline first and every few trials, search else; None when as many as asked for were measured.
+    """Return the kind of the next trial; None if the search has all of its trials.
+
+    The first trial measures the baseline, and so does every `baseline_every`-th trial after it. All others search.
 
     Args:
-        counted: Trials of the record size, baselines and searches, those under way included.
-        search: How many, and how often the baseline returns.
+        counted: How many baseline and search trials the record size has, including those that are running.
+        search: How many trials the search has, and how often the baseline is measured.
     """
     if search.trials is not None and counted >= search.trials:
         return None
@@ -65,15 +71,17 @@ def next_kind(counted: int, search: SearchSpec) -> Kind | None:
 
 
 def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConfig) -> int | None:
-    """Trials of a record size, if each gives a measurement: as many as asked for, or fewer where a grid ends before.
+    """Return how many trials the search of a record size will have, if none of them fails.
+
+    That is the number that the study file asks for, or fewer if a grid has fewer points.
 
     Args:
-        search: How many are asked for, and how often the baseline returns.
-        space: Of the record size.
-        baseline: Not measured once more as a point of the grid.
+        search: How many trials the study file asks for, and how often the baseline is measured.
+        space: The search space of the record size.
+        baseline: The baseline; if it is a point of the grid, that point is not measured a second time.
 
     Returns:
-        None where only time or bytes end the search.
+        The number of trials; None if only time or bytes end the search.
     """
     between = search.baseline_every - 1
     if search.method is not Method.GRID or between < 1:
@@ -84,18 +92,18 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
     if points <= _WALKED:
         params = space.params_of(baseline)
         points -= any(space.params_of(config) == params for config in space.grid(search.grid_steps))
-    # The baseline goes first, and returns after the last point if it is its turn.
+    # The baseline is measured first, then after every `between` points, which may be after the last point.
     whole = points + points // between + 1
     return whole if search.trials is None else min(search.trials, whole)
 
 
 def is_stable(values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO) -> bool:
-    """Whether the last two baselines of this run agree, or enough were measured.
+    """Return whether the burn-in runs of a config may end: the last two agree, or there were enough of them.
 
     Args:
-        values: What the burn-ins of this run gave, positive: records per second, or a latency.
-        at_most: How many are measured when they don't agree; one is always needed.
-        agreement_ratio: By how much those that agree may differ.
+        values: The values of the burn-in runs of this process, above 0: records per second, or a latency.
+        at_most: After how many runs they end even if they do not agree; at least one run is needed.
+        agreement_ratio: By what share of the larger value the last two may differ.
     """
     if len(values) >= max(1, at_most):
         return True

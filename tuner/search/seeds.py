@@ -1,4 +1,4 @@
-"""What is measured ahead of a sampler's own proposals: known good configs, and those of other record sizes."""
+"""Configs that are measured before the sampler's proposals: good ones by experience, and the best of other sizes."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,19 +14,19 @@ from tuner.results.size_record import SizeRecord
 
 _TRANSFERRED: Final = 5
 _SEEDED: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
-"""Samplers that learn from what they are told; the others stand for themselves."""
+"""Methods that learn from trials and so profit from starting points; the other methods get none."""
 
 
 def seeds_of(
     spec: StudySpec, size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
 ) -> list[ProducerConfig]:
-    """Configs for the first trials of a record size, those that it has measured left out.
+    """Return configs for the first trials of a record size, without those that it has measured already.
 
     Args:
-        spec: The study's.
-        size: Which record size.
-        space: Of that size.
-        records: Trials so far, of all record sizes.
+        spec: The specification of the study.
+        size: The record size.
+        space: The search space of the record size.
+        records: The trials so far, by record size.
     """
     if spec.search.method not in _SEEDED and not spec.search.sampler:
         return []
@@ -40,7 +40,7 @@ def seeds_of(
 def _transferred(
     size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
 ) -> list[ProducerConfig]:
-    """Configs of other record sizes' fronts that this space has too, the best for each goal first."""
+    """Return configs from the fronts of other record sizes that are in this space, the best of each goal first."""
     found: dict[str, ProducerConfig] = {}
     for other, record in records.items():
         if other == size or not record.front:
@@ -54,6 +54,7 @@ def _transferred(
 
 
 def _within(space: SearchSpace, config: ProducerConfig) -> bool:
+    """Return whether a config is in a search space."""
     try:
         return space.params_of(config) is not None
     except ConfigError:

@@ -1,7 +1,8 @@
-"""What proposes configs: an Optuna study for each record size, asked and told.
+"""The strategy of a record size: an Optuna study that proposes configs and learns from their trials.
 
-The study lives in memory and is made again from the record. What is proposed follows from the seed, the index asked for
-and the trials told, in their order: a study that was killed and goes on proposes what it would have proposed.
+The Optuna study is kept in memory, and each run builds it again from the stored trials. A proposal depends only on the
+seed, on the index of the proposal, and on the trials so far in their order. So a study that was killed and is run again
+proposes the same configs that it would have proposed without the interruption.
 """
 
 import math
@@ -23,7 +24,7 @@ from tuner.search.bayesian.sampler import UNMEASURED
 from tuner.search.knob_space import KnobSpace, optuna_trial
 
 SamplerOf = Callable[[int], BaseSampler]
-"""Gives the sampler that makes the proposal of an index."""
+"""Returns the sampler for the proposal with a given index."""
 _TINY: Final = 1e-9
 _MOST_TRIALS: Final = 160
 _KEPT_TRIALS: Final = 80
@@ -32,24 +33,24 @@ _BEST_TRIALS: Final = 30
 
 @runtime_checkable
 class Ending(Protocol):
-    """A sampler that has an end, as Optuna's `GridSampler` does."""
+    """A sampler that runs out of proposals, as Optuna's `GridSampler` does."""
 
     def is_exhausted(self, study: optuna.Study) -> bool:
-        """Whether it has nothing left to propose."""
+        """Return whether there is nothing left to propose."""
 
 
 class Strategy:
     """Proposes configs for one record size.
 
-    Objectives are told as logarithms: what counts is by which factor a config is better.
+    The sampler gets the logarithms of the objectives, because what counts is the factor by which a config is better.
 
     Args:
-        space: Where to search.
-        objectives: One or more.
-        constraints: Names of all that a trial may miss.
-        sampler_of: The sampler of each proposal.
-        forgets: Whether the study goes on with the best and the newest trials once there are many, as what a proposal
-            costs grows with their number.
+        space: The search space.
+        objectives: The objectives of the study.
+        constraints: The names of all constraints that a trial may miss.
+        sampler_of: Gives the function that returns the sampler for each proposal.
+        forgets: Whether only the best and the newest trials are kept once there are many. The time that a proposal
+            takes grows with their number.
     """
 
     def __init__(
@@ -71,15 +72,15 @@ class Strategy:
         self._asked: dict[int, optuna.Trial] = {}
 
     def ask(self, index: int, starting_point: ProducerConfig | None = None) -> Proposal | None:
-        """The proposal of an index; None when there is none left.
+        """Return the proposal with a given index; None if the sampler has nothing left to propose.
 
         Args:
-            index: Counts proposals, from 0.
-            starting_point: A config to be proposed ahead of the sampler's own; one outside of the space is measured
-                all the same, and the study does not hear of it.
+            index: The index of the proposal, counted from 0.
+            starting_point: A config to propose instead of asking the sampler. It may lie outside the search space; it
+                is measured then too, but the sampler can't learn from it.
         """
         if starting_point is None:
-            return self._asked_of_sampler(index)
+            return self._sampler_proposal(index)
         params = self._space.space.params_of(starting_point)
         if params is None:
             return Proposal(index, starting_point, {})
@@ -87,34 +88,36 @@ class Strategy:
         self.study.sampler = RandomSampler(0)
         return Proposal(index, starting_point, self._draw(index)[1])
 
-    def _asked_of_sampler(self, index: int) -> Proposal | None:
+    def _sampler_proposal(self, index: int) -> Proposal | None:
+        """Return the sampler's proposal with a given index; None if it has nothing left to propose."""
         sampler = self._sampler_of(index)
         if isinstance(sampler, Ending) and sampler.is_exhausted(self.study):
             return None
         self.study.sampler = sampler
         config, params = self._draw(index)
         attributes = self.study.get_trials(deepcopy=False)[self._asked[index].number].system_attrs
-        # What NSGA-II notes at a trial: its generation, without which a rebuilt study would begin at the first.
+        # NSGA-II stores the generation of a trial with the trial. Without it, a rebuilt study would start over.
         state = {name: value for name, value in attributes.items() if name.startswith("NSGA")}
         return Proposal(index, config, params, state)
 
     def _draw(self, index: int) -> tuple[ProducerConfig, dict[str, Any]]:
+        """Ask the Optuna study for a trial, and return its config and its parameters."""
         asked = self._asked[index] = self.study.ask()
         config = self._space.space.draw(_Suggest(asked))
         return config, dict(asked.params)
 
     def tell(self, trial: Trial, index: int | None = None) -> None:
-        """Learn from a trial of the record size, also one that was proposed by somebody else or in an earlier run.
+        """Learn from a trial of the record size, which may be from an earlier run or not a proposal at all.
 
-        A trial that failed teaches nothing; one outside of the space can't be expressed.
+        Nothing is learned from a trial that failed, or from one whose config lies outside the search space.
 
         Args:
-            trial: What came of it.
-            index: Of the proposal that this process asked for, if it is one.
+            trial: The trial.
+            index: The index of the proposal that the trial has measured; None if this process did not propose it.
         """
         asked = self._asked.pop(index, None) if index is not None else None
         if asked is not None and asked.study is not self.study:
-            asked = None  # of before something was forgotten
+            asked = None  # from the study that `_forget_some` has replaced
         if trial.state is State.FAILED:
             if asked is not None:
                 self.study.tell(asked, state=TrialState.FAIL)
@@ -135,7 +138,7 @@ class Strategy:
             self._forget_some()
 
     def baseline(self) -> list[float]:
-        """The baseline's value of each objective, as the study has it; NaN before there is one."""
+        """Return the baseline's median of each objective, as a logarithm; NaN before the baseline was measured."""
         return [median(values) if values else math.nan for values in self._baselines]
 
     def _add(
@@ -146,12 +149,16 @@ class Strategy:
         constraints: Mapping[str, float],
         attributes: Mapping[str, Any],
     ) -> None:
+        """Add a trial that this process did not ask the Optuna study for."""
         told = optuna_trial(trial, self._space, state, values, constraints, attributes)
         if told is not None:
             self.study.add_trial(told)
 
     def _values(self, trial: Trial) -> tuple[list[float], dict[str, Any]]:
-        """Logarithms; what a trial has no number for counts as the worst seen, and is named in an attribute."""
+        """Return the logarithms of a trial's objectives, and its user attributes.
+
+        An objective without a value gets the worst value so far, and the attribute `UNMEASURED` names it.
+        """
         values: list[float] = []
         unmeasured: list[int | str] = [name for name in self._constraints if name not in trial.violations]
         for objective, value in enumerate(trial.objectives):
@@ -168,9 +175,9 @@ class Strategy:
         return values, {UNMEASURED: unmeasured} if unmeasured else {}
 
     def _forget_some(self) -> None:
-        """Begin another study with the best and the newest trials once there are many.
+        """Replace the Optuna study by one with the best and the newest trials only, once there are many.
 
-        What is left follows from what was told, in its order, and so is the same when a study goes on.
+        Which trials are kept depends only on the trials so far in their order, so it is the same after an interruption.
         """
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if len(trials) <= _MOST_TRIALS:
@@ -184,20 +191,20 @@ class Strategy:
 
 
 class _Suggest:
-    """A `Chooser` that asks an Optuna trial."""
+    """A `Chooser` that takes its values from an Optuna trial."""
 
     def __init__(self, trial: optuna.Trial) -> None:
         self._trial = trial
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """See `Chooser.integer`."""
+        """Return the integer that the trial suggests."""
         return self._trial.suggest_int(name, low, high, log=log)
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """See `Chooser.real`."""
+        """Return the number that the trial suggests."""
         return self._trial.suggest_float(name, low, high, log=log)
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """See `Chooser.choice`."""
+        """Return the word that the trial suggests."""
         chosen: str = self._trial.suggest_categorical(name, list(choices))
         return chosen

@@ -1,1 +1,1 @@
-"""What is believed of configs that were not measured yet, from those that were, and which is worth measuring next."""
+"""Bayesian optimisation: predict configs from those that were measured, and choose the one to measure next."""

@@ -1,4 +1,4 @@
-"""Parameters of an Optuna study as coordinates: where a value lies between the ends of its range."""
+"""Parameters of an Optuna study as axes: the position of a value says where it lies between the ends of its range."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,27 +11,28 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from tuner.search.bayesian.solving import Array
 
 Params = Mapping[str, Any]
-"""Values by parameter."""
+"""The value of each parameter, by name."""
 _WIDE: Final = 20.0
-"""A range from near 0 that is as wide as this is looked at by ratios too: 1 and 2 ms differ, 198 and 199 do not."""
+"""A range from near 0 to at least this number is scaled by log(1 + x): 1 and 2 ms differ, 198 and 199 ms do not."""
 _EDGE: Final = 1e-9
 _ONE_HOT: Final = math.sqrt(0.5)
-"""So that two words are 1 apart."""
+"""The value of the chosen word in its one-hot encoding; with it, the distance between two words is 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One parameter.
+    """The axis of one parameter, on which each value has a position.
 
-    A number's position is 0 at the low end of its range and 1 at the high one; a special value lies outside. The
-    position of a word is its index. A parameter that a trial does not have (a level without its codec) is at NaN.
+    A number has the position 0 at the low end of its range and 1 at the high end. A special value, such as 0 for "do
+    not wait", has a position outside of 0 to 1. The position of a word is its index. A parameter that a trial does not
+    have, such as the level of another codec, has the position NaN.
 
     Attributes:
-        name: Of the parameter.
-        distribution: Float, int or categorical.
-        core: The range in which values differ, where it is not all of the distribution: the stretch beyond it stands
-            for one special value.
-        ordered: Whether its whole numbers are indices into a list, each of which is tried.
+        name: The name of the parameter.
+        distribution: The parameter's distribution: float, int or categorical.
+        core: The range of ordinary numbers, if the distribution also has a special value; all numbers of the
+            distribution outside this range stand for the special value. None if there is no special value.
+        ordered: Whether the parameter's numbers are indices into a list of values.
     """
 
     name: str
@@ -41,43 +42,43 @@ class Axis:
 
     @property
     def words(self) -> int:
-        """How many words it has; 0 for a number."""
+        """The number of words that the parameter can have; 0 for a numeric parameter."""
         return len(self.distribution.choices) if isinstance(self.distribution, CategoricalDistribution) else 0
 
     @property
     def features(self) -> int:
-        """Numbers that a kernel sees of it: one, or one per word where there are three or more."""
+        """How many features the parameter has for a kernel: one per word if there are three or more words, else one."""
         return self.words if self.words > 2 else 1
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the greatest number, the special value left aside."""
+        """The least and the greatest number, without the special value."""
         return self.core or _bounds(self.distribution)
 
     @property
     def least_step(self) -> float:
-        """How far another position is at least, where only some numbers are taken; else 0."""
+        """The distance between two neighbouring positions of an ordered parameter; 0 for other parameters."""
         return 1.0 / max(1, self._count - 1) if self.ordered else 0.0
 
     @property
     def special(self) -> float | None:
-        """Position of the special value; None without one."""
+        """The position of the special value; None if there is none."""
         reach = self._reach
         return None if reach is None else float(self.at(np.array(reach)))
 
     def position(self, value: Any) -> float:
-        """Where a value of the parameter lies."""
+        """Return the position of a value."""
         if isinstance(self.distribution, CategoricalDistribution):
             return float(self.distribution.to_internal_repr(value))
         return float(self.at(np.array(float(value))))
 
     def at(self, numbers: Array) -> Array:
-        """Positions of numbers."""
+        """Return the positions of numbers."""
         low, high = self._scaled_ends()
         return np.asarray((self._scaled(numbers) - low) / ((high - low) or 1.0), dtype=np.float64)
 
     def numbers(self, positions: Array) -> Array:
-        """The numbers at these positions; what lies neither in the range nor in it is the special value."""
+        """Return the numbers at the given positions; positions outside of 0 to 1 give the special value."""
         low, high = self._scaled_ends()
         scaled = low + positions * (high - low)
         numbers = np.exp(scaled) if self._log else np.expm1(scaled) if self._wide else scaled
@@ -87,9 +88,9 @@ class Axis:
         return np.asarray(numbers, dtype=np.float64)
 
     def value(self, position: float) -> Any:
-        """The value at a position; a NaN gets the middle, or the first word.
+        """Return the value at a position; for NaN, the middle of the range or the first word.
 
-        A number is not rounded to what the distribution takes.
+        A number is not rounded to the steps of the distribution.
         """
         if isinstance(self.distribution, CategoricalDistribution):
             index = 0 if math.isnan(position) else min(self.words - 1, int(position))
@@ -97,7 +98,13 @@ class Axis:
         return float(self.numbers(np.array(0.5 if math.isnan(position) else position)))
 
     def drawn(self, rng: np.random.Generator, count: int, steps: int) -> Array:
-        """Positions at random: words, or one of `steps` even steps; the special value is one of them."""
+        """Draw positions at random.
+
+        Args:
+            rng: The source of randomness.
+            count: How many positions to draw.
+            steps: How many evenly spaced positions a number can get; the special value is one more.
+        """
         if self.words:
             return rng.integers(self.words, size=count).astype(np.float64)
         if self.ordered:
@@ -107,19 +114,20 @@ class Axis:
         return even if special is None else np.where(rng.random(count) < 1 / (steps + 1), special, even)
 
     def seen(self, positions: Array) -> Array:
-        """What a kernel sees. Shape: (configs, features). A parameter that is not there lies in the middle."""
+        """Return the features of positions for a kernel, shape (configs, features); NaN becomes the middle."""
         if self.features > 1:
             return np.asarray((positions[:, None] == np.arange(self.words)) * _ONE_HOT, dtype=np.float64)
         return np.where(np.isnan(positions), 0.5, positions)[:, None]
 
     @property
     def _count(self) -> int:
-        """How many whole numbers there are."""
+        """How many integers the range has, without the special value."""
         low, high = self.ends
         return round(high - low) + 1
 
     @property
     def _reach(self) -> float | None:
+        """The end of the distribution that stands for the special value; None if there is none."""
         if self.core is None:
             return None
         low, high = _bounds(self.distribution)
@@ -127,29 +135,33 @@ class Axis:
 
     @property
     def _log(self) -> bool:
+        """Whether the parameter has a logarithmic scale."""
         return isinstance(self.distribution, (FloatDistribution, IntDistribution)) and self.distribution.log
 
     @property
     def _wide(self) -> bool:
+        """Whether the range starts near 0 and is so wide that its numbers are scaled by log(1 + x)."""
         if self._log or self.words or self.ordered:
             return False
         low, high = self.ends
         return low >= 0 and high >= _WIDE * max(low, 1)
 
     def _scaled_ends(self) -> tuple[float, float]:
+        """Return the scaled numbers at the positions 0 and 1."""
         if self.words:
             return 0.0, max(1.0, self.words - 1.0)
         low, high = self._scaled(np.array(self.ends, dtype=np.float64))
         return float(low), float(high)
 
     def _scaled(self, numbers: Array) -> Array:
+        """Return numbers on the scale of the axis: log(x), log(1 + x) or x itself."""
         if self._log:
             return np.log(numbers)
         return np.log1p(numbers) if self._wide else numbers
 
 
 def fitting(distribution: BaseDistribution, value: Any) -> Any:
-    """The value that a distribution takes nearest to a given one."""
+    """Return the value of a distribution that is nearest to the given value."""
     if isinstance(distribution, CategoricalDistribution):
         return value
     low, high = _bounds(distribution)
@@ -161,47 +173,63 @@ def fitting(distribution: BaseDistribution, value: Any) -> Any:
 
 
 class Space(Protocol):
-    """Parameters, and what is known of how they bear on each other."""
+    """A space of parameters, with the rules between them."""
 
     @property
     def axes(self) -> Sequence[Axis]:
-        """One per parameter that a trial may have."""
+        """One axis per parameter that a trial may have."""
 
     def allowed(self, rows: Array) -> Array:
-        """Rows of positions, shape (configs, axes), as the rules between parameters leave them; may be in place."""
+        """Move rows of positions to where the rules between parameters allow them.
+
+        Args:
+            rows: Positions, shape (configs, axes); may be changed in place.
+
+        Returns:
+            The allowed positions, in the same shape.
+        """
 
     def settled(self, values: Params) -> Params:
-        """The parameters that come of wanting these values, one for each axis: rounded, and within all rules."""
+        """Return parameters that keep all rules and are rounded, as near to the given values as possible.
+
+        Args:
+            values: A value for each axis.
+        """
 
     def implied(self, params: Params) -> Params | None:
-        """A trial's parameters with those that follow from them; None for a trial that is to be left out."""
+        """Add to a trial's parameters those that follow from them.
+
+        Returns:
+            All parameters of the trial; None if the sampler should ignore the trial.
+        """
 
 
 class PlainSpace:
-    """Parameters with nothing between them: what a study's trials have in common."""
+    """A space without rules: the parameters that all trials of a study have in common."""
 
     def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
         self.axes = tuple(Axis(name, distribution) for name, distribution in distributions.items())
 
     def allowed(self, rows: Array) -> Array:
-        """See `Space.allowed`."""
+        """Return the rows unchanged, as there are no rules."""
         return rows
 
     def settled(self, values: Params) -> Params:
-        """See `Space.settled`."""
+        """Return, for each parameter, the value of its distribution that is nearest to the given one."""
         return {axis.name: fitting(axis.distribution, values[axis.name]) for axis in self.axes}
 
     def implied(self, params: Params) -> Params | None:
-        """See `Space.implied`. A trial without one of the parameters is left out."""
+        """Return the parameters unchanged; None if one of them is missing."""
         return params if all(axis.name in params for axis in self.axes) else None
 
 
 def features_of(axes: Sequence[Axis], rows: Array) -> Array:
-    """What a kernel sees of rows of positions. Shapes: (configs, axes) to (configs, features)."""
+    """Return the features of rows of positions for a kernel: from shape (configs, axes) to (configs, features)."""
     return np.concatenate([axis.seen(rows[:, index]) for index, axis in enumerate(axes)], axis=1)
 
 
 def _bounds(distribution: BaseDistribution) -> tuple[float, float]:
+    """Return the ends of a numeric distribution; 0 and 1 for a categorical one."""
     if isinstance(distribution, (FloatDistribution, IntDistribution)):
         return float(distribution.low), float(distribution.high)
     return 0.0, 1.0

@@ -1,4 +1,4 @@
-"""What is believed of objectives and constraints after some observations."""
+"""The sampler's belief: what it predicts about objectives and constraints, given the observations so far."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,30 +14,38 @@ from tuner.search.bayesian.observations import Observations
 from tuner.search.bayesian.solving import Array, normal_below
 
 AMPLITUDE: Final = 0.2
-"""By how much the logarithm of an objective differs between configs: a standard deviation."""
+"""Standard deviation of the logarithm of an objective between configs."""
 _AMPLITUDE_SPREAD: Final = 0.7
-"""One objective may differ by 5 % between good configs where another differs by a factor: data say which it is."""
+"""How uncertain `AMPLITUDE` is, as a standard deviation of its logarithm.
+
+Between good configs one objective may differ by 5 % and another by a factor of 2; the data tell which.
+"""
 _DRAWS: Final = 8
 _SOFTENED: Final = 0.05
-"""What is worse than the reference by far is just bad: how bad teaches little of where the good ones are."""
+"""Distance below the reference from which on values are compressed, as a difference of logarithms.
+
+How bad a bad config is says little about where the good configs are.
+"""
 _MISS_NOISE: Final = 0.2
 _LENGTH: Final = 0.7
 _LENGTH_SPREAD: Final = 1.2
 _ASSUMED_WEIGHT: Final = 2
-"""In degrees of freedom: what is assumed of the noise fades as repeats come in."""
+"""Weight of the assumed noise, in degrees of freedom; with repeated measurements, the measured noise outweighs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What is believed.
+    """What the sampler believes about all configs of a space.
 
     Attributes:
         space: The parameters.
-        observations: What was measured; values as they are in the study, more is better.
-        pending: Rows of the configs that are being measured, shape (pending, axes).
-        reference: What nobody wants to fall behind, one value per objective.
-        factors: By what values are multiplied, per objective, so that they differ by `AMPLITUDE`.
-        noise_sd: Assumed of such values until there are repeats.
+        observations: The configs that were measured. Their values are those of the study, with signs such that more is
+            better.
+        pending: The rows of the configs that are being measured, shape (pending, axes).
+        reference: The value of each objective that an improvement has to surpass, usually the baseline's.
+        factors: The factor for the values of each objective that gives them a standard deviation of `AMPLITUDE`.
+        noise_sd: The assumed standard deviation of the noise, after this scaling. It counts less and less as configs
+            are measured repeatedly.
     """
 
     space: Space
@@ -48,7 +56,14 @@ class Belief:
     noise_sd: float
 
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
-        """What says of rows how much their configs are worth measuring: the expected improvement of the front."""
+        """Return a function that computes how much each config of some rows is worth measuring.
+
+        The worth of a config is the improvement of the front that is expected from it, times the probability that it
+        keeps all constraints.
+
+        Args:
+            rng: The source of randomness.
+        """
         seen, pending = self.observations, [*self.pending]
         rows = seen.rows()
         support = self._features(np.concatenate([rows, np.stack(pending)]) if pending else rows)
@@ -68,6 +83,7 @@ class Belief:
         return worth
 
     def _objective(self, index: int) -> GaussianProcess:
+        """Return the Gaussian process of one objective, fitted to the observations."""
         factor = float(self.factors[index])
         reference = float(self.reference[index]) * factor
         told = [(each.row, each.mean(index) * factor, len(each.values[index])) for each in self.observations]
@@ -81,20 +97,21 @@ class Belief:
         return self._fitted([row for row, _, _ in told], softened, noise_sd, prior)
 
     def _constraint(self, name: str) -> GaussianProcess:
-        """What is believed of how a constraint is missed."""
+        """Return the Gaussian process of how far a constraint is missed, fitted to the observations."""
         told = [(each.row, each.misses[name]) for each in self.observations if name in each.misses]
         values = np.array([float(np.mean(misses)) for _, misses in told])
         prior = Prior(-0.5, 0.5, 1.0, 0.3, np.full(len(self.space.axes), _LENGTH), 0.8, 0.3)
         return self._fitted([row for row, _ in told], values, np.full(len(told), _MISS_NOISE), prior)
 
     def _fitted(self, rows: list[Array], values: Array, noise_sd: Array, prior: Prior) -> GaussianProcess:
+        """Fit a Gaussian process to the values at some rows."""
         axes = self.space.axes
         groups = np.repeat(np.arange(len(axes)), [axis.features for axis in axes])
         points = self._features(np.stack(rows)) if rows else np.zeros((0, len(groups)))
         return GaussianProcess.fitted(points, groups, values, noise_sd, prior)
 
     def _noise_sd(self, index: int) -> float:
-        """Standard deviation of a single value, pooled over all configs that were measured more than once."""
+        """Return the standard deviation of a single value, pooled over all configs that were measured repeatedly."""
         squares, freedom = self.noise_sd**2 * _ASSUMED_WEIGHT, _ASSUMED_WEIGHT
         for values in self.observations.repeated(index):
             scaled = np.array(values) * self.factors[index]
@@ -103,4 +120,5 @@ class Belief:
         return math.sqrt(squares / freedom)
 
     def _features(self, rows: Array) -> Array:
+        """Return the features of rows for a kernel."""
         return features_of(self.space.axes, rows)

@@ -1,4 +1,4 @@
-"""Configs that might be worth measuring: changes of a few parameters of good ones, and some from anywhere."""
+"""Candidates for the next trial: good configs with a few changes, and some random configs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,23 +10,26 @@ from tuner.search.bayesian.axes import Axis
 from tuner.search.bayesian.solving import Array
 
 _STEPS: Final = 7
-"""Values of a number that are tried far from home. Source: coarse values in LlamaTune (Kanellis et al., VLDB 2022)."""
+"""How many evenly spaced values a number has when it is drawn at random.
+
+Source: LlamaTune (Kanellis et al., VLDB 2022), which searches coarse values too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """How candidates are made.
+    """Generates candidates.
 
     Attributes:
-        axes: One per parameter.
-        allowed: Moves rows to where the rules between parameters leave them; may change them in place.
-        count: How many.
-        anywhere_ratio: Share drawn from the whole space.
-        mixed_ratio: Share of the others that take each value from one of two parents.
-        near_ratio: Share of the changes that stay close to the parent's value.
-        near_sd: How close, as a share of the range.
-        most_changes: Parameters changed at a time.
-        held: Axes that are not searched, and where all candidates are on them, whatever their parents have there.
+        axes: One axis per parameter.
+        allowed: Moves rows of positions to where the rules between parameters allow them; may change them in place.
+        count: How many candidates `around` generates.
+        anywhere_ratio: The share of candidates that are drawn at random from the whole space.
+        mixed_ratio: The share of the other candidates that take each value from one of two good configs at random.
+        near_ratio: The share of changes to numbers that stay close to the old number.
+        near_sd: The standard deviation of these small changes, as a share of the range.
+        most_changes: The most parameters that are changed in a candidate.
+        held: The axes that are not searched, by index, with the position that all candidates have on them.
     """
 
     axes: Sequence[Axis]
@@ -40,12 +43,15 @@ class Candidates:
     held: Mapping[int, float] = field(default_factory=dict)
 
     def around(self, parents: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Candidates, shape (count, axes).
+        """Generate candidates from good configs, and some at random.
 
         Args:
-            parents: Good configs, shape (parents, axes).
-            weights: How often each is a parent, relative to the others.
-            rng: Chance.
+            parents: The good configs, shape (parents, axes).
+            weights: How often each of them is used, relative to the others.
+            rng: The source of randomness.
+
+        Returns:
+            The candidates, shape (count, axes).
         """
         far = round(self.count * self.anywhere_ratio)
         chances = weights / weights.sum()
@@ -58,13 +64,20 @@ class Candidates:
         return np.concatenate([self.anywhere(far, rng), self.allowed(children)])
 
     def anywhere(self, count: int, rng: np.random.Generator) -> Array:
-        """Configs of the whole space, but for what is held, shape (count, axes)."""
+        """Draw candidates at random from the whole space, apart from the held axes; shape (count, axes)."""
         drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.axes], axis=1)
         self._hold(drawn)
         return self.allowed(drawn)
 
     def nearby(self, rows: Array, copies: int, near_sd: float, rng: np.random.Generator) -> Array:
-        """The rows, each `copies` times, some of its numbers moved a little."""
+        """Return `copies` copies of each row, with small changes to some of the numbers.
+
+        Args:
+            rows: Candidates, shape (rows, axes).
+            copies: How many copies of each row to make.
+            near_sd: The standard deviation of the changes, as a share of the range.
+            rng: The source of randomness.
+        """
         moved = np.repeat(rows, copies, axis=0)
         for index, axis in enumerate(self.axes):
             inside = (moved[:, index] >= 0) & (moved[:, index] <= 1)
@@ -75,11 +88,11 @@ class Candidates:
         return self.allowed(moved)
 
     def _change(self, children: Array, rng: np.random.Generator) -> None:
-        """Give one parameter of each child or a few another value."""
+        """Change one to `most_changes` parameters of each row, in place."""
         wanted = rng.integers(1, self.most_changes + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
         changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
-        # Held parameters keep their value, so with more of them held a child differs less from its parent.
+        # Held parameters do not change, so the more of them are held, the less a row differs from its parent.
         changed[:, list(self.held)] = False
         for index, axis in enumerate(self.axes):
             fresh = axis.drawn(rng, len(children), _STEPS)
@@ -91,5 +104,6 @@ class Candidates:
             children[:, index] = np.where(changed[:, index], fresh, children[:, index])
 
     def _hold(self, rows: Array) -> None:
+        """Set the held axes of all rows to their fixed positions, in place."""
         for index, position in self.held.items():
             rows[:, index] = position

@@ -1,7 +1,9 @@
-"""A Gaussian process: what is believed of a number over a space, from noisy values at some of its points.
+"""A Gaussian process: it predicts a number everywhere in a space from noisy values at some points.
 
-Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 and 5; the kernel is Matern
-5/2 with a length for each parameter. Lengths, amplitude and noise are those of the greatest posterior density.
+The kernel is Matern 5/2, with a length scale for each parameter. The length scales, the amplitude and the noise are
+those with the greatest posterior density.
+
+Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 and 5.
 """
 
 import math
@@ -17,23 +19,26 @@ _ROOT_5: Final = math.sqrt(5.0)
 _JITTER: Final = 1e-8
 _MANY: Final = 60
 _STEPS, _STEPS_OF_MANY = 25, 12
-"""A step's cost grows with the cube of the values, and what many values say shows in a few."""
+"""The most steps of the minimisation, for few and for many values.
+
+The time of a step grows with the cube of the number of values, and with many values fewer steps are enough.
+"""
 _FARTHEST: Final = 3.0
-"""How many standard deviations of its prior a hyperparameter may go."""
+"""How far a hyperparameter may move from the mean of its prior, in standard deviations of the prior."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is believed before there is any value. Spreads are standard deviations of logarithms.
+    """What is assumed before there are any values. Spreads are standard deviations of logarithms.
 
     Attributes:
-        mean: Of the number, anywhere.
-        mean_sd: How far the number's general level may be from that.
-        amplitude: By how much the number differs from place to place: a standard deviation.
-        amplitude_spread: Of the amplitude.
-        lengths: How far one has to go, per axis, for the number to be another; shape (axes,).
-        length_spread: Of each length.
-        noise_spread: Of the noise that is given with the values.
+        mean: The expected value, the same everywhere in the space.
+        mean_sd: The standard deviation of the overall level around that mean.
+        amplitude: The standard deviation of the values between different points of the space.
+        amplitude_spread: The uncertainty of the amplitude.
+        lengths: The length scale of each axis: the distance over which the value changes noticeably; shape (axes,).
+        length_spread: The uncertainty of each length scale.
+        noise_spread: The uncertainty of the noise that comes with the values.
     """
 
     mean: float
@@ -47,16 +52,16 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class GaussianProcess:
-    """What is believed after some values were seen.
+    """A Gaussian process that was fitted to some values.
 
     Attributes:
-        points: Where they were, shape (points, features).
-        lengths: Per feature.
-        variance: Of the kernel.
-        level_variance: Of the general level.
-        mean: Of the prior.
-        root: Lower Cholesky factor of the covariance of the values.
-        weights: The covariance's inverse times the values, less the mean.
+        points: The points of the values, shape (points, features).
+        lengths: The length scale of each feature, shape (features,).
+        variance: The variance of the kernel.
+        level_variance: The variance of the overall level.
+        mean: The mean of the prior.
+        root: The lower Cholesky factor of the covariance of the values.
+        weights: The inverse of that covariance, multiplied by the values less the mean.
     """
 
     points: Array
@@ -69,14 +74,14 @@ class GaussianProcess:
 
     @classmethod
     def fitted(cls, points: Array, groups: NDArray[np.int64], values: Array, noise_sd: Array, prior: Prior) -> Self:
-        """Learn from values.
+        """Fit a Gaussian process to values.
 
         Args:
-            points: Shape (points, features).
-            groups: The axis behind each feature, shape (features,).
-            values: Shape (points,).
-            noise_sd: Standard deviation of each value's noise, shape (points,).
-            prior: What is believed without them.
+            points: The points of the values, shape (points, features).
+            groups: The index of the axis that each feature belongs to, shape (features,).
+            values: The values, shape (points,).
+            noise_sd: The standard deviation of the noise of each value, shape (points,).
+            prior: What is assumed without the values.
         """
         posterior = _Posterior(points, groups, values, noise_sd, prior)
         best = posterior.best()
@@ -97,31 +102,35 @@ class GaussianProcess:
 
     @property
     def prior_variance(self) -> float:
-        """Of the number at any place before a value was seen."""
+        """The variance of the number at any point of the space, before there are any values."""
         return self.variance + self.level_variance
 
     def covariance(self, ours: Array, theirs: Array) -> Array:
-        """Prior covariance between points, shape (ours, theirs)."""
+        """Return the prior covariance between two sets of points, shape (ours, theirs)."""
         first, second = ours / self.lengths, theirs / self.lengths
         squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :] - 2 * first @ second.T
         return self.variance * _matern(np.sqrt(np.maximum(squares, 0.0))) + self.level_variance
 
     def believed(self, points: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of the number at points, noise left aside; shapes (points,)."""
+        """Return the mean and the standard deviation of the number at each point, without noise; shapes (points,)."""
         cross = self.covariance(points, self.points)
         seen = whitened(self.root, cross.T)
         variance = np.maximum(self.prior_variance - (seen**2).sum(axis=0), _JITTER)
         return self.mean + cross @ self.weights, np.sqrt(variance)
 
     def believed_together(self, points: Array) -> tuple[Array, Array]:
-        """Mean, shape (points,), and covariance between points, shape (points, points)."""
+        """Return the mean, shape (points,), and the covariance between the points, shape (points, points)."""
         cross = self.covariance(points, self.points)
         seen = whitened(self.root, cross.T)
         return self.mean + cross @ self.weights, self.covariance(points, points) - seen.T @ seen
 
 
 class _Posterior:
-    """Density of hyperparameters: logarithms of the lengths, of the amplitude, and of a factor on the noise."""
+    """The posterior density of the hyperparameters.
+
+    The hyperparameters are, in this order, the logarithms of the length scales, of the amplitude, and of a factor on
+    the noise.
+    """
 
     def __init__(self, points: Array, groups: NDArray[np.int64], values: Array, noise_sd: Array, prior: Prior) -> None:
         squares = (points[:, None, :] - points[None, :, :]) ** 2
@@ -136,7 +145,7 @@ class _Posterior:
         )
 
     def best(self) -> Array:
-        """Those of the greatest density; the prior's own where there is next to nothing to learn from."""
+        """Return the hyperparameters of the greatest density; with fewer than three values, those of the prior."""
         if len(self._values) < 3:
             return self._start
         reach = _FARTHEST * self._spread
@@ -145,12 +154,12 @@ class _Posterior:
         return least(self._cost, self._start, bounds, steps)
 
     def noise(self, at: Array) -> Array:
-        """Variances of the values' noise."""
+        """Return the variance of the noise of each value, for the given hyperparameters."""
         found: Array = self._noise * math.exp(2 * at[-1])
         return found
 
     def kernel(self, at: Array) -> tuple[Array, Array]:
-        """The kernel's matrix, and what its derivatives by the logarithms of lengths have in common."""
+        """Return the kernel's matrix, and the factor that its derivatives by all the length scales share."""
         count = len(self._values)
         distances = np.sqrt((np.exp(-2 * at[:-2]) @ self._squares).reshape(count, count))
         fading = math.exp(2 * at[-2]) * np.exp(-_ROOT_5 * distances)
@@ -158,7 +167,7 @@ class _Posterior:
         return (slope + 5.0 / 3.0 * distances**2) * fading, 5.0 / 3.0 * slope * fading
 
     def _cost(self, at: Array) -> tuple[float, Array]:
-        """Negative logarithm of the density, but for a constant, and its gradient."""
+        """Return the negative logarithm of the density, up to a constant, and its gradient."""
         kernel, common = self.kernel(at)
         noise = self.noise(at)
         noisy = kernel + self._level
@@ -176,5 +185,6 @@ class _Posterior:
 
 
 def _matern(distances: Array) -> Array:
+    """Return the Matern 5/2 correlation at the given distances, which are in units of the length scale."""
     near: Array = (1.0 + _ROOT_5 * distances + 5.0 / 3.0 * distances**2) * np.exp(-_ROOT_5 * distances)
     return near

@@ -1,11 +1,12 @@
-"""By how much a config is expected to improve the front: what makes it worth measuring.
+"""The expected improvement of the front: how much a config is worth measuring.
 
-The front itself is only known through noise, so it is drawn from what is believed, several times, and each draw asks
-what a config would add to *its* front. A config like one that was measured already adds nothing to it: what the two
-have in common is drawn along.
+The front itself is uncertain, because its values are noisy. So the values of all measured configs are drawn several
+times from the Gaussian processes. Each draw has its own front, and the improvement that a config brings is the mean
+over all draws. A config that resembles a measured one improves none of these fronts, because each draw predicts nearly
+the same values for both.
 
 Source: Daulton, Balandat and Bakshy (2021), Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected
-Hypervolume Improvement; for one draw and two objectives, the exact formula by strips, as in Emmerich et al. (2011).
+Hypervolume Improvement. For one draw and two objectives, the exact formula by strips of Emmerich et al. (2011).
 """
 
 import math
@@ -19,20 +20,23 @@ from tuner.search.bayesian.gaussian_process import GaussianProcess
 from tuner.search.bayesian.solving import Array, normal_below, root_of, solved, whitened
 
 _JITTER_RATIO: Final = 1e-5
-"""Of the prior variance: what differs by less is the same to a draw. 0.2 % or so; with more, gains of 1 % are lost."""
+"""The variance that is added on the diagonal for numerical stability, as a share of the prior variance.
+
+A draw can't resolve differences smaller than this, about 0.2 %. With a larger share, gains of 1 % would be lost.
+"""
 _LEAST_SD: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """One objective, drawn several times at the configs that were measured or are under way.
+    """Values of one objective that were drawn several times, at all configs that were measured or are being measured.
 
     Attributes:
-        process: What is believed.
-        support: Features of those configs, shape (support, features).
-        values: Shape (support, draws).
-        root: Lower Cholesky factor of the prior covariance at the support.
-        weights: Its inverse times the values, less the mean; shape (support, draws).
+        process: The Gaussian process of the objective.
+        support: The features of these configs, shape (support, features).
+        values: The drawn values, shape (support, draws).
+        root: The lower Cholesky factor of the prior covariance between these configs.
+        weights: The inverse of that covariance, multiplied by the drawn values less the mean; shape (support, draws).
     """
 
     process: GaussianProcess
@@ -43,7 +47,7 @@ class Draws:
 
     @classmethod
     def of(cls, process: GaussianProcess, support: Array, count: int, rng: np.random.Generator) -> Self:
-        """Draw at `support`, `count` times."""
+        """Draw values at the configs in `support`, `count` times."""
         jitter = np.eye(len(support)) * (_JITTER_RATIO * process.prior_variance)
         mean, covariance = process.believed_together(support)
         chance = rng.standard_normal((len(support), count))
@@ -52,7 +56,11 @@ class Draws:
         return cls(process, support, values, root, solved(root, values - process.mean))
 
     def elsewhere(self, points: Array) -> tuple[Array, Array]:
-        """Given each draw, mean at other points, shape (points, draws), and standard deviation, shape (points,)."""
+        """Predict the objective at other points, given the values of each draw.
+
+        Returns:
+            The means, shape (points, draws), and the standard deviations, shape (points,).
+        """
         cross = self.process.covariance(points, self.support)
         seen = whitened(self.root, cross.T)
         variance = self.process.prior_variance - (seen**2).sum(axis=0)
@@ -60,13 +68,13 @@ class Draws:
 
 
 class Improvement:
-    """The expected improvement of a front, over a reference point that nobody wants to fall behind.
+    """Computes by how much configs are expected to improve the front.
 
     Args:
-        draws: One per objective; more is better.
-        usable: Which of the support may be on the front, shape (support,).
-        reference: One value per objective.
-        rng: For three objectives and more.
+        draws: The drawn values of each objective; more is better.
+        usable: Which of the drawn configs may be on the front, shape (support,).
+        reference: The value of each objective that an improvement has to surpass.
+        rng: The source of randomness, used with three objectives or more.
     """
 
     def __init__(self, draws: Sequence[Draws], usable: Array, reference: Array, rng: np.random.Generator) -> None:
@@ -78,7 +86,11 @@ class Improvement:
         self._chances = rng.standard_normal((self._count, len(draws)))
 
     def of(self, points: Array) -> Array:
-        """Of each point, shape (points,); features as in the draws."""
+        """Return the expected improvement at each point, shape (points,).
+
+        Args:
+            points: Features of configs, shape (points, features).
+        """
         believed = [each.elsewhere(points) for each in self._draws]
         means = np.stack([mean for mean, _ in believed], axis=2)
         sds = np.stack([sd for _, sd in believed], axis=1)
@@ -91,9 +103,11 @@ class Improvement:
         return np.asarray(added / self._count)
 
     def _by_scalars(self, means: Array, sds: Array, front: Array, draw: int) -> Array:
-        """One draw's share for three objectives and more, in one random direction.
+        """Return the improvement of one draw's front in one random direction, for three objectives or more.
 
-        Source: Golovin and Zhang (2020), Random Hypervolume Scalarizations: the mean over directions is the volume.
+        The mean over all directions is the improvement of the hypervolume, up to a constant factor.
+
+        Source: Golovin and Zhang (2020), Random Hypervolume Scalarizations.
         """
         weights = self._weights[draw] / np.linalg.norm(self._weights[draw])
 
@@ -106,10 +120,19 @@ class Improvement:
 
 
 def _by_strips(means: Array, sds: Array, front: Array, reference: Array) -> Array:
-    """Expected growth of the area under a front, exact for independent normal values; shape (points,).
+    """Return by how much the area under a front is expected to grow; exact for independent normal values.
 
-    Between the first values of two neighbours on the front, what is new lies above the second value of the right one.
-    With one objective, the second is a constant.
+    The area is cut into strips at the values of the first objective. In each strip, the area grows by what lies above
+    the height of the front there. With one objective there is one strip, and its height does not matter.
+
+    Args:
+        means: The expected values of the configs, shape (points, objectives).
+        sds: The standard deviations of these values, in the same shape.
+        front: The configs that may be on the front, shape (configs, objectives).
+        reference: The value of each objective that an improvement has to surpass.
+
+    Returns:
+        The expected growth for each config, shape (points,).
     """
     lefts, heights = _strips(front, reference)
     over = _surpassing(lefts[:, None], means[:, 0], sds[:, 0])
@@ -120,7 +143,7 @@ def _by_strips(means: Array, sds: Array, front: Array, reference: Array) -> Arra
 
 
 def _strips(front: Array, reference: Array) -> tuple[Array, Array]:
-    """Left edges of the strips, ascending, and the height of the front in each."""
+    """Return the left edges of the strips, in ascending order, and the height of the front in each strip."""
     if len(reference) == 1:
         return np.array([max(float(reference[0]), float(front.max(initial=-math.inf)))]), np.zeros(1)
     better = front[(front > reference).all(axis=1)]
@@ -138,7 +161,7 @@ def _strips(front: Array, reference: Array) -> tuple[Array, Array]:
 
 
 def _surpassing(limit: Array, mean: Array, sd: Array) -> Array:
-    """Expected excess of a normal number over a limit, 0 where it stays below."""
+    """Return by how much a normal number is expected to exceed a limit; numbers below the limit count as 0."""
     away = (mean - limit) / sd
     density = np.exp(-0.5 * away**2) / math.sqrt(2 * math.pi)
     return np.asarray(sd * (density + away * normal_below(away)))

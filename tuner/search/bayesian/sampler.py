@@ -1,6 +1,7 @@
-"""An Optuna sampler for noisy objectives and few trials: it proposes what should improve the Pareto front most.
+"""An Optuna sampler for noisy objectives and few trials, by Bayesian optimisation.
 
-It knows the parameters, values and constraints of a study, and nothing of what they stand for.
+It proposes the config that is expected to improve the Pareto front most. It works with any Optuna study: it uses the
+study's parameters, values and constraints, and knows nothing about Kafka.
 """
 
 import threading
@@ -23,38 +24,40 @@ from tuner.search.bayesian.observations import Observations, key_of
 from tuner.search.bayesian.solving import Array
 
 UNMEASURED: Final = "unmeasured"
-"""User attribute of a trial: which objectives (by index) and constraints (by name) were not measured."""
+"""Name of a trial's user attribute that lists the objectives (by index) and constraints (by name) not measured."""
 STARTUP_TRIALS: Final = 3
-"""Configs to begin with: the model says itself how little it knows."""
+"""How many configs are drawn at random first. Few are enough, as the model knows how uncertain it is."""
 _CONSIDERED: Final = 6
-"""Configs whose worth is asked for once more: those that the best candidates become."""
-_LOOKED_AT: Final = 60
-"""Candidates that are settled, in search of some that were not measured; a good share of the time goes there."""
+"""How many of the best candidates are rounded to valid configs and then judged once more."""
+_MOST_ROUNDED: Final = 60
+"""The most candidates that are rounded, to find configs that were not measured yet; rounding takes much of the time."""
 _REFINEMENTS: Final = (0.08, 0.04)
 _REFINED: Final = 8
 _COPIES: Final = 40
 
 
 class BayesianSampler(BaseSampler):
-    """Gaussian processes for objectives and constraints, and the expected growth of the front's hypervolume.
+    """Proposes the config with the greatest expected improvement of the front's hypervolume.
 
-    Constraints are those of the study's trials (`Trial.set_constraint`), starting points are enqueued
-    (`Study.enqueue_trial`), and configs that were measured more than once tell how noisy values are.
+    Each objective and each constraint is predicted by a Gaussian process. Constraints are those of the study's trials
+    (`Trial.set_constraint`). Starting points can be enqueued (`Study.enqueue_trial`). The noise of the values is
+    estimated from configs that were measured more than once.
 
     Args:
-        space: The parameters, conditional ones included. None takes those that all trials have in common; others are
-            drawn by chance.
-        seed: Of chance. A proposal follows from it, from how many were made before, and from the study's trials.
-        startup_trials: Configs to be known before the model is used; before, proposals are made by chance.
-        noise_sd: What is assumed of a value's noise, relative to a standard deviation of 0.2 between configs, while
-            nothing was measured more than once.
-        value_sd: By how much values of an objective differ between configs; None takes it from the values. Logarithms
-            of throughputs and latencies have about 0.2.
-        stages: By parameter, how many configs are known when it is first changed; 0 where it is not named. From then
-            on it is changed in every other proposal.
-        home: Where parameters stay until then; the first config told by default.
-        reference: Gives what nobody wants to fall behind, a value per objective. Without it, and for NaN, the worst
-            value seen.
+        space: The parameters, including conditional ones. If None, the sampler proposes the parameters that all trials
+            have in common, and draws others at random.
+        seed: The seed of the random numbers. A proposal depends on the seed, on the number of proposals before it, and
+            on the study's trials.
+        startup_trials: How many configs must be measured before the model is used; until then, proposals are random.
+        noise_sd: The assumed standard deviation of the noise, on a scale on which values differ between configs by a
+            standard deviation of 0.2. It counts less and less as configs are measured repeatedly.
+        value_sd: The standard deviation of an objective between configs; None to estimate it from the values. It is
+            about 0.2 for logarithms of throughputs and latencies.
+        stages: By parameter, how many configs must be measured before the parameter is changed; 0 for parameters that
+            are not named. From then on the parameter is changed in every other proposal.
+        home: The values that parameters have before they are changed; by default those of the first measured config.
+        reference: Returns the value of each objective that an improvement has to surpass. By default, and for a value
+            of NaN, it is the worst value so far.
     """
 
     def __init__(
@@ -80,16 +83,16 @@ class BayesianSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def go_on_after(self, made: int) -> None:
-        """Propose what follows after so many proposals, whoever made them."""
+        """Continue as if the given number of proposals had been made already, possibly by another process."""
         self._made = made
 
     def reseed_rng(self) -> None:
-        """Take another seed."""
+        """Replace the seed by a new random one."""
         self._entropy = _entropy()
         self._chance.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """All parameters that the space has, or that the study's trials have in common."""
+        """Return the parameters of the space, or those that the study's trials have in common."""
         if self._space is not None:
             return {axis.name: axis.distribution for axis in self._space.axes}
         common = self._common.calculate(study)
@@ -98,7 +101,7 @@ class BayesianSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Propose values of parameters; with a space, of those that a trial with these values has."""
+        """Propose values of the parameters; with a space, only of those that are in force in the proposed config."""
         if not search_space:
             return {}
         with self._lock:
@@ -113,11 +116,17 @@ class BayesianSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Draw a value by chance."""
+        """Draw a value at random."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
     def _proposed(self, observed: "_Observed", pending: Sequence[Array], made: int) -> Params:
-        """The parameters to measure next."""
+        """Return the parameters to measure next.
+
+        Args:
+            observed: The trials of the study so far.
+            pending: The rows of the configs that are being measured.
+            made: How many proposals were made before this one.
+        """
         observations, space = observed.observations, observed.space
         taken = observations.measured | {key_of(row) for row in pending}
         choices = [*self._candidates(observed, made)]
@@ -127,23 +136,28 @@ class BayesianSampler(BaseSampler):
             parents, weights = _parents(observations)
             for candidates in choices:
                 rows = _refined(candidates, candidates.around(parents, weights, rng), worth, rng)
-                found = _settled(observed, rows, taken, _CONSIDERED)
+                found = _rounded(observed, rows, taken, _CONSIDERED)
                 if found:
                     best = np.argmax(worth(np.stack([row for _, row in found])))
                     return found[int(best)][0]
-        # Coarse values at random; another config than those known, as far as chance finds one.
+        # Draw coarse values at random, and take the first config that was not measured yet, if there is one.
         rng = np.random.default_rng([self._entropy, made])
         for candidates in choices:
-            rows = candidates.anywhere(_LOOKED_AT, rng)
-            for params, _ in _settled(observed, rows, taken, 1):
+            rows = candidates.anywhere(_MOST_ROUNDED, rng)
+            for params, _ in _rounded(observed, rows, taken, 1):
                 return params
-        return space.settled(_wanted(space, rows[-1]))
+        return space.settled(_values_at(space, rows[-1]))
 
     def _candidates(self, observed: "_Observed", made: int) -> Iterator[Candidates]:
-        """What makes candidates of the parameters that are changed now, and of more, should these be used up.
+        """Yield generators of candidates: first one that changes the parameters whose stage has begun.
 
-        Every other proposal stays with those of the first stage: where the later ones bring nothing, the model is
-        indifferent to them, and would change them in each proposal.
+        The next generators change more parameters. They are used if the earlier ones find no config that was not
+        measured yet. Every other proposal changes only parameters of the first stage. Otherwise, parameters that make
+        no difference would be changed in every proposal, as the model has no reason to leave them alone.
+
+        Args:
+            observed: The trials of the study so far.
+            made: How many proposals were made before this one.
         """
         space, known = observed.space, len(observed.observations) if made % 2 else 0
         every = Candidates(space.axes, space.allowed)
@@ -159,6 +173,7 @@ class BayesianSampler(BaseSampler):
                 yield replace(every, held={index: float(home[index]) for index in waiting})
 
     def _belief(self, observed: "_Observed", pending: Sequence[Array]) -> Belief:
+        """Return what the sampler believes after the trials so far."""
         seen = observed.observations
         wanted = self._reference() if self._reference is not None else [np.nan] * len(observed.signs)
         reference = np.array(
@@ -173,7 +188,7 @@ class BayesianSampler(BaseSampler):
 
 
 class _Observed:
-    """What the trials of a study have told so far: only new ones are looked at."""
+    """The observations from one study; each update reads only the trials that are new."""
 
     def __init__(self, study: Study, search_space: Mapping[str, BaseDistribution], space: Space) -> None:
         self.space = space
@@ -183,11 +198,11 @@ class _Observed:
         self._trials: set[int] = set()
 
     def of(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
-        """Whether they are of that study, and of these parameters."""
+        """Return whether the observations are from this study and of these parameters."""
         return self._study_name == study.study_name and self._search_space == search_space
 
     def update(self, study: Study) -> None:
-        """Observe the trials that have been completed since, in the order in which they were."""
+        """Add the trials that were completed since the last update, in the order in which they were completed."""
         completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         new = [trial for trial in completed if trial.number not in self._trials]
         for trial in sorted(new, key=lambda trial: (trial.datetime_complete, trial.number)):
@@ -203,24 +218,24 @@ class _Observed:
                 self.observations.add(row, values, constraints)
 
     def pending(self, study: Study, asking: FrozenTrial) -> list[Array]:
-        """Rows of the configs that are being measured."""
+        """Return the rows of the configs that are being measured, without the trial that asks for a proposal."""
         running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         rows = [self.row(trial.params) for trial in running if trial.number != asking.number and trial.params]
         return [row for row in rows if row is not None]
 
     def row(self, params: Params) -> Array | None:
-        """Positions of parameters, shape (axes,); None for a trial that is to be left out."""
+        """Return the positions of a trial's parameters, shape (axes,); None if the trial should be ignored."""
         implied = self.space.implied(params)
         return None if implied is None else self.settled_row(implied)
 
     def settled_row(self, implied: Params) -> Array:
-        """The same of parameters with those that follow from them."""
+        """Return the positions of parameters that are complete, including those that follow from others."""
         positions = [axis.position(implied[axis.name]) if axis.name in implied else np.nan for axis in self.space.axes]
         return np.asarray(self.space.allowed(np.array([positions]))[0])
 
 
 def _parents(observations: Observations) -> tuple[Array, Array]:
-    """Configs to start from, and how often; those of the front most of all."""
+    """Return the rows of configs to change, and how often to use each; configs of the front are used most."""
     rows, usable = observations.rows(), observations.feasible()
     if not usable.any():
         return rows, np.ones(len(rows))
@@ -229,7 +244,7 @@ def _parents(observations: Observations) -> tuple[Array, Array]:
 
 
 def _refined(candidates: Candidates, rows: Array, worth: Callable[[Array], Array], rng: np.random.Generator) -> Array:
-    """Candidates and some close to the best of them, the best first."""
+    """Add candidates that are close to the best ones, and return all of them, the best first."""
     scores = worth(rows)
     for near_sd in _REFINEMENTS:
         best = rows[np.argsort(-scores, kind="stable")[:_REFINED]]
@@ -238,11 +253,21 @@ def _refined(candidates: Candidates, rows: Array, worth: Callable[[Array], Array
     return rows[np.argsort(-scores, kind="stable")]
 
 
-def _settled(observed: _Observed, rows: Array, taken: set[bytes], count: int) -> list[tuple[Params, Array]]:
-    """Parameters that the first rows become, those taken left out, and their own rows; at most `count`."""
+def _rounded(observed: _Observed, rows: Array, taken: set[bytes], count: int) -> list[tuple[Params, Array]]:
+    """Round the best rows to valid configs, and return the first of them that are new.
+
+    Args:
+        observed: The trials of the study so far.
+        rows: Candidates, the best first, shape (candidates, axes).
+        taken: The keys of configs that were measured or are being measured.
+        count: The most configs to return.
+
+    Returns:
+        The parameters and the row of each new config.
+    """
     taken, found = {*taken}, []
-    for row in rows[:_LOOKED_AT]:
-        params = observed.space.settled(_wanted(observed.space, row))
+    for row in rows[:_MOST_ROUNDED]:
+        params = observed.space.settled(_values_at(observed.space, row))
         at = observed.settled_row(params)
         key = key_of(at)
         if key not in taken:
@@ -253,9 +278,11 @@ def _settled(observed: _Observed, rows: Array, taken: set[bytes], count: int) ->
     return found
 
 
-def _wanted(space: Space, row: Array) -> dict[str, Any]:
+def _values_at(space: Space, row: Array) -> dict[str, Any]:
+    """Return the values at the positions of a row, by parameter; they are not rounded."""
     return {axis.name: axis.value(float(position)) for axis, position in zip(space.axes, row, strict=True)}
 
 
 def _entropy() -> int:
+    """Return a random seed."""
     return int(np.random.SeedSequence().generate_state(1)[0])

@@ -1,4 +1,4 @@
-"""Linear algebra and minimisation: the one place of this package that knows scipy."""
+"""Linear algebra and minimisation; no other module of this package uses scipy."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,23 +13,28 @@ Array = NDArray[np.float64]
 
 
 def root_of(matrix: Array) -> Array:
-    """The lower Cholesky factor of a positive definite matrix, 0 above the diagonal."""
+    """Return the lower Cholesky factor of a positive definite matrix, with zeros above the diagonal."""
     return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
 
 
 def solved(root: Array, values: Array) -> Array:
-    """The inverse of the matrix whose root is given, times values."""
+    """Return the inverse of a matrix, multiplied by values.
+
+    Args:
+        root: The lower Cholesky factor of the matrix.
+        values: A vector or a matrix.
+    """
     found = cho_solve((root, True), values, check_finite=False)  # type: ignore[no-untyped-call,unused-ignore]
     return np.asarray(found, dtype=np.float64)
 
 
 def whitened(root: Array, values: Array) -> Array:
-    """The inverse of the root, times values."""
+    """Return the inverse of a lower Cholesky factor, multiplied by values."""
     return np.asarray(solve_triangular(root, values, lower=True, check_finite=False), dtype=np.float64)
 
 
 def inverse_and_log_root(matrix: Array) -> tuple[Array, float]:
-    """The inverse of a positive definite matrix, and the logarithm of its determinant's square root."""
+    """Return the inverse of a positive definite matrix, and the logarithm of the square root of its determinant."""
     root, _ = dpotrf(matrix, lower=1)
     half, _ = dpotri(root, lower=1)
     half = np.tril(half)
@@ -41,7 +46,14 @@ def inverse_and_log_root(matrix: Array) -> tuple[Array, float]:
 def least(
     cost: Callable[[Array], tuple[float, Array]], start: Array, bounds: Sequence[tuple[float, float]], steps: int
 ) -> Array:
-    """Where a function that gives its gradient too is least, as far as so many steps lead. Source: L-BFGS-B."""
+    """Return the point at which a function is least, by L-BFGS-B.
+
+    Args:
+        cost: Returns the value of the function and its gradient.
+        start: The point to start from.
+        bounds: The least and the greatest value of each coordinate.
+        steps: The most steps to take.
+    """
     found = minimize(  # type: ignore[no-untyped-call,unused-ignore]
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}
     )
@@ -49,5 +61,5 @@ def least(
 
 
 def normal_below(limit: Array) -> Array:
-    """The probability that a standard normal number is less."""
+    """Return the probability that a standard normal number is below a limit."""
     return np.asarray(ndtr(limit), dtype=np.float64)

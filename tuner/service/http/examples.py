@@ -31,7 +31,7 @@ _VIEW: Final[dict[str, Any]] = {
     "changed_at": "2026-03-01T20:00:01.000+00:00",
     "crashes": 0,
     "note": "",
-    "progress": {"state": "running", "doing": "1000 B, search trial 12: saturated phase", "left_s": 5400.0},
+    "progress": {"state": "running", "doing": "1000 B, search trial 12: saturating phase", "left_s": 5400.0},
     "links": {"self": "/v1/studies/orders", "recommendation": "/v1/recommendation?study=orders"},
 }
 _TRIAL: Final[dict[str, Any]] = {
