@@ -20,9 +20,7 @@ from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml
 
 SIMULATED: Final = "simulated"
 """The target of simulated studies, which measure nothing. It is always offered."""
-_ENVIRONMENT_NAME: Final = (
-    "an environment variable's name has letters, digits and _, and does not begin with a digit"
-)
+_ENVIRONMENT_NAME: Final = "an environment variable's name has letters, digits and _, and does not begin with a digit"
 _URL_RULE: Final = "the address of a web page begins with http:// or https://"
 Variable = Annotated[str, fields.text(_ENVIRONMENT_NAME, r"[A-Za-z_][A-Za-z0-9_]*")]
 
@@ -195,7 +193,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
     if (file.executor.ray_address or "").startswith("ray://"):
         problems.add(
             ("executor", "ray_address"),
-            "Ray's client protocol (ray://) is not supported; run the service on a node of the Ray cluster, and write auto here",
+            "Ray's client protocol (ray://) is not supported; run the service on a node of the cluster and use auto",
         )
     return ServiceConfig(
         host=file.host,

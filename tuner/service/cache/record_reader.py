@@ -162,9 +162,7 @@ def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given
         except NoFeasibleConfig as error:
             missing.append(str(error))
     if missing or not found:
-        raise NoFeasibleConfig(
-            "; ".join(missing) or f"{study} has no results yet: its first trial has not ended"
-        )
+        raise NoFeasibleConfig("; ".join(missing) or f"{study} has no results yet: its first trial has not ended")
     return CachedResponse.of(export_all(found, form), _MEDIA_TYPES.get(form, TEXT))
 
 
