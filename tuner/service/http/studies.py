@@ -127,16 +127,13 @@ class Studies:
         others.pop()
         return jobs, others, f"{_CURSOR}{others[-1] if others else ''}"
 
-    async def _moved(self, name: str, waiting: JobState, working: JobState) -> dict[str, Any]:
-        """Move a study to the state `waiting` or `working`.
-
-        A study that a process may be working on moves to `working`, any other study to `waiting`.
-        """
+    async def _moved(self, name: str, if_idle: JobState, if_active: JobState) -> dict[str, Any]:
+        """Move a study to the state `if_active` if a process may be running it, and to `if_idle` otherwise."""
         for _ in range(3):
             job = await run_in_threadpool(self.queue.find, name)
-            if job.state in (waiting, working):
+            if job.state in (if_idle, if_active):
                 break
-            to = working if job.active else waiting
+            to = if_active if job.active else if_idle
             try:
                 job = await run_in_threadpool(self.queue.move, name, to)
                 break

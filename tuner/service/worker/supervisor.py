@@ -137,10 +137,7 @@ class Supervisor:
                 process.stop()
 
     def _left(self, job: Job) -> None:
-        """Continue with a study that belongs to this service but has no process yet.
-
-        The service was killed while it ran the study.
-        """
+        """Take over a study that this service was running when it was killed."""
         process = StudyProcess.adopt(self._folder(job))
         if process is not None and process.running:
             self._watch_again(job, process)
