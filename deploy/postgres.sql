@@ -1,2 +1,2 @@
--- PostgreSQL runs this once, when compose.yaml starts it for the first time: MLflow gets a database apart from the studies.
+-- PostgreSQL runs this when compose.yaml starts it for the first time, to give MLflow a separate database.
 CREATE DATABASE mlflow;
