@@ -80,7 +80,7 @@ class ResponseCache:
         return await asyncio.shield(asking)
 
     async def fresh(self, query: ResultQuery) -> CachedResponse:
-        """Return a new response without using the cache. A status needs this: it can change while the results do not."""
+        """Return a new response without using the cache. A status can change even while the results do not."""
         return (await asyncio.wrap_future(self._process(query).ask(query)))[query]
 
     async def warm(self, studies: Iterable[str]) -> None:
