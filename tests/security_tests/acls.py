@@ -34,10 +34,10 @@ _EVERYTHING = AclBindingFilter(
 _OPERATIONS = {operation_name(operation.name): operation for operation in AclOperation}
 
 OURS, YOURS, LIKE, USEFUL = (
-    "With topics of ours",
-    "With a topic of yours",
-    "To copy a topic's settings",
-    "Not needed, but useful",
+    "Let the tuner create its topics",
+    "Use an existing topic",
+    "Copy the settings of a topic",
+    "Optional: read the record size limit",
 )
 
 
