@@ -75,8 +75,8 @@ class RecordReader:
     def responses(self, query: ResultQuery) -> Responses:
         """Return the response to a query.
 
-        `EVERY_RECOMMENDATION` returns the responses to all queries for recommendations that clients are likely to poll.
-        An error is returned as a response, too.
+        For `EVERY_RECOMMENDATION`, return the responses to all queries for recommendations that clients are likely to
+        poll. An error is returned as a response, too.
         """
         try:
             with closing(self._storage.read(self._root / query.study)) as store:

@@ -210,12 +210,10 @@ class ReadingProcess:
             else:
                 self._end()
                 return _unavailable(
-                    query,
-                    f"a study must be read within {self.longest_s:g} s, but {query.study} was not",
+                    query, f"a study must be read within {self.longest_s:g} s, but {query.study} was not"
                 )
         return _unavailable(
-            query,
-            f"the process that reads studies crashed during this query ({query.what}); try again",
+            query, f"the process that reads studies crashed during this query ({query.what}); try again"
         )
 
     def _started(self) -> "_Child":

@@ -86,7 +86,7 @@ _SAID: Final = {
     400: "The request is malformed.",
     401: "The request needs a token, or its token is not valid.",
     403: "The token's role does not allow the request, or a page of another site sent it.",
-    404: "There is no such study or record size, or no config keeps the conditions.",
+    404: "There is no such study or record size, or no config meets the conditions.",
     408: "The body of the request took too long to arrive.",
     409: "The study's state does not allow the request, or another study has this name.",
     413: "The body of the request is too large.",
