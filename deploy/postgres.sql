@@ -1,2 +1,2 @@
--- Run once, when the database server of compose.yaml is new: MLflow's tables apart from the studies'.
+-- PostgreSQL runs this when compose.yaml starts it for the first time, to give MLflow a separate database.
 CREATE DATABASE mlflow;

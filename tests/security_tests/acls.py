@@ -1,4 +1,4 @@
-"""`kafka-acls` commands, from docs/security.md and from error messages, as ACLs of the test broker."""
+"""`kafka-acls` commands, from docs/how-to/security.md and from error messages, as ACLs of the test broker."""
 
 import argparse
 import re
@@ -20,7 +20,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact, operation_name
 from tests.clusters_tests.waiting import eventually
 
-DOCS = Path(__file__).parents[2] / "docs" / "security.md"
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "security.md"
 _ANSWER_S = 20.0
 _EVERYTHING = AclBindingFilter(
     ResourceType.ANY,
@@ -34,15 +34,15 @@ _EVERYTHING = AclBindingFilter(
 _OPERATIONS = {operation_name(operation.name): operation for operation in AclOperation}
 
 OURS, YOURS, LIKE, USEFUL = (
-    "With topics of ours",
-    "With a topic of yours",
-    "To copy a topic's settings",
-    "Not needed, but useful",
+    "Let the tuner create its topics",
+    "Use an existing topic",
+    "Copy the settings of a topic",
+    "Optional: read the record size limit",
 )
 
 
 def documented(section: str) -> list[str]:
-    """Return the commands of a section of docs/security.md."""
+    """Return the commands of a section of docs/how-to/security.md."""
     text = DOCS.read_text(encoding="utf-8")
     (body,) = re.findall(rf"^### {re.escape(section)}\n(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
     found = commands(body.replace("\\\n", " "))

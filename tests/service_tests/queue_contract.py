@@ -1,4 +1,4 @@
-"""What a `JobQueue` keeps to in any database, as a class of tests that the tests of each database inherit."""
+"""Tests that a `JobQueue` must pass in every database. The tests of each database inherit them."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from tuner.service.queue.job import Job, JobState, Submission
 from tuner.service.queue.job_queue import JobQueue
 
 Open = Callable[[], JobQueue]
-"""Opens the same queue once more; all are closed after the test."""
+"""Opens another connection to the same queue. The fixture closes all of them after the test."""
 
 LONG_S = 3600.0
 
@@ -27,13 +27,13 @@ def claimed(queue: JobQueue, owner: str = "a", *, at_once: int = 1, lease_s: flo
 
 
 class JobQueueContract:
-    """Subclasses name the database's table in `covers`, and open queues that share their studies."""
+    """The tests. A subclass names its table class in `covers` and overrides `reopen`."""
 
     covers: ClassVar[type]
 
     @pytest.fixture
     def reopen(self) -> Open:
-        """Give the means to open the test's queue, again and again."""
+        """Return a function that opens the queue of the test, as often as it is called."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -47,7 +47,7 @@ class JobQueueContract:
         assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
         assert queue.renew("a", lease_s=LONG_S) == []
 
-    def test_what_was_submitted_is_there_for_every_other_connection(self, queue: JobQueue, reopen: Open) -> None:
+    def test_a_submitted_study_is_visible_to_every_other_connection(self, queue: JobQueue, reopen: Open) -> None:
         text = "study: größer\n# 🦄 ${PASSWORD}\n"
         job, new = queue.submit(submission("first", "lab", "other", text=text))
         assert new
@@ -60,7 +60,7 @@ class JobQueueContract:
         assert again.study_file("first") == text
         assert again.jobs() == [job]
 
-    def test_the_same_study_again_is_the_same_study(self, queue: JobQueue) -> None:
+    def test_submitting_the_same_study_again_changes_nothing(self, queue: JobQueue) -> None:
         first, _ = queue.submit(submission("first"))
         claimed(queue)
         again, new = queue.submit(submission("first"))
@@ -69,14 +69,14 @@ class JobQueueContract:
         assert again.state is JobState.RUNNING
         assert len(queue.jobs()) == 1
 
-    def test_another_study_of_the_same_name_is_refused(self, queue: JobQueue) -> None:
+    def test_another_study_with_the_same_name_is_refused(self, queue: JobQueue) -> None:
         first, _ = queue.submit(submission("first"))
         with pytest.raises(NameTaken, match="first"):
             queue.submit(submission("first", digest="other", text="other"))
         assert queue.find("first") == first
         assert queue.study_file("first") == "study: x\n"
 
-    def test_what_is_not_there(self, queue: JobQueue) -> None:
+    def test_unknown_names_are_refused(self, queue: JobQueue) -> None:
         for ask in (queue.find, queue.study_file, lambda name: queue.move(name, JobState.PAUSED)):
             with pytest.raises(JobNotFound, match="nobody"):
                 ask("nobody")
@@ -90,7 +90,7 @@ class JobQueueContract:
         queue.move("first", JobState.COMPLETE, owner="a")
         assert claimed(queue).name == "second"
 
-    def test_each_target_has_so_many_studies_at_once(self, queue: JobQueue) -> None:
+    def test_a_target_runs_at_most_the_given_number_of_studies(self, queue: JobQueue) -> None:
         queue.submit(submission("one", "lab"))
         queue.submit(submission("both", "lab", "other"))
         queue.submit(submission("two", "other"))
@@ -101,7 +101,7 @@ class JobQueueContract:
         assert claimed(queue, at_once=2).name == "both"
 
     @pytest.mark.parametrize("state", [JobState.PAUSING, JobState.CANCELLING])
-    def test_a_study_that_stops_still_has_its_target(self, queue: JobQueue, state: JobState) -> None:
+    def test_a_stopping_study_still_occupies_its_target(self, queue: JobQueue, state: JobState) -> None:
         queue.submit(submission("first"))
         queue.submit(submission("second"))
         claimed(queue)
@@ -124,13 +124,13 @@ class JobQueueContract:
             found = [name for names in pool.map(all_of, range(len(queues))) for name in names]
         assert sorted(found) == sorted(f"s{number}" for number in range(20))
 
-    def test_one_of_many_submits_the_study(self, reopen: Open) -> None:
+    def test_of_several_concurrent_submissions_only_one_is_new(self, reopen: Open) -> None:
         queues = [reopen() for _ in range(4)]
         with ThreadPoolExecutor(len(queues)) as pool:
             outcomes = list(pool.map(lambda queue: queue.submit(submission("first")), queues))
         assert sorted(new for _, new in outcomes) == [False, False, False, True]
 
-    def test_a_study_whose_lease_ran_out_goes_to_the_next(self, queue: JobQueue, reopen: Open) -> None:
+    def test_another_service_can_claim_a_study_whose_lease_ran_out(self, queue: JobQueue, reopen: Open) -> None:
         queue.submit(submission("first"))
         claimed(queue, "dead", lease_s=0.0)
         queue.move("first", JobState.PAUSING)
@@ -152,14 +152,14 @@ class JobQueueContract:
         assert claimed(queue, "a").name == "third"
         assert [job.name for job in queue.renew("a", lease_s=LONG_S)] == ["first", "third"]
 
-    def test_what_is_no_longer_active_is_nobodys(self, queue: JobQueue) -> None:
+    def test_a_study_that_has_ended_is_neither_renewed_nor_claimed(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))
         claimed(queue, "a", lease_s=0.0)
         queue.move("first", JobState.COMPLETE)
         assert queue.renew("a", lease_s=LONG_S) == []
         assert queue.claim("b", at_once=1, lease_s=LONG_S) is None
 
-    def test_a_study_put_back_waits_its_delay(self, queue: JobQueue) -> None:
+    def test_a_requeued_study_waits_for_its_delay(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))
         queue.submit(submission("second"))
         claimed(queue)
@@ -169,7 +169,7 @@ class JobQueueContract:
         queue.move("second", JobState.COMPLETE)
         assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
 
-    def test_a_study_put_back_keeps_its_turn_and_its_count(self, queue: JobQueue) -> None:
+    def test_a_requeued_study_keeps_its_turn_and_its_crash_count(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))
         queue.submit(submission("second"))
         claimed(queue)
@@ -179,8 +179,8 @@ class JobQueueContract:
 
     @pytest.mark.parametrize("to", list(JobState))
     @pytest.mark.parametrize("state", list(JobState))
-    def test_only_some_states_follow_a_state(self, queue: JobQueue, state: JobState, to: JobState) -> None:
-        """The table once more, told from the user's side."""
+    def test_only_allowed_states_can_follow_a_state(self, queue: JobQueue, state: JobState, to: JobState) -> None:
+        """The allowed moves are written out here again, independently of the code."""
         allowed = {
             JobState.QUEUED: "paused cancelled failed",
             JobState.RUNNING: "queued pausing cancelling complete failed",
@@ -199,7 +199,7 @@ class JobQueueContract:
                 queue.move("first", to)
             assert queue.find("first").state is state
 
-    def test_a_note_alone_changes_no_state(self, queue: JobQueue) -> None:
+    def test_a_new_note_alone_does_not_change_the_state(self, queue: JobQueue) -> None:
         queue.submit(submission("first"))
         before = claimed(queue)
         after = queue.move("first", JobState.RUNNING, note="the last lines")
@@ -222,7 +222,7 @@ class JobQueueContract:
         assert [job.name for job in queue.jobs() if job.active] == ["s0"]
         assert queue.counts() == {JobState.RUNNING: 1, JobState.QUEUED: 2}
 
-    def test_it_survives_being_closed(self, queue: JobQueue, reopen: Open) -> None:
+    def test_the_queue_survives_being_closed(self, queue: JobQueue, reopen: Open) -> None:
         queue.submit(submission("first"))
         claimed(queue, "a")
         queue.close()
@@ -233,7 +233,7 @@ class JobQueueContract:
 
 
 def bring(queue: JobQueue, name: str, state: JobState) -> None:
-    """Bring a new study into a state, by the ways there are."""
+    """Submit a study and bring it into a state with allowed moves."""
     ways: dict[JobState, tuple[JobState, ...]] = {
         JobState.QUEUED: (),
         JobState.PAUSED: (JobState.PAUSED,),

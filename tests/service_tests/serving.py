@@ -1,4 +1,4 @@
-"""The service as a process of its own, and requests to it."""
+"""Runs the service in a separate process, and sends requests to it."""
 
 import contextlib
 import http.client
@@ -37,7 +37,7 @@ def study_file(name: str = "first", *, trials: int = 4, sizes: str = "1000") -> 
 
 @dataclass(slots=True)
 class Response:
-    """An answer, as it came."""
+    """A response of the service."""
 
     status: int
     headers: Mapping[str, str]
@@ -74,7 +74,7 @@ class Serving:
     def ask(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """One request, with these headers and no others."""
+        """Send one request with only the given headers."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)) as connection:
             connection.request(method, path, body, dict(headers or {}))
             found = connection.getresponse()
@@ -85,23 +85,23 @@ class Serving:
         return self.ask("POST", "/v1/studies", text.encode(), {"Content-Type": kind, **headers})
 
     def kill(self) -> None:
-        """End the server alone, as a fault would."""
+        """Kill the server, but not the processes of its studies."""
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> int:
-        """Stop it as an operator does; its exit code."""
+        """Stop the service with SIGTERM and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(START_S)
 
     def said(self) -> str:
-        """Everything that it logged."""
+        """Return everything that the service has logged."""
         return self.log.read_text()
 
 
 @contextlib.contextmanager
 def serving(root: Path, *words: str, environ: Mapping[str, str] | None = None) -> Iterator[Serving]:
-    """Run `tuner serve`; on leaving, it and whatever works for it is ended."""
+    """Run `tuner serve`. At the end, stop it and kill the processes of its studies."""
     log = root.parent / f"{root.name}.log"
     root.mkdir(exist_ok=True)
     before = log.stat().st_size if log.exists() else 0
@@ -129,7 +129,7 @@ def serving(root: Path, *words: str, environ: Mapping[str, str] | None = None) -
 
 
 def of_studies(root: Path) -> list[psutil.Process]:
-    """Processes that work for services of that root, the services themselves left out."""
+    """Return the child processes of services that use this folder, without the services themselves."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -141,7 +141,7 @@ def of_studies(root: Path) -> list[psutil.Process]:
 
 
 def at_work(root: Path) -> list[psutil.Process]:
-    """Those of them that run a study."""
+    """Return those processes of `of_studies` that run a study."""
     found = []
     for process in of_studies(root):
         with contextlib.suppress(psutil.Error):
@@ -151,7 +151,10 @@ def at_work(root: Path) -> list[psutil.Process]:
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Whether it has; where nobody awaits orphans, what has ended stays as a zombie."""
+    """Return whether a process has ended.
+
+    In a container without an init process, an ended orphan stays as a zombie.
+    """
     try:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -159,7 +162,7 @@ def has_ended(process: psutil.Process) -> bool:
 
 
 def eventually(what: Callable[[], Any], timeout_s: float = 90.0) -> Any:
-    """What it gives once it gives something; for as long as a busy machine may need."""
+    """Call a function until it returns something true, and return that. The timeout suits a busy machine."""
     deadline = time.monotonic() + timeout_s
     while not (found := what()):
         assert time.monotonic() < deadline, f"nothing came of {what}"
@@ -168,7 +171,7 @@ def eventually(what: Callable[[], Any], timeout_s: float = 90.0) -> Any:
 
 
 def state_of(served: Serving, name: str) -> str:
-    """The study's state; empty while the service does not answer."""
+    """Return the study's state, or an empty text while the service does not answer."""
     try:
         return str(served.client.study(name)["state"])
     except ServiceFault:
@@ -176,7 +179,7 @@ def state_of(served: Serving, name: str) -> str:
 
 
 def ended(served: Serving, name: str, *states: str) -> str:
-    """The state in which a study ends."""
+    """Wait until a study has one of the states (by default, any final state or paused), and return the state."""
     wanted = states or ("complete", "failed", "cancelled", "paused")
     found: str = eventually(lambda: (state := state_of(served, name)) in wanted and state)
     return found

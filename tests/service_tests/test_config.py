@@ -1,4 +1,4 @@
-"""The operator's file, the tokens, and what the service costs those who don't use it."""
+"""The config file, the tokens, the reading of submitted studies, and the import time of other commands."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def written(folder: Path, text: str) -> Path:
     return folder / "service.yaml"
 
 
-def test_paths_are_the_files_own(tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_config_file(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, FILE))
     assert config.root == tmp_path / "all"
     assert config.tokens == tmp_path / "secrets" / "tokens.json"
@@ -44,7 +44,7 @@ def test_paths_are_the_files_own(tmp_path: Path) -> None:
     assert "hunter2" not in repr(config)
 
 
-def test_a_study_is_run_on_the_operators_cluster(tmp_path: Path) -> None:
+def test_a_submitted_study_runs_on_the_configured_cluster(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, FILE))
     asked = submission_of(STUDY, config, {"BYTES": "100", "OTHER": "1"})
     assert asked.targets == ("lab",)
@@ -72,7 +72,7 @@ def test_a_study_is_run_on_the_operators_cluster(tmp_path: Path) -> None:
         ("max_body: 100MB", 1, "max_body"),
     ],
 )
-def test_mistakes_are_named_with_their_lines(tmp_path: Path, text: str, line: int, word: str) -> None:
+def test_mistakes_are_reported_with_their_lines(tmp_path: Path, text: str, line: int, word: str) -> None:
     with pytest.raises(StudyFileError) as refused:
         load_config(written(tmp_path, text))
     assert refused.value.problems[0].line == line
@@ -84,11 +84,11 @@ def test_mistakes_are_named_with_their_lines(tmp_path: Path, text: str, line: in
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("LocalHost", True)]
     + [(host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "", "localhost.example", "127.0.0.1.example")],
 )
-def test_what_is_loopback(host: str, loopback: bool) -> None:
+def test_loopback_addresses_are_recognised(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 
 
-def test_tokens_are_kept_as_hashes_and_known_again(tmp_path: Path) -> None:
+def test_tokens_are_stored_as_hashes_and_recognised(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens.json")
     assert not file.exists
     secret = file.add("ci", Role.SUBMIT)
@@ -111,7 +111,7 @@ def test_tokens_are_kept_as_hashes_and_known_again(tmp_path: Path) -> None:
         file.remove("ci")
 
 
-def test_one_command_at_a_time_changes_the_tokens(tmp_path: Path) -> None:
+def test_only_one_command_at_a_time_changes_the_tokens(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens.json", lock_s=0.01)
     with FileLock(tmp_path / ".tokens.json.lock"), pytest.raises(TokensBusy, match="still holds"):
         file.add("ci", Role.READ)
@@ -119,19 +119,19 @@ def test_one_command_at_a_time_changes_the_tokens(tmp_path: Path) -> None:
     assert [token.name for token in file.tokens()] == ["ci"]
 
 
-def test_a_damaged_file_of_tokens_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_damaged_token_file_lets_nobody_in(tmp_path: Path) -> None:
     file = TokenFile(tmp_path / "tokens.json")
     file.path.write_text('{"schema_version": 1}')
     with pytest.raises(ServiceConfigError, match=r"tokens\.json"):
         file.who("anything")
 
 
-def test_json_that_yaml_reads_otherwise_is_written_anew() -> None:
+def test_json_that_yaml_would_misread_is_rewritten() -> None:
     assert text_of_json('{"study": "a"}') == '{"study": "a"}'
     assert "😀" in text_of_json('{"study":\t"\\ud83d\\ude00"}')
 
 
-def test_other_verbs_do_not_pay_for_the_web_framework() -> None:
+def test_other_commands_do_not_import_the_web_framework() -> None:
     asked = (
         "import sys; import tuner.cli.app, tuner.cli.show, tuner.cli.serve, tuner.client;"
         "print([name for name in ('fastapi', 'uvicorn', 'starlette') if name in sys.modules])"

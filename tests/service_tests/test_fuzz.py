@@ -1,4 +1,4 @@
-"""Whatever is sent to whichever resource that the OpenAPI document names, nothing answers with 5xx."""
+"""Random requests to all resources of the OpenAPI document: none is answered with a 5xx status."""
 
 import json
 import string
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, eventually, serving
 
-# In short, `test_schemathesis` has the like.
+# The short campaign has a similar test, `test_schemathesis`.
 pytestmark = [pytest.mark.campaign, pytest.mark.long]
 
 EXAMPLES = 400
@@ -52,7 +52,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
     ]
 
 
-def test_requests_of_all_kinds(served: Serving, document: dict[str, Any]) -> None:
+def test_random_requests_cause_no_server_error(served: Serving, document: dict[str, Any]) -> None:
     problem = document["paths"]["/v1/studies"]["get"]["responses"]["422"]["content"]["application/problem+json"][
         "schema"
     ]
@@ -89,7 +89,7 @@ def test_requests_of_all_kinds(served: Serving, document: dict[str, Any]) -> Non
 
 
 def bodies() -> st.SearchStrategy[bytes]:
-    """JSON that has a study's keys and anything for values."""
+    """Return JSON bodies with the keys of a study file and arbitrary values."""
     plain = st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

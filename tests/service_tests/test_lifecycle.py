@@ -1,4 +1,4 @@
-"""Studies are paused, resumed and cancelled, and survive the service's end."""
+"""Studies can be paused, resumed and cancelled, and survive a restart or a crash of the service."""
 
 import signal
 from pathlib import Path
@@ -22,7 +22,7 @@ from tuner.results.study_results import load_results
 pytestmark = pytest.mark.campaign
 
 LONG = 400
-"""Trials of a study that is still at it when it is stopped."""
+"""A number of trials large enough that the study is still running when the test stops it."""
 
 
 def trials_of(served: Serving, name: str) -> int:
@@ -34,7 +34,7 @@ def begun(served: Serving, name: str) -> None:
     eventually(lambda: trials_of(served, name) > 0)
 
 
-def test_pause_resume_cancel_and_a_graceful_end(tmp_path: Path) -> None:
+def test_pause_resume_cancel_and_graceful_shutdown(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     with serving(root) as served:
         client = served.client
@@ -68,7 +68,7 @@ def test_pause_resume_cancel_and_a_graceful_end(tmp_path: Path) -> None:
         assert ended(served, "long") == "cancelled"
 
 
-def test_a_study_goes_on_while_the_service_is_dead_and_is_found_again(tmp_path: Path) -> None:
+def test_a_study_keeps_running_while_the_service_is_dead(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     with serving(root) as served:
         served.client.submit(study_file("first", trials=LONG))
@@ -77,7 +77,7 @@ def test_a_study_goes_on_while_the_service_is_dead_and_is_found_again(tmp_path: 
         (left,) = eventually(lambda: at_work(root))
         kept = len(on_record(root / "first"))
         eventually(lambda: len(on_record(root / "first")) > kept)
-    # `serving` ends what it left behind: here, the study's process, whose study is then taken up anew.
+    # Leaving `serving` kills the study's process, so the next service has to start a new one.
     assert eventually(lambda: has_ended(left))
     with serving(root) as served:
         begun(served, "first")
@@ -93,7 +93,7 @@ def test_a_study_goes_on_while_the_service_is_dead_and_is_found_again(tmp_path: 
             assert eventually(lambda: has_ended(left))
 
 
-def test_a_study_that_cannot_be_run_fails_and_says_why(tmp_path: Path) -> None:
+def test_a_study_that_cannot_run_fails_with_a_reason(tmp_path: Path) -> None:
     root = tmp_path / "studies"
     root.mkdir()
     (root / "broken").mkdir()

@@ -1,4 +1,4 @@
-"""The page of a study, made from what the service answers."""
+"""The page of a study."""
 
 import json
 from datetime import UTC, datetime
@@ -24,14 +24,14 @@ def page(folder: Path, **options: Any) -> str:
     return study_page({**view, "progress": progress}, None)
 
 
-def test_a_confirmed_size_shows_what_is_recommended(tmp_path: Path) -> None:
+def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> None:
     shown = page(tmp_path)
     assert "<p>recommended, balanced: trial 7, gain (96.7 % interval): throughput 1." in shown
     assert shown.count("<p>recommended, ") == 3
     assert "best so far" not in shown
 
 
-def test_before_that_it_names_the_trials_that_are_best_so_far(tmp_path: Path) -> None:
+def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:
     shown = page(tmp_path, rounds=0, facts={"finished_at": None})
     assert "recommended, " not in shown
     (line,) = [part for part in shown.split("<p>") if part.startswith("best so far: throughput, MB/s ")]

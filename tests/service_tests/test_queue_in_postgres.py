@@ -1,4 +1,4 @@
-"""The queue in PostgreSQL keeps to the same contract, and outlives its server."""
+"""The queue in PostgreSQL passes the common tests, and survives crashes of the database server."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,7 +23,7 @@ def queue_at(url: str, *, silence_s: float = 5.0) -> JobQueue:
 
 @pytest.fixture(scope="module")
 def emptied(postgres: PostgresServer) -> str:
-    """Name of a database for all tests of the contract: making one takes longer than most of them."""
+    """Make one database for all common tests, since making one takes longer than most of these tests."""
     postgres.execute("CREATE DATABASE queue")
     queue_at(postgres.url("queue")).close()
     return "queue"
@@ -53,7 +53,7 @@ def queue(database: str) -> Iterator[JobQueue]:
     queue.close()
 
 
-def test_a_server_that_was_killed_is_not_noticed(queue: JobQueue, postgres: PostgresServer) -> None:
+def test_the_queue_reconnects_after_the_server_was_killed(queue: JobQueue, postgres: PostgresServer) -> None:
     queue.submit(submission("first"))
     postgres.kill()
     postgres.start()
@@ -62,7 +62,7 @@ def test_a_server_that_was_killed_is_not_noticed(queue: JobQueue, postgres: Post
     assert [job.name for job in queue.renew("a", lease_s=LONG_S)] == ["first"]
 
 
-def test_what_was_asked_twice_as_its_answer_was_lost_happens_once(database: str, postgres: PostgresServer) -> None:
+def test_a_change_repeated_after_a_lost_response_happens_once(database: str, postgres: PostgresServer) -> None:
     with CuttingProxy(postgres.port) as proxy:
         queue = queue_at(database.replace(f":{postgres.port}/", f":{proxy.port}/"))
         for number in range(3):
@@ -77,7 +77,7 @@ def test_what_was_asked_twice_as_its_answer_was_lost_happens_once(database: str,
         queue.close()
 
 
-def test_jobs_of_an_earlier_release_are_gone_on_with(queue: JobQueue, database: str, postgres: PostgresServer) -> None:
+def test_jobs_of_an_earlier_release_continue(queue: JobQueue, database: str, postgres: PostgresServer) -> None:
     name = database.rpartition("/")[2].replace("%20", " ")
     postgres.execute(
         """
@@ -104,7 +104,7 @@ def test_jobs_of_an_earlier_release_are_gone_on_with(queue: JobQueue, database: 
     assert postgres.execute(written, name) == [(["größe", 'a "b"'], True)]
 
 
-def test_a_service_that_falls_silent_is_not_waited_for(database: str, postgres: PostgresServer) -> None:
+def test_a_service_that_stalls_in_a_change_is_disconnected(database: str, postgres: PostgresServer) -> None:
     name = database.rpartition("/")[2].replace("%20", " ")
     sessions = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
     with closing(queue_at(database, silence_s=1.0)) as paused, closing(queue_at(database)) as other:
@@ -123,7 +123,7 @@ def test_a_service_that_falls_silent_is_not_waited_for(database: str, postgres: 
         assert attempts == [False, True]
 
 
-def test_a_service_has_its_queue_where_its_studies_are_recorded(
+def test_the_queue_is_in_the_storage_of_the_studies(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(open_queue(tmp_path)) as queue:

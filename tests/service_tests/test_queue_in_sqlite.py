@@ -1,4 +1,4 @@
-"""The queue in a file."""
+"""The queue in a SQLite file."""
 
 import contextlib
 import sqlite3
@@ -32,8 +32,8 @@ class TestSqliteQueue(JobQueueContract):
             queue.close()
 
 
-def test_a_queue_of_an_earlier_release_is_gone_on_with(tmp_path: Path) -> None:
-    """`kept/queue-1.sql` is what `iterdump` told of a release's file: never made anew."""
+def test_a_queue_of_an_earlier_release_continues(tmp_path: Path) -> None:
+    """`kept/queue-1.sql` is the `iterdump` of a queue that a release wrote. Never regenerate it."""
     with contextlib.closing(sqlite3.connect(tmp_path / QUEUE_FILE)) as db:
         db.executescript((KEPT / "queue-1.sql").read_text(encoding="utf-8"))
     with contextlib.closing(JobQueue(SqliteTable(tmp_path))) as queue:
@@ -42,8 +42,8 @@ def test_a_queue_of_an_earlier_release_is_gone_on_with(tmp_path: Path) -> None:
         assert done.submitted_at == "2026-11-23T08:00:56.762+00:00"
         assert queue.study_file("done") == "study: done\n# größer\n"
         assert queue.find("runs").targets == ("lab", "other")
-        assert claimed(queue, "b").name == "left", "its lease has run out"
-        assert claimed(queue, "b").name == "again", "the targets of those before are taken"
+        assert claimed(queue, "b").name == "left", "the lease of this study has run out"
+        assert claimed(queue, "b").name == "again", "earlier studies occupy their targets"
         assert queue.claim("b", at_once=1, lease_s=LONG_S) is None
         assert [job.name for job in queue.renew("old", lease_s=LONG_S)] == ["runs"]
         assert queue.find("off").note == "by ann"
@@ -66,7 +66,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         JobQueue(SqliteTable(tmp_path))
 
 
-def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_a_change_that_fails_half_way_is_rolled_back(tmp_path: Path) -> None:
     queue = JobQueue(SqliteTable(tmp_path))
     queue.submit(submission("first"))
 

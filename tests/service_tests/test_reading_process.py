@@ -1,4 +1,4 @@
-"""The process that reads studies: nobody waits for ever for one that is lost or hangs."""
+"""A reading process that crashes or hangs is replaced, and no client waits forever."""
 
 import multiprocessing
 import os
@@ -35,12 +35,12 @@ def signalled(number: signal.Signals) -> BaseProcess:
     return child
 
 
-def test_one_that_is_killed_is_replaced(reading: ReadingProcess) -> None:
+def test_a_killed_process_is_replaced(reading: ReadingProcess) -> None:
     signalled(signal.SIGKILL)
     assert asked(reading).status == 404
 
 
-def test_one_that_hangs_is_ended_and_replaced(reading: ReadingProcess) -> None:
+def test_a_hanging_process_is_killed_and_replaced(reading: ReadingProcess) -> None:
     reading.longest_s = 0.05
     hanging = signalled(signal.SIGSTOP)
     refused = asked(reading)
@@ -51,12 +51,12 @@ def test_one_that_hangs_is_ended_and_replaced(reading: ReadingProcess) -> None:
     assert asked(reading).status == 404
 
 
-def test_ctrl_c_is_not_for_it(reading: ReadingProcess) -> None:
+def test_the_process_ignores_ctrl_c(reading: ReadingProcess) -> None:
     interrupted = signalled(signal.SIGINT)
     assert asked(reading).status == 404
     assert multiprocessing.active_children() == [interrupted]
 
 
-def test_after_the_end_questions_are_refused(reading: ReadingProcess) -> None:
+def test_queries_are_refused_after_closing(reading: ReadingProcess) -> None:
     reading.close()
     assert asked(reading).status == 503

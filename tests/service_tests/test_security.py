@@ -1,4 +1,4 @@
-"""The service with tokens, before strangers: nobody gets in, and what is sent reads nothing and breaks nothing."""
+"""A service with tokens: strangers are refused, and a submitted study can neither read nor break anything."""
 
 import base64
 import os
@@ -69,7 +69,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         "/v1/studies/overnight/report",
     ],
 )
-def test_nothing_is_told_without_a_token(guarded: Guarded, path: str) -> None:
+def test_requests_without_a_valid_token_are_refused(guarded: Guarded, path: str) -> None:
     wrong = guarded.read[:-1] + ("A" if guarded.read[-1] != "A" else "B")
     presented = [
         {},
@@ -90,7 +90,7 @@ def test_health_needs_no_token(guarded: Guarded) -> None:
     assert guarded.serving.ask("GET", "/healthz").status == 200
 
 
-def test_browsers_send_the_token_as_a_password_to_look_at_pages_only(guarded: Guarded) -> None:
+def test_basic_authentication_may_read_but_not_change(guarded: Guarded) -> None:
     basic = {"Authorization": "Basic " + base64.b64encode(f"me:{guarded.submit}".encode()).decode()}
     assert guarded.serving.ask("GET", "/", headers=basic).status == 200
     assert guarded.serving.ask("POST", "/v1/studies/overnight/cancel", headers=basic).status == 401
@@ -107,7 +107,7 @@ def test_a_read_token_changes_nothing(guarded: Guarded) -> None:
     assert [study["name"] for study in reader.studies()] == ["overnight"]
 
 
-def test_a_removed_token_is_good_for_nothing_at_once(guarded: Guarded) -> None:
+def test_a_removed_token_is_refused_at_once(guarded: Guarded) -> None:
     file = guarded.serving.root / "tokens.json"
     config = guarded.serving.root.parent / "service.yaml"
     with pytest.MonkeyPatch.context() as patch:
@@ -140,7 +140,7 @@ def test_a_removed_token_is_good_for_nothing_at_once(guarded: Guarded) -> None:
         ("constraints: ['${NOT_THERE}']", "constraints[0]"),
     ],
 )
-def test_submitted_studies_reach_nothing_of_the_host(guarded: Guarded, text: str, word: str) -> None:
+def test_submitted_studies_cannot_reach_the_host(guarded: Guarded, text: str, word: str) -> None:
     asked = f"study: trick\nworkload: {{record_bytes: 100}}\n{text}\n"
     found = guarded.serving.submit(asked, **guarded.bearer(guarded.submit))
     assert found.status == 422
@@ -150,7 +150,7 @@ def test_submitted_studies_reach_nothing_of_the_host(guarded: Guarded, text: str
     assert "root:" not in found.text
 
 
-def test_of_the_environment_there_is_what_is_allowed(guarded: Guarded) -> None:
+def test_only_allowed_environment_variables_can_be_used(guarded: Guarded) -> None:
     words = {
         name: guarded.serving.submit(
             f"study: trick\nworkload: {{record_bytes: '${{{name}}}'}}\n", **guarded.bearer(guarded.submit)
@@ -186,18 +186,18 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("study: " + "a" * 20_000, "application/yaml", 413),
     ],
 )
-def test_bombs_and_nonsense_are_refused(guarded: Guarded, body: str, kind: str, status: int) -> None:
+def test_malicious_and_malformed_bodies_are_refused(guarded: Guarded, body: str, kind: str, status: int) -> None:
     found = guarded.serving.submit(body, kind, **guarded.bearer(guarded.submit))
     assert found.status == status
     assert found.headers["content-type"] == "application/problem+json"
 
 
-def test_bytes_that_are_no_text(guarded: Guarded) -> None:
+def test_a_body_that_is_not_utf8_is_refused(guarded: Guarded) -> None:
     headers = {"Content-Type": "application/yaml", **guarded.bearer(guarded.submit)}
     assert guarded.serving.ask("POST", "/v1/studies", b"study: \xff\xfe", headers).status == 422
 
 
-def test_a_body_without_end_is_cut_off(guarded: Guarded) -> None:
+def test_an_endless_body_is_cut_off(guarded: Guarded) -> None:
     head = (
         f"POST /v1/studies HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {guarded.submit}\r\n"
         "Content-Type: application/yaml\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -212,7 +212,7 @@ def test_a_body_without_end_is_cut_off(guarded: Guarded) -> None:
         assert b" 413 " in stream.recv(200)
 
 
-def test_a_huge_length_is_refused_before_anything_is_read(guarded: Guarded) -> None:
+def test_a_huge_content_length_is_refused_before_reading(guarded: Guarded) -> None:
     head = (
         f"POST /v1/studies HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {guarded.submit}\r\n"
         "Content-Type: application/yaml\r\nContent-Length: 99999999999\r\n\r\n"
@@ -223,12 +223,12 @@ def test_a_huge_length_is_refused_before_anything_is_read(guarded: Guarded) -> N
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
-def test_pages_of_other_sites_change_nothing(guarded: Guarded, headers: dict[str, str]) -> None:
+def test_pages_of_other_sites_cannot_change_anything(guarded: Guarded, headers: dict[str, str]) -> None:
     found = guarded.serving.submit(study_file("csrf"), **guarded.bearer(guarded.submit), **headers)
     assert found.status == 403
 
 
-def test_answers_carry_what_browsers_heed(guarded: Guarded) -> None:
+def test_responses_carry_security_headers(guarded: Guarded) -> None:
     for path in ("/", "/v1/studies", "/nothing"):
         found = guarded.serving.ask("GET", path, headers=guarded.bearer(guarded.read))
         assert found.headers["x-content-type-options"] == "nosniff"
@@ -237,7 +237,7 @@ def test_answers_carry_what_browsers_heed(guarded: Guarded) -> None:
         assert "access-control-allow-origin" not in found.headers
 
 
-def test_no_secret_is_logged_or_kept(guarded: Guarded) -> None:
+def test_no_secret_is_logged_or_stored(guarded: Guarded) -> None:
     served = guarded.serving
     assert served.ask("GET", f"/v1/studies?token={guarded.read}", headers=guarded.bearer(guarded.read)).status == 200
     served.ask("GET", "/v1/x%0a2026-forged", headers=guarded.bearer(guarded.read))
@@ -256,7 +256,7 @@ def test_no_secret_is_logged_or_kept(guarded: Guarded) -> None:
     assert "\n2026-forged" not in served.said()
 
 
-def test_loopback_without_tokens_answers_to_its_own_names_only(tmp_path: Path) -> None:
+def test_without_tokens_only_loopback_host_names_are_allowed(tmp_path: Path) -> None:
     with serving(tmp_path / "studies") as served:
         assert served.ask("GET", "/v1/studies").status == 200
         assert served.ask("GET", "/v1/studies", headers={"Host": f"localhost:{served.port}"}).status == 200
@@ -265,7 +265,7 @@ def test_loopback_without_tokens_answers_to_its_own_names_only(tmp_path: Path) -
             assert found.status in (400, 421)
 
 
-def test_beyond_loopback_tokens_are_needed(tmp_path: Path) -> None:
+def test_listening_beyond_loopback_needs_tokens(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path))
         for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):

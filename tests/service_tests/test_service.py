@@ -1,4 +1,4 @@
-"""The service on loopback, asked over HTTP: studies go in, recommendations come out."""
+"""The service on loopback, used over HTTP: studies are submitted, recommendations are fetched."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield found
 
 
-def test_a_submitted_study_is_run_to_its_end(served: Serving) -> None:
+def test_a_submitted_study_runs_to_its_end(served: Serving) -> None:
     view = served.client.study("first")
     assert view["state"] == "complete"
     assert view["targets"] == ["simulated"]
@@ -42,14 +42,14 @@ def test_a_submitted_study_is_run_to_its_end(served: Serving) -> None:
     assert (served.root / "first" / "report.html").is_file()
 
 
-def test_the_same_study_again_is_the_same_study(served: Serving) -> None:
+def test_submitting_the_same_study_again_changes_nothing(served: Serving) -> None:
     again = served.submit("# with a remark\n" + study_file("first"))
     assert again.status == 200
     assert again.json["state"] == "complete"
     assert again.headers["location"] == "/v1/studies/first"
 
 
-def test_the_same_study_in_json_is_the_same_study(served: Serving) -> None:
+def test_the_same_study_in_json_is_recognised(served: Serving) -> None:
     asked = {
         "study": "first",
         "target": "simulated",
@@ -61,14 +61,14 @@ def test_the_same_study_in_json_is_the_same_study(served: Serving) -> None:
     assert served.submit(json.dumps(asked), "application/json").status == 200
 
 
-def test_another_study_of_that_name_is_refused(served: Serving) -> None:
+def test_another_study_with_the_same_name_is_refused(served: Serving) -> None:
     refused = served.submit(study_file("first", trials=5))
     assert refused.status == 409
     assert refused.headers["content-type"] == "application/problem+json"
     assert "first" in refused.json["detail"]
 
 
-def test_problems_are_told_as_the_command_tells_them(served: Serving, tmp_path: Path) -> None:
+def test_mistakes_are_worded_as_on_the_command_line(served: Serving, tmp_path: Path) -> None:
     wrong = study_file("wrong").replace("trials: 4", "trials: many, budget: 3").replace("target: simulated\n", "")
     file = tmp_path / "wrong.yaml"
     file.write_text(wrong)
@@ -81,7 +81,7 @@ def test_problems_are_told_as_the_command_tells_them(served: Serving, tmp_path: 
         assert " ".join(each["detail"].split()) in local.complaint
 
 
-def test_studies_are_listed_with_those_that_were_not_submitted(served: Serving) -> None:
+def test_the_list_includes_studies_that_were_not_submitted(served: Serving) -> None:
     page = served.ask("GET", "/v1/studies?limit=1").json
     assert [each["name"] for each in page["studies"]] == ["first"]
     after = served.ask("GET", f"/v1/studies?cursor={page['next']}").json
@@ -92,7 +92,7 @@ def test_studies_are_listed_with_those_that_were_not_submitted(served: Serving) 
 
 @pytest.mark.parametrize("form", list(Format))
 @pytest.mark.parametrize("goal", list(Goal))
-def test_recommendations_are_those_of_the_record(served: Serving, form: Format, goal: Goal) -> None:
+def test_recommendations_equal_those_of_the_stored_study(served: Serving, form: Format, goal: Goal) -> None:
     found = served.ask("GET", f"/v1/recommendation?study=overnight&record_bytes=1000&goal={goal}&format={form}")
     assert found.status == 200
     assert found.headers["content-type"] == TYPES.get(form, "text/plain; charset=utf-8")
@@ -102,7 +102,7 @@ def test_recommendations_are_those_of_the_record(served: Serving, form: Format, 
     assert unasked.text == export(recommend_for(results, "1000", None), form)
 
 
-def test_pollers_are_told_when_nothing_changed(served: Serving) -> None:
+def test_polling_an_unchanged_response_gets_304(served: Serving) -> None:
     path = "/v1/recommendation?study=overnight&record_bytes=100&format=properties"
     first = served.ask("GET", path)
     etag = first.headers["etag"]
@@ -115,7 +115,7 @@ def test_pollers_are_told_when_nothing_changed(served: Serving) -> None:
     assert served.ask("GET", path.replace("100", "1000")).headers["etag"] != etag
 
 
-def test_a_trial_more_changes_the_answer(served: Serving) -> None:
+def test_new_trials_change_the_response(served: Serving) -> None:
     write_study(served.root / "growing", trials=10, rounds=0)
     path = "/v1/recommendation?study=growing&record_bytes=1000&format=json"
     before = served.ask("GET", path)
@@ -148,7 +148,7 @@ def test_a_trial_more_changes_the_answer(served: Serving) -> None:
         ("/v1/recommendation?study=../overnight", 422),
     ],
 )
-def test_what_is_not_there(served: Serving, path: str, status: int) -> None:
+def test_unknown_names_are_refused(served: Serving, path: str, status: int) -> None:
     found = served.ask("GET", path)
     assert found.status == status
     assert found.headers["content-type"] == "application/problem+json"
@@ -167,7 +167,7 @@ def test_trials_come_in_pages(served: Serving) -> None:
     assert whole[3]["values"] == dict(results.sizes[0].trials[3].values)
 
 
-def test_events_end_with_the_study(served: Serving) -> None:
+def test_events_end_when_the_study_ends(served: Serving) -> None:
     found = list(served.client.events("first"))
     assert [event.name for event in found][-2:] == ["status", "end"]
     numbers = [event.number for event in found if event.name == "trial"]
@@ -176,7 +176,7 @@ def test_events_end_with_the_study(served: Serving) -> None:
     assert [event.number for event in again if event.name == "trial"] == [len(numbers)]
 
 
-def test_the_report_is_whole_and_caged(served: Serving) -> None:
+def test_the_report_is_complete_and_sandboxed(served: Serving) -> None:
     found = served.ask("GET", "/v1/studies/overnight/report")
     assert found.status == 200
     assert "plotly" in found.text
@@ -184,7 +184,7 @@ def test_the_report_is_whole_and_caged(served: Serving) -> None:
     assert "allow-same-origin" not in found.headers["content-security-policy"]
 
 
-def test_health_and_numbers(served: Serving) -> None:
+def test_health_and_metrics(served: Serving) -> None:
     assert served.ask("GET", "/healthz").status == 200
     assert eventually(lambda: served.ask("GET", "/readyz").status == 200)
     numbers = served.ask("GET", "/metrics").text
@@ -193,7 +193,7 @@ def test_health_and_numbers(served: Serving) -> None:
     assert "kafka_tuner_study_starts_total 1" in numbers
 
 
-def test_the_command_line_against_the_service(served: Serving, tmp_path: Path) -> None:
+def test_remote_commands_print_what_local_ones_print(served: Serving, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_TUNER_SERVER", served.url)
         listed = tuner("studies", "--json").json
@@ -232,7 +232,7 @@ def test_a_study_is_submitted_and_followed(served: Serving, tmp_path: Path) -> N
     assert [each["record_bytes"] for each in again.json["recommendations"]] == ["1000"]
 
 
-def test_the_client_says_what_is_wrong(served: Serving) -> None:
+def test_the_client_reports_errors(served: Serving) -> None:
     with pytest.raises(ServiceRefused, match="nobody") as refused:
         served.client.study("nobody")
     assert (refused.value.status, refused.value.kind) == (404, "not-found")

@@ -1,4 +1,4 @@
-"""Connections are closed when a request's head does not come, and only then."""
+"""A connection is closed when the head of a request does not arrive in time, and only then."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ class Impatient(PatientProtocol):
 
 
 async def told(*requests: bytes) -> list[bytes]:
-    """What comes back after each piece, up to the end of an answer or of the connection."""
+    """Send each piece and return what comes back: up to the end of a response, or of the connection."""
     config = uvicorn.Config(PlainTextResponse("here"), lifespan="off", log_config=None)
     config.load()
     loop = asyncio.get_running_loop()
@@ -34,15 +34,15 @@ async def told(*requests: bytes) -> list[bytes]:
         return answers
 
 
-def test_half_a_head_is_not_awaited_for_ever() -> None:
+def test_an_incomplete_head_closes_the_connection() -> None:
     assert asyncio.run(told(REQUEST[:-2])) == [b""]
 
 
-def test_a_client_that_says_nothing_is_not_awaited_for_ever() -> None:
+def test_a_silent_client_is_disconnected() -> None:
     assert asyncio.run(told(b"")) == [b""]
 
 
-def test_the_time_begins_again_with_the_next_request() -> None:
+def test_the_time_limit_starts_again_with_each_request() -> None:
     first, second, third = asyncio.run(told(REQUEST, REQUEST, REQUEST[:-2]))
     assert first.startswith(b"HTTP/1.1 200")
     assert second.startswith(b"HTTP/1.1 200")

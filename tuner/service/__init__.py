@@ -1,1 +1,1 @@
-"""The service: studies submitted over HTTP, run one after another, their recommendations fetched by URL."""
+"""The service: it takes studies over HTTP, runs them one after another, and gives recommendations by URL."""

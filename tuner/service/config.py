@@ -1,4 +1,4 @@
-"""What the operator decides about the service: his file, read as strictly as a study file and in the same words."""
+"""The service's config file: read as strictly as a study file, with the same error messages."""
 
 import ipaddress
 import os
@@ -19,32 +19,32 @@ from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml
 
 SIMULATED: Final = "simulated"
-"""The target of studies that measure nothing; always there."""
-_ENVIRONMENT_NAME: Final = "the name of an environment variable has letters, digits and _, and begins with no digit"
-_URL_RULE: Final = "an address of a page begins with http:// or https://"
+"""The target of simulated studies, which measure nothing. It is always offered."""
+_ENVIRONMENT_NAME: Final = "an environment variable's name has letters, digits and _, and does not begin with a digit"
+_URL_RULE: Final = "the address of a web page begins with http:// or https://"
 Variable = Annotated[str, fields.text(_ENVIRONMENT_NAME, r"[A-Za-z_][A-Za-z0-9_]*")]
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
-    """The service, as its operator wants it.
+    """The configuration of the service.
 
     Attributes:
-        host: Address to listen at.
-        port: Port to listen at; 0 takes a free one.
-        allowed_hosts: Names under which clients reach the service, in lower case; any when empty.
-        root: Folder of the studies, of the queue and of the service's lock.
-        tokens: File of the tokens.
-        environment: Variables that submitted studies may use.
-        max_body_bytes: What a request may have at most.
-        at_once_per_target: Studies that may measure on one target at a time.
-        targets: By name; `SIMULATED` is among them. May hold secrets.
-        default_target: Of studies that name none; None where they must name one.
-        ray_address: Of a Ray cluster; None starts Ray on this host for each study.
-        mlflow_uri: Tracking URI of all studies; None is MLflow's usual place. May hold a password.
-        mlflow_url: Where people see it.
-        mirrored: Whether studies are mirrored in MLflow.
-        tls: Files of the certificate and of its key; None speaks HTTP without TLS.
+        host: The address to listen at.
+        port: The port to listen at; 0 takes a free port.
+        allowed_hosts: Host names that requests may use, in lower case. Any name is allowed when this is empty.
+        root: The folder that holds the studies, the queue and the service's lock.
+        tokens: The token file.
+        environment: Names of the environment variables that submitted studies may use.
+        max_body_bytes: The largest body that a request may have.
+        at_once_per_target: How many studies may measure on the same target at the same time.
+        targets: The clusters that studies may name, by name, with `SIMULATED` among them. They may hold secrets.
+        default_target: The target of studies that name none. None means that every study must name a target.
+        ray_address: The address of a Ray cluster. None starts Ray on this host for each study.
+        mlflow_uri: The MLflow tracking URI of all studies, which may hold a password. None uses MLflow's default.
+        mlflow_url: The address at which people open MLflow in a browser.
+        mirrored: Whether studies are copied to MLflow.
+        tls: The paths of the certificate and of its private key. None serves HTTP without TLS.
     """
 
     host: str
@@ -65,69 +65,71 @@ class ServiceConfig:
 
 
 class TlsSection(Section):
-    """The service's own certificate."""
+    """The certificate with which the service speaks TLS."""
 
     certificate: Text
-    """Path of a PEM file: the certificate, and those between it and the authority."""
+    """Path of a PEM file with the certificate and the intermediate certificates."""
     key: Text
-    """Path of a PEM file with its private key."""
+    """Path of a PEM file with the certificate's private key."""
 
 
 class MlflowSection(Section):
-    """Where the studies are mirrored."""
+    """The MLflow that shows the trials of all studies."""
 
     uri: Text | None = Field(default=None, repr=False)
-    """Tracking URI for all studies; MLFLOW_TRACKING_URI, or else a file beside the studies, when left out."""
+    """Tracking URI for all studies. Default: MLFLOW_TRACKING_URI if it is set, otherwise a file beside the studies."""
     url: Annotated[str, fields.text(_URL_RULE, r"https?://[^\s\"'<>]+")] | None = None
-    """Address at which people see it, for links on the service's pages."""
+    """Address at which people open MLflow in a browser. The service's pages link to it."""
     enabled: Annotated[bool, fields.flag()] = True
-    """Whether there is a mirror."""
+    """Whether studies are copied to MLflow."""
 
 
 class ExecutorSection(Section):
-    """Where the benchmarks of all studies run."""
+    """Where the measurements of all studies run."""
 
     ray_address: Text | None = None
-    """Address of a Ray cluster; without it, each study starts Ray on this machine."""
+    """Address of a Ray cluster. Without it, each study starts Ray on this machine."""
 
 
 class ServiceFile(Section):
-    """The service, as its operator wants it."""
+    """The keys of the service's config file."""
 
     host: Text = "127.0.0.1"
-    """Address to listen at; anything but loopback needs tokens."""
+    """Address to listen at. Any address other than loopback needs tokens."""
     port: Annotated[int, fields.whole(0, 65_535)] = 8080
-    """Port to listen at; 0 takes a free one."""
+    """Port to listen at; 0 takes a free port."""
     allowed_hosts: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
-    """Names under which clients reach the service; when given, requests that name another are refused."""
+    """Host names that clients may use. If this is set, a request with any other name in its Host header is refused."""
     studies: Text | None = None
-    """Folder of the studies and of the queue; as for the other verbs when left out."""
+    """Folder of the studies and of the queue. Default: the folder that the other commands use."""
     tokens: Text | None = None
-    """File of the tokens, which `tuner serve token` writes; tokens.json among the studies when left out."""
+    """Path of the token file, which `tuner serve token` writes. Default: tokens.json in the folder of the studies."""
     environment: Annotated[list[Variable], Field(max_length=100)] = Field(default_factory=list)
-    """Variables of the service that submitted studies may use as ${NAME}; none when left out."""
+    """Environment variables of the service that submitted studies may use as ${NAME}. Default: none."""
     max_body: Annotated[int, fields.size(1_000, MAX_BYTES)] = MAX_BYTES
-    """Bytes that a request may have: 1000000, or 64KiB."""
+    """Largest body of a request, in bytes: 1000000, or 64KiB."""
     at_once_per_target: Annotated[int, fields.whole(1, 100)] = 1
-    """Studies that may measure on one target at a time; more than one disturb each other."""
+    """How many studies may measure on one target at the same time. Studies that share a target disturb each other."""
     targets: Mapping[str, TargetSection] | None = None
-    """Clusters by name, which is all that submitted studies say of them; as in a study file's target."""
+    """Clusters by name, each written as `target` in a study file. Submitted studies refer to them by name only."""
     default_target: Text | None = None
-    """The target of studies that name none."""
+    """Target of studies that name none."""
     executor: ExecutorSection = ExecutorSection()
     mlflow: MlflowSection = MlflowSection()
     tls: TlsSection | None = None
 
 
 def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> ServiceConfig:
-    """Read the operator's file; without one, loopback and no cluster but a broker of our own.
+    """Read the service's config file.
+
+    Without a file, the service listens on loopback, and its only cluster is a broker that it starts itself.
 
     Args:
-        path: The file; paths in it are relative to its folder.
-        environ: Variables for `${NAME}`.
+        path: The file, or None. Paths in the file are relative to the folder of the file.
+        environ: The variables that replace `${NAME}` in the file.
 
     Raises:
-        StudyFileError: The file can't be read, or says what can't be done; every problem is named.
+        StudyFileError: The file can't be read or has mistakes. The error names every mistake.
     """
     if path is None:
         return _config(ServiceFile(), Path.cwd(), Problems("the defaults"))
@@ -136,7 +138,9 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise StudyFileError(str(path), [Problem(0, "", f"the service's file must be readable: {reason}")]) from None
+        raise StudyFileError(
+            str(path), [Problem(0, "", f"the service's config file must be readable, but: {reason}")]
+        ) from None
     value = fill_in(read_yaml(text, problems), environ, problems)
     problems.stop_if_any()
     try:
@@ -162,11 +166,14 @@ def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
     elif misfit["type"] == "extra_forbidden":
         known = ServiceFile.model_fields if len(place) == 1 else _keys_at(place[:-1])
         advice = did_you_mean(place[-1], known) or "leave it out."
-        problems.add(place, f"there is no such key here; {advice} Keys: {', '.join(known)}")
+        problems.add(place, f"this key does not exist here; {advice} Keys: {', '.join(known)}")
     elif misfit["type"] == "missing":
-        problems.add(place, "this key must be there")
+        problems.add(place, "this key is required")
     else:
-        problems.add(place, "keys with values, or a list where one is asked for, stand here; docs/service.md shows it")
+        problems.add(
+            place,
+            "write keys with values here, or a list where the key takes a list; docs/how-to/service.md has examples",
+        )
 
 
 def _keys_at(place: KeyPath) -> list[str]:
@@ -182,9 +189,12 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
     root = place_of(file.studies, studies_root())
     targets = _targets(file, folder, problems)
     if file.default_target is not None and file.default_target not in targets:
-        problems.add(("default_target",), f"this is one of the targets: {', '.join(targets)}")
+        problems.add(("default_target",), f"this must be one of the targets: {', '.join(targets)}")
     if (file.executor.ray_address or "").startswith("ray://"):
-        problems.add(("executor", "ray_address"), "Ray's client protocol is not supported; run it on a node: auto")
+        problems.add(
+            ("executor", "ray_address"),
+            "Ray's client protocol (ray://) is not supported; run the service on a node of the cluster and use auto",
+        )
     return ServiceConfig(
         host=file.host,
         port=file.port,
@@ -205,7 +215,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
 
 
 def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, Target]:
-    """By name; what is simulated needs no cluster and is always there."""
+    """Return the targets by name, with `SIMULATED`, which needs no cluster, always among them."""
     if file.targets is None:
         return {"embedded": Target(), SIMULATED: Target()}
     found: dict[str, Target] = {}
@@ -215,13 +225,16 @@ def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, T
         except ValueError as error:
             problems.add(("targets", name), str(error))
         if name == SIMULATED:
-            problems.add(("targets", name), "this name stands for studies that measure nothing; take another")
+            problems.add(
+                ("targets", name),
+                "this name is reserved for simulated studies, which measure nothing; choose another name",
+            )
         found[name] = target_of(section, ("targets", name), Files(folder, problems))
     return {**found, SIMULATED: Target()}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this host reaches a server that listens there."""
+    """Return whether a server that listens at this address can be reached from this host only."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,12 +1,12 @@
-"""What can go wrong in the service, beside what studies raise themselves.
+"""Errors of the service, in addition to those that studies raise.
 
 StudyError                      (tuner.model.errors)
-└── ServiceError                the service can't do what it is asked               (exit 1)
-    ├── ServiceConfigError      the operator's file or a token is no good: mend it  (exit 1)
-    ├── JobNotFound             no study of that name was submitted                 (HTTP 404)
-    ├── NameTaken               another study has the name: choose another          (HTTP 409)
-     ├── WrongMove               the study's state does not allow it                 (HTTP 409)
-     └── TokensBusy              another command changes the tokens: try again later (exit 1)
+└── ServiceError                the service can't do what it was asked to do                      (exit 1)
+    ├── ServiceConfigError      the service's config file or the token file is wrong: correct it  (exit 1)
+    ├── JobNotFound             no study of this name was submitted                               (HTTP 404)
+    ├── NameTaken               another study has this name: choose another name                  (HTTP 409)
+    ├── WrongMove               the study's state does not allow the request                      (HTTP 409)
+    └── TokensBusy              another command is changing the tokens: try again later           (exit 1)
 """
 
 from tuner.model.errors import StudyError
@@ -17,20 +17,20 @@ class ServiceError(StudyError):
 
 
 class ServiceConfigError(ServiceError):
-    """What the operator gave the service can't be used."""
+    """The service's config file, its tokens or its address can't be used."""
 
 
 class TokensBusy(ServiceError):  # noqa: N818 - names say what happened
-    """Another process changes the file of the tokens."""
+    """Another process is changing the token file."""
 
 
 class JobNotFound(ServiceError):  # noqa: N818
-    """No study of that name is in the queue."""
+    """The queue has no study of this name."""
 
 
 class NameTaken(ServiceError):  # noqa: N818
-    """Another study has that name."""
+    """Another study has this name."""
 
 
 class WrongMove(ServiceError):  # noqa: N818
-    """A study can't go from its state to the one asked for."""
+    """A study can't go from its present state to the requested state."""

@@ -1,1 +1,1 @@
-"""Answers kept for those who ask again."""
+"""A cache of the responses that clients poll for."""

@@ -1,4 +1,4 @@
-"""What is asked of a study's record, and the response as it goes over the wire."""
+"""A query about a study's results, and the HTTP response to it."""
 
 import hashlib
 import json
@@ -17,12 +17,14 @@ PNG: Final = "image/png"
 
 @dataclass(frozen=True, slots=True)
 class ResultQuery:
-    """A question about one study's record; equal questions have equal answers as long as the record stays the same.
+    """A query about the results of one study.
+
+    Equal queries have equal responses for as long as the study's results stay the same.
 
     Attributes:
         study: The study's name.
-        what: A name of `tuner.service.cache.record_reader.RESPONSES`, or `EVERY_RECOMMENDATION`.
-        given: What else is asked, by name, in order of the names.
+        what: What is asked for: a key of `tuner.service.cache.record_reader.RESPONSES`, or `EVERY_RECOMMENDATION`.
+        given: The parameters of the query as pairs of name and value, sorted by name.
     """
 
     study: str
@@ -31,19 +33,19 @@ class ResultQuery:
 
     @classmethod
     def of(cls, study: str, what: str, **given: Any) -> Self:
-        """A question; what is None was not asked."""
+        """Return a query with the given parameters. Parameters that are None are left out."""
         return cls(study, what, tuple(sorted((name, value) for name, value in given.items() if value is not None)))
 
 
 @dataclass(frozen=True, slots=True)
 class CachedResponse:
-    """A response as it goes over the wire.
+    """A complete HTTP response.
 
     Attributes:
-        status: HTTP status.
-        media_type: Of the body.
-        body: The bytes.
-        etag: Strong validator made of the body, with its quotes.
+        status: The HTTP status.
+        media_type: The media type of the body.
+        body: The body.
+        etag: A strong validator, computed from the body, with its quotes.
     """
 
     status: int
@@ -53,7 +55,7 @@ class CachedResponse:
 
     @classmethod
     def of(cls, body: bytes | str | dict[str, Any], media_type: str = JSON, status: int = 200) -> Self:
-        """A response; what is neither bytes nor text is written as JSON."""
+        """Return a response with this body. A dictionary is written as JSON."""
         if isinstance(body, dict):
             body = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         data = body.encode() if isinstance(body, str) else body
@@ -61,10 +63,10 @@ class CachedResponse:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Self:
-        """A response that says what is wrong."""
+        """Return the response that describes a problem."""
         return cls.of(problem.as_json(), MEDIA_TYPE, problem.status)
 
 
 Responses = dict[ResultQuery, CachedResponse]
 EVERY_RECOMMENDATION: Final = "recommendations"
-"""Asks for all recommendations that pollers are likely to ask for: reading the study is what takes long."""
+"""Asks for all recommendations that clients are likely to poll for, since reading the study takes most of the time."""

@@ -1,6 +1,7 @@
-"""Responses made from a study's record, in a process of their own: see `ReadingProcess` in `response_cache.py`.
+"""Computes the responses to queries from the results of a study.
 
-The last studies that were asked about are kept.
+This code runs in a separate process, which `ReadingProcess` in `response_cache.py` starts. It keeps the results of the
+studies that were asked for most recently in memory.
 """
 
 import io
@@ -50,31 +51,32 @@ _MEDIA_TYPES: Final[Mapping[Format, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """How far a record goes: its last sequence number, and how many trials it has up to there."""
+    """How many trials a study has, and the sequence number of the last one."""
 
     last: int = 0
     trials: int = 0
 
 
 class RecordReader:
-    """Answers questions about the studies below one root.
+    """Responds to queries about the studies in one folder.
 
     Args:
-        storage: Where they are recorded.
-        root: Their folder on this host.
+        storage: The storage that holds the studies' results.
+        root: The folder of the studies on this host.
     """
 
     def __init__(self, storage: Storage, root: Path) -> None:
         self._storage = storage
         self._root = root
         self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
-        """Each with the stamp of the record that it was made from."""
+        """The results of each study, with the stamp that the study had when they were read."""
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
 
     def responses(self, query: ResultQuery) -> Responses:
-        """The response to a question; to `EVERY_RECOMMENDATION`, those to all that pollers are likely to ask.
+        """Return the response to a query.
 
-        What goes wrong is a response, too.
+        For `EVERY_RECOMMENDATION`, return the responses to all queries for recommendations that clients are likely to
+        poll. An error is returned as a response, too.
         """
         try:
             with closing(self._storage.read(self._root / query.study)) as store:
@@ -83,18 +85,18 @@ class RecordReader:
                 else:
                     asked = [query]
                 return {each: self._response(each, store) for each in asked}
-        except Exception as error:  # noqa: BLE001 - see `_problem`
+        except Exception as error:  # noqa: BLE001 - `_problem` says why
             return {query: _problem(query, error)}
 
     def _response(self, query: ResultQuery, store: ResultsStore) -> CachedResponse:
         try:
             return RESPONSES[query.what](self, query.study, store, dict(query.given))
-        except Exception as error:  # noqa: BLE001 - see `_problem`
+        except Exception as error:  # noqa: BLE001 - `_problem` says why
             return _problem(query, error)
 
     def results(self, study: str, store: ResultsStore) -> StudyResults:
-        """The study's results as its record is now."""
-        # Taken first: what is written in between is read with the next question.
+        """Return the study's results as they are now."""
+        # The stamp is taken first: a trial that is written before the results are read only causes one more reading.
         stamp = self.stamp(study, store)
         kept_stamp, results = self._kept.get(study, (None, None))
         if results is None or kept_stamp != stamp:
@@ -103,12 +105,12 @@ class RecordReader:
         return results
 
     def stamp(self, study: str, store: ResultsStore) -> object:
-        """Changes whenever the record does."""
+        """Return a value that changes whenever the study's results change."""
         facts = store.facts()
         return self.extent(study, store, facts).last, sorted(facts.items())
 
     def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
-        """How far the record goes; only new trials are read for it."""
+        """Return how many trials the study has. Only the trials that are new since the last call are read."""
         key = (study, facts.get("study_id"))
         before = self._extents.get(key, _Extent())
         new = store.trials(before.last)
@@ -118,10 +120,10 @@ class RecordReader:
 
 
 def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
-    """What is said of an error: no question may end the process that answers all of them."""
+    """Return the response to a query that failed, so that the error does not end the process."""
     match error:
         case StudyNotFound():
-            problem = Problem(404, "not-found", f"{query.study} has no results: there is none, or not yet")
+            problem = Problem(404, "not-found", f"there is no study {query.study}, or it has no results yet")
         case RecordDamaged():
             problem = Problem(404, "not-found", str(error))
         case _:
@@ -141,7 +143,7 @@ def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
 
 
 def _share(kept: tuple[object, StudyResults]) -> int:
-    """Its trials; one study may have more than are kept, and is then the only one."""
+    """Return a study's share of the cache, in trials. A study that is larger than the whole cache fills it alone."""
     return min(sum(len(size.trials) for size in kept[1].sizes), _KEPT_TRIALS)
 
 
@@ -194,9 +196,12 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 
 
 def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    """What a list of studies says of each; nothing is computed for it, but what a study does that is at work."""
+    """Return what the list of studies shows of a study.
+
+    Its results are not read for that, unless the study is running: then they are needed to tell what it is doing.
+    """
     facts, progress = store.facts(), store.progress()
-    # A first run begins before it says what it optimises.
+    # A study that has just started has not stored its objectives yet, and its status can't be computed without them.
     at_work = given.get("at_work", False) and "objectives" in facts
     doing = status_of(reader.results(study, store), progress, datetime.now(UTC)).doing if at_work else ""
     names = ("target", "record_sizes", "objectives", "started_at", "finished_at", "trials_per_size", TOTALS)
@@ -250,7 +255,9 @@ def _sizes(results: StudyResults, record_bytes: str | None) -> tuple[SizeResults
     size = results.size(record_bytes)
     if size is None:
         there = ", ".join(each.record_bytes for each in results.sizes) or "none yet"
-        raise Problem(404, "not-found", f"a record size must be one of the study's ({there}), but got {record_bytes}")
+        raise Problem(
+            404, "not-found", f"record_bytes must be one of the study's record sizes ({there}), but got {record_bytes}"
+        )
     return (size,)
 
 

@@ -1,4 +1,4 @@
-"""Responses that are kept as long as a study's record stays the same, and the processes that make them."""
+"""A cache of responses, each kept until the study's results change, and the processes that compute the responses."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import storage_at
 
 _SLOW: Final = frozenset({"report", "picture"})
-"""What takes seconds and is not to hold up the rest."""
+"""Queries that take seconds. A second process answers them, so that they do not hold up the others."""
 _CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s"})
 _MOST_BYTES: Final = 24_000_000
 _LARGEST_BYTES: Final = _MOST_BYTES // 4
@@ -28,20 +28,26 @@ _PATIENCE_S: Final = 0.05
 _FRESH_S: Final = 1.0
 _MOST_STAMPS: Final = 10_000
 _MOST_ASKED: Final = 20_000
-"""After so many questions the process is replaced, should a library in it have grown."""
+"""After this many queries the process is replaced, in case one of its libraries leaks memory."""
 _TRIES: Final = 2
 
 
 class ResponseCache:
-    """Asks the reading processes, and keeps what they said. For one event loop.
+    """Gets responses from the reading processes and caches them. Use it in one event loop.
 
-    A record is looked at anew with each question, by the files' times; on a storage that several hosts share, at most
-    once a second. Equal questions at a time are asked once. Where an older response is there, a newer one is awaited
-    for 50 ms only: who polls gets it the next time.
+    Each query checks first whether the study's results have changed. In a local folder it compares the times of the
+    results file. In a storage that several hosts share it asks the database, at most once a second. When several
+    clients send the same query at the same time, the response is computed once. When the cache holds an outdated
+    response, the new response is awaited for 50 ms at most, and then the outdated one is returned. A client that polls
+    gets the new response the next time.
 
     Args:
-        root: Folder of the studies.
-        shared: Whether the record lies elsewhere than below the root.
+        root: The folder of the studies.
+        shared: Whether the results are stored in a database instead of in `root`.
+
+    Attributes:
+        hits: How many queries were answered from the cache.
+        misses: How many queries were not.
     """
 
     def __init__(self, root: Path, *, shared: bool = False) -> None:
@@ -50,16 +56,16 @@ class ResponseCache:
         self._quick = ReadingProcess(root)
         self._slow = ReadingProcess(root)
         self._kept: LRUCache[ResultQuery, tuple[Any, CachedResponse]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
-        """Each with the stamp of the record that it was made from."""
+        """Each response, with the stamp that the study had when the response was computed."""
         self._stamps: TTLCache[str, str] = TTLCache(_MOST_STAMPS, _FRESH_S)
         self._asking: dict[ResultQuery, asyncio.Task[Responses]] = {}
-        # Started before somebody waits for it: its imports take seconds.
+        # The process is started now, because its imports take seconds and no client should wait for them.
         self._quick.ask(ResultQuery.of("", "stamp"))
         self.hits = 0
         self.misses = 0
 
     async def get(self, query: ResultQuery) -> CachedResponse:
-        """The response to a question."""
+        """Return the response to a query, from the cache if the study's results have not changed."""
         stamp = await self._stamp(query.study)
         kept_stamp, kept = self._kept.get(query, (None, None))
         if kept is not None and kept_stamp == stamp:
@@ -74,11 +80,11 @@ class ResponseCache:
         return await asyncio.shield(asking)
 
     async def fresh(self, query: ResultQuery) -> CachedResponse:
-        """The response as it is now, not kept: for what changes without the record, such as a status."""
+        """Return a new response without using the cache. A status can change even while the results do not."""
         return (await asyncio.wrap_future(self._process(query).ask(query)))[query]
 
     async def warm(self, studies: Iterable[str]) -> None:
-        """Ask ahead what pollers are likely to."""
+        """Fill the cache with the recommendations that clients are likely to poll for."""
         for study in studies:
             await self._once(ResultQuery.of(study, EVERY_RECOMMENDATION), await self._stamp(study))
 
@@ -89,11 +95,14 @@ class ResponseCache:
 
     @property
     def kept_bytes(self) -> int:
-        """How much is kept, about."""
+        """The approximate size of the cached responses, in bytes."""
         return int(self._kept.currsize)
 
     async def _made(self, query: ResultQuery, stamp: Any) -> CachedResponse:
-        """The response, from a reading process; recommendations are made all at once."""
+        """Return the response from a reading process.
+
+        A query for one recommendation computes all recommendations of the study and caches them.
+        """
         if query.what == "recommendation" and _CONDITIONS.isdisjoint(name for name, _ in query.given):
             every = await self._once(ResultQuery.of(query.study, EVERY_RECOMMENDATION), stamp)
             if query in every:
@@ -101,7 +110,7 @@ class ResponseCache:
         return (await self._once(query, stamp))[query]
 
     async def _once(self, query: ResultQuery, stamp: Any) -> Responses:
-        """The responses to a question that others may be asking just now."""
+        """Return the responses to a query. If the same query is under way already, wait for that one."""
         asking = self._asking.get(query)
         if asking is None:
             asking = asyncio.create_task(self._ask(query, stamp))
@@ -122,9 +131,9 @@ class ResponseCache:
         return self._slow if query.what in _SLOW else self._quick
 
     async def _stamp(self, study: str) -> Any:
-        """Changes whenever the study's record may have."""
+        """Return a value that changes whenever the study's results may have changed."""
         if not self._shared:
-            # Whatever is written to a record in SQLite is written to its file, or to the log of what is to be.
+            # SQLite writes every change either to the database file or to its write-ahead log.
             return tuple(_times(self._root / study / name) for name in (RESULTS_FILE, f"{RESULTS_FILE}-wal"))
         stamp = self._stamps.get(study)
         if stamp is None:
@@ -146,21 +155,21 @@ def _times(path: Path) -> tuple[int, int, int] | None:
 
 
 class ReadingProcess:
-    """Asks a process that reads studies, one question after the other.
+    """A separate process that reads studies and answers one query after another.
 
-    It is started when first asked, and anew when it was lost. A study with thousands of trials takes a second to read,
-    and its pictures import half of scientific Python: neither the time nor the memory of that should be the server's.
+    The process is started with the first query, and started again when it has died. A study with thousands of trials
+    takes a second to read, and drawing its pictures imports large libraries. The server's own process should spend
+    neither that time nor that memory.
 
-    `concurrent.futures.ProcessPoolExecutor` is not used for it (as of Python 3.11): its processes outlive a server that
-    was killed, as they hold both ends of its queues; with `max_tasks_per_child` it can wait for ever
-    (python/cpython#115634); it can't end a process that hangs; and when a process is lost, so are all questions that
-    wait.
+    `concurrent.futures.ProcessPoolExecutor` (as of Python 3.11) does not fit. Its processes outlive a server that was
+    killed, because they hold both ends of its queues. With `max_tasks_per_child` it can wait forever
+    (python/cpython#115634). It can't end a process that hangs. And when a process dies, all waiting queries fail.
 
     Args:
-        root: Folder of the studies.
+        root: The folder of the studies.
 
     Attributes:
-        longest_s: Seconds that a question may take; then the process is ended, as it must hang.
+        longest_s: How long a query may take, in seconds. After that the process is killed, because it probably hangs.
     """
 
     def __init__(self, root: Path) -> None:
@@ -168,15 +177,19 @@ class ReadingProcess:
         self.longest_s = 90.0
         self._child: _Child | None = None
         self._closed = False
-        # One thread, so that one question is with the process at a time: should it end it, no other is lost with it.
+        # One thread, so that the process has one query at a time: if a query crashes it, no other query is lost.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tuner-reading")
 
     def ask(self, query: ResultQuery) -> Future[Responses]:
-        """The responses, once there are any; never an exception. See `RecordReader.responses`."""
+        """Send a query to the process.
+
+        Returns:
+            The result of `RecordReader.responses`, later. The future never raises an exception.
+        """
         return self._thread.submit(self._responses, query)
 
     def close(self) -> None:
-        """End the process; what is asked from now on is not answered. May be called again."""
+        """End the process. Later queries get a response with status 503. Calling it twice is allowed."""
         self._closed = True
         child = self._child
         if child is not None:
@@ -196,8 +209,12 @@ class ReadingProcess:
                 self._end()
             else:
                 self._end()
-                return _unavailable(query, f"a study is read within {self.longest_s:g} s, but {query.study} was not")
-        return _unavailable(query, f"the process that reads studies ended at this question ({query.what}); ask again")
+                return _unavailable(
+                    query, f"a study must be read within {self.longest_s:g} s, but {query.study} was not"
+                )
+        return _unavailable(
+            query, f"the process that reads studies crashed during this query ({query.what}); try again"
+        )
 
     def _started(self) -> "_Child":
         if self._child is not None and self._child.asked >= _MOST_ASKED:
@@ -216,7 +233,7 @@ class ReadingProcess:
 
 
 class _Child:
-    """The process, and the pipe to it."""
+    """One start of the process, and the pipe to it."""
 
     def __init__(self, root: Path) -> None:
         context = multiprocessing.get_context("spawn")
@@ -232,11 +249,11 @@ def _unavailable(query: ResultQuery, detail: str) -> Responses:
 
 
 def _serve(pipe: Connection, root: Path) -> None:
-    """Answer until nobody asks any more: the pipe ends with the server, however that ends."""
-    # Ctrl-C in a terminal is the server's to heed, which then ends this process.
+    """Answer queries until the pipe closes, which happens when the server ends, even if it was killed."""
+    # Ctrl-C in a terminal reaches this process too, but the server handles it and then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
-    # Deferred: this module is the server's, too.
+    # Imported here, because the server imports this module and does not need these libraries.
     from tuner.service.cache.record_reader import RecordReader
 
     reader = RecordReader(storage_at(), root)

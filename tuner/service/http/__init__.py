@@ -1,1 +1,1 @@
-"""The service's resources and pages."""
+"""The HTTP side of the service: its resources, its pages, and who may use them."""

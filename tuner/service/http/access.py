@@ -1,6 +1,6 @@
-"""What every request passes before anything is done for it: who asks, from where, and how much is sent.
+"""Checks that every request passes first: the client's token, the host names in its headers, and the body's size.
 
-Plain ASGI, so that no route of the framework has seen a request that is turned away.
+This is plain ASGI around the web framework, so that the framework never sees a request that is refused here.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tuner.service.http.problems import MEDIA_TYPE, Problem, problem_of
 from tuner.service.http.tokens import Role, Token, TokenFile
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""What is answered without a token: it tells that the service runs, and nothing else."""
+"""Paths that need no token. They tell whether the service runs, and nothing else."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
 _REALM: Final = 'realm="kafka-tuner"'
@@ -33,20 +33,20 @@ _HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
 }
-"""Sent with every answer that does not say otherwise."""
+"""Headers of every response that does not set them itself."""
 _ACCESS: Final = logging.getLogger("tuner.service.access")
 _ERRORS: Final = logging.getLogger("tuner.service")
 
 
 class AccessControl:
-    """Lets requests through to an application, or answers in its place.
+    """An ASGI application that checks requests and passes them on to another application, or refuses them.
 
     Args:
-        app: What they are for.
-        config: Of the service.
-        tokens: Who may do what.
-        requests: Counts them.
-        body_s: Seconds that a body may take to arrive.
+        app: The application that receives the accepted requests.
+        config: The configuration of the service.
+        tokens: The token file.
+        requests: The counter of requests.
+        body_s: How long the body of a request may take to arrive, in seconds.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class AccessControl:
         self._tokens = tokens
         self._requests = requests
         self._body_s = body_s
-        # Once needed, always needed: a file of tokens that is lost must not open the door.
+        # Once tokens are needed, they stay needed: losing the token file must not open the service to everybody.
         self._guarded = not is_loopback(config.host) or tokens.exists
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Handle one ASGI connection. WebSockets are closed, because the service has none."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -90,10 +90,10 @@ class AccessControl:
             who = token.name if token is not None else "-"
             scope.setdefault("state", {})["token"] = token
             await self._app(scope, self._limited(receive), sending)
-        except Exception as error:  # noqa: BLE001 - the last one who can answer
+        except Exception as error:  # noqa: BLE001 - nobody above would send a response
             problem = problem_of(error)
             if problem.status == 500:
-                _ERRORS.exception("a request failed")
+                _ERRORS.exception("a request failed because of a defect")
             if not status:
                 await problem_response(problem)(scope, receive, sending)
         finally:
@@ -102,7 +102,8 @@ class AccessControl:
                 scope["path"] if scope["path"] in OPEN_PATHS else "other"
             )
             self._requests.note(route, method, status, took_s)
-            # Never the query, which may hold what somebody took for a parameter; the path as it cannot end the line.
+            # The query is never logged, since somebody may have put a token there. The path is escaped, so that it
+            # can't break the line and forge another entry.
             _ACCESS.info(
                 "%s %s %s %s %d %d %.1fms",
                 (scope.get("client") or ("-",))[0], who, method,
@@ -110,22 +111,30 @@ class AccessControl:
             )  # fmt: skip
 
     def _checked(self, scope: Scope, headers: Headers) -> Token | None:
-        """Whose token it is; None where none is needed.
+        """Check a request and return its token, or None if no token is needed.
 
         Raises:
-            Problem: The request is turned away.
+            Problem: The request is refused.
         """
         for name in ("authorization", "host", "content-length"):
             if len(headers.getlist(name)) > 1:
-                raise Problem(400, "bad-request", f"the header {name} stands once")
+                raise Problem(400, "bad-request", f"the header {name} must be sent only once")
         method, host = scope["method"], _host_in(headers.get("host", ""))
         guarded = self._guarded = self._guarded or self._tokens.exists
         if self._config.allowed_hosts:
             if host not in self._config.allowed_hosts and scope["path"] not in OPEN_PATHS:
-                raise Problem(421, "wrong-host", "the service is not known under the name that the request has as Host")
+                raise Problem(
+                    421,
+                    "wrong-host",
+                    "the Host header must be one of the service's `allowed_hosts`; the operator can add a name there",
+                )
         elif not guarded and not is_loopback(host):
-            # A page of any site could resolve its own name to 127.0.0.1 and read what is here.
-            raise Problem(421, "wrong-host", "without tokens, the service answers to localhost and 127.0.0.1 only")
+            # Otherwise any web page could read the service by making its own host name resolve to 127.0.0.1.
+            raise Problem(
+                421,
+                "wrong-host",
+                "a service without tokens answers only under the name localhost or 127.0.0.1; use one of them",
+            )
         if method not in _SAFE:
             _check_origin(headers)
         length = headers.get("content-length", "0")
@@ -139,17 +148,21 @@ class AccessControl:
             raise Problem(
                 401,
                 "no-token",
-                "the service needs a token: send `Authorization: Bearer TOKEN`; its operator makes them with "
+                "the service needs a token: send `Authorization: Bearer TOKEN`; its operator makes one with "
                 "`tuner serve token add`",
                 headers={"www-authenticate": ways},
             )
         role = Role.READ if method in _SAFE else Role.SUBMIT
         if not token.allows(role):
-            raise Problem(403, "not-allowed", f"this needs a token of role {role}, but {token.name} has {token.role}")
+            raise Problem(
+                403,
+                "not-allowed",
+                f"this request needs a token of role {role}, but {token.name} has the role {token.role}",
+            )
         return token
 
     def _limited(self, receive: Receive) -> Receive:
-        """Takes no more bytes than allowed, and waits no longer for them."""
+        """Return a `receive` that refuses a body that is too large or takes too long to arrive."""
         seen, complete = 0, False
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._body_s
@@ -163,7 +176,8 @@ class AccessControl:
                     message = await receive()
             except TimeoutError:
                 raise Problem(
-                    408, "too-slow", f"a request arrives within {self._body_s:.0f} s, but its body did not",
+                    408, "too-slow",
+                    f"the body of a request must arrive within {self._body_s:.0f} s, but this one did not; try again",
                     headers={"connection": "close"},
                 ) from None  # fmt: skip
             seen += len(message.get("body", b""))
@@ -178,18 +192,18 @@ class AccessControl:
         return Problem(
             413,
             "too-large",
-            f"a request's body has at most {self._config.max_body_bytes} bytes; this one has more",
+            f"the body of a request must not exceed {self._config.max_body_bytes} bytes, but this one does",
             headers={"connection": "close"},
         )
 
 
 def problem_response(problem: Problem) -> JSONResponse:
-    """The answer that says what is wrong."""
+    """Return the response that describes a problem."""
     return JSONResponse(problem.as_json(), problem.status, problem.headers, MEDIA_TYPE)
 
 
 def _host_in(header: str) -> str:
-    """`localhost` of `localhost:8080`; of an IPv6 address what is in the brackets."""
+    """Return the host in a Host header: `localhost` for `localhost:8080`, and an IPv6 address without its brackets."""
     try:
         return (urlsplit(f"//{header}").hostname or "").lower()
     except ValueError:
@@ -197,19 +211,23 @@ def _host_in(header: str) -> str:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Pages of other sites have no business here: a browser tells where what it sends comes from."""
+    """Refuse a request that a page of another site sent: browsers tell where a request comes from.
+
+    Raises:
+        Problem: The request comes from a page of another site.
+    """
     origin = headers.get("origin")
     site = headers.get("sec-fetch-site")
     own = urlsplit(origin).netloc.lower() == headers.get("host", "").lower() if origin is not None else True
     if not own or site in ("cross-site", "same-site"):
-        raise Problem(403, "wrong-origin", "pages of other sites may not change anything here")
+        raise Problem(403, "wrong-origin", "a page of another site must not change anything in this service")
 
 
 def _presented(headers: Headers, method: str) -> str:
-    """The token in the request, empty if there is none.
+    """Return the token that a request presents, or an empty text if it presents none.
 
-    Browsers show pages with Basic, the token as the password; what changes anything takes Bearer alone, which no page
-    can make a browser send.
+    To read, a browser may send the token as the password of Basic authentication. Requests that change something need
+    a Bearer token, because a page of another site can't make a browser send one.
     """
     scheme, _, rest = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":

@@ -1,4 +1,4 @@
-"""The service's resources, as a FastAPI application; see docs/service.md."""
+"""The REST resources of the service, as FastAPI routes. docs/how-to/service.md shows how to use them."""
 
 import json
 import os
@@ -20,22 +20,22 @@ from tuner.service.http.tokens import Token
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 MOST_STREAMS: Final = 200
-"""Event streams at a time; each holds a connection."""
+"""How many event streams may be open at the same time. Each of them holds a connection."""
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
-Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of a study.", examples=["orders"])]
+Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
 RecordBytes = Annotated[
     str | None,
-    Query(max_length=500, description="Record size, or a mix such as `100:70,1000:30`.", examples=["1000"]),
+    Query(max_length=500, description="Record size in bytes, or a mix such as `100:70,1000:30`.", examples=["1000"]),
 ]
 
 
 def router(studies: Studies, streams: EventStreams) -> APIRouter:
-    """The routes below `/v1`.
+    """Return the routes below `/v1`.
 
     Args:
-        studies: Shows and changes studies.
-        streams: Follows them.
+        studies: The studies of the service.
+        streams: The event streams of the studies.
     """
     api = APIRouter(prefix="/v1", responses=examples.PROBLEMS)
 
@@ -48,9 +48,10 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         tags=["studies"],
     )
     async def submit(request: Request) -> Response:
-        """Submit a study: the file that `tuner run` takes, as YAML or JSON; of its target, it says the name alone.
+        """Submit a study.
 
-        The same study again is the same study: sent twice, it is there once.
+        The body is a study file as `tuner run` takes it, in YAML or JSON. Its target is the name of a cluster that the
+        service's config file defines. Submitting the same study again changes nothing and returns the existing study.
         """
         text = await _study_text(request)
         token: Token | None = request.state.token
@@ -63,48 +64,60 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
     @api.get("/studies", response_class=Response, responses={200: examples.STUDIES}, tags=["studies"])
     async def listed(
-        limit: Annotated[int, Query(ge=1, le=100, description="At most so many.")] = 50,
+        limit: Annotated[int, Query(ge=1, le=100, description="Largest number of studies to return.")] = 50,
         cursor: Annotated[
-            str | None, Query(pattern=r"^([0-9]{1,15}|~[A-Za-z0-9_.-]{0,100})$", description="`next` of a page.")
+            str | None,
+            Query(
+                pattern=r"^([0-9]{1,15}|~[A-Za-z0-9_.-]{0,100})$",
+                description="The value of `next` on the previous page.",
+            ),
         ] = None,
     ) -> Response:
-        """List studies, the newest first; `next` is the cursor of the following page."""
+        """List the studies, the newest first.
+
+        `next` is the `cursor` of the next page, or null on the last page.
+        """
         found, following = await studies.listed(limit, cursor)
         return _json({"schema_version": 1, "kind": "studies", "studies": found, "next": following})
 
     @api.get("/studies/{study}", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def show(study: Study) -> Response:
-        """Show a study: where it stands in the queue, and how far it is."""
+        """Show the state and the progress of a study."""
         return _json(await studies.show(study))
 
     @api.delete("/studies/{study}", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def delete(study: Study) -> Response:
-        """Cancel a study, as `cancel` does: what it found is kept."""
+        """Cancel a study. This is the same as `POST .../cancel`: its results are kept."""
         return _json(await studies.cancel(study))
 
     @api.post("/studies/{study}/cancel", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def cancel(study: Study) -> Response:
-        """Stop a study for good, after the window that it measures; what it found is kept."""
+        """Stop a study for good, after its current measurement window. Its results are kept."""
         return _json(await studies.cancel(study))
 
     @api.post("/studies/{study}/pause", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def pause(study: Study) -> Response:
-        """Stop a study after the window that it measures, until it is resumed."""
+        """Stop a study after its current measurement window, until it is resumed."""
         return _json(await studies.pause(study))
 
     @api.post("/studies/{study}/resume", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def resume(study: Study) -> Response:
-        """Go on with a study that was paused, or that failed."""
+        """Continue a study that was paused or has failed."""
         return _json(await studies.resume(study))
 
     @api.get("/studies/{study}/trials", response_class=Response, responses={200: examples.TRIALS}, tags=["results"])
     async def trials(
         request: Request,
         study: Study,
-        after: Annotated[int, Query(ge=0, le=2**53, description="Sequence number of the last one known.")] = 0,
-        limit: Annotated[int, Query(ge=1, le=500, description="At most so many.")] = 100,
+        after: Annotated[
+            int, Query(ge=0, le=2**53, description="Sequence number of the last trial that you have.")
+        ] = 0,
+        limit: Annotated[int, Query(ge=1, le=500, description="Largest number of trials to return.")] = 100,
     ) -> Response:
-        """Trials in the order in which they ended; `next_after` is `after` of the following page."""
+        """List the trials of a study in the order in which they ended.
+
+        `next_after` is the value of `after` for the next page, or null on the last page.
+        """
         return await answered(request, studies, ResultQuery.of(study, "trials", after=after, limit=limit))
 
     @api.get("/studies/{study}/front", response_class=Response, responses={200: examples.FRONT}, tags=["results"])
@@ -113,26 +126,26 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         study: Study,
         record_bytes: RecordBytes = None,
         form: Annotated[
-            Literal["json", "csv", "text"], Query(alias="format", description="How it is written.")
+            Literal["json", "csv", "text"], Query(alias="format", description="Format of the response.")
         ] = "json",
     ) -> Response:
-        """Show the Pareto front of each record size: what no other config beats in all objectives."""
+        """Show the Pareto front of each record size: the configs that no other config beats in every objective."""
         return await answered(request, studies, ResultQuery.of(study, "front", record_bytes=record_bytes, form=form))
 
     @api.get("/studies/{study}/status", response_class=Response, responses={200: examples.STATUS}, tags=["results"])
     async def status(
         study: Study,
-        form: Annotated[Literal["json", "text"], Query(alias="format", description="How it is written.")] = "json",
+        form: Annotated[Literal["json", "text"], Query(alias="format", description="Format of the response.")] = "json",
     ) -> Response:
-        """Show how far a study is, as `tuner status` does."""
+        """Show the progress of a study, as `tuner status` does."""
         await studies.show(study)
         return _response(await studies.answers.fresh(ResultQuery.of(study, "status", form=form)))
 
     @api.get("/studies/{study}/report", response_class=Response, responses={200: examples.REPORT}, tags=["results"])
     async def report(request: Request, study: Study) -> Response:
-        """Show the whole study as one HTML page that needs no network."""
+        """Show the report of a study as one HTML page, which needs no network."""
         answer = await answered(request, studies, ResultQuery.of(study, "report"))
-        # Its scripts are in the page. In a sandbox they have an origin of their own, and none of ours to speak to.
+        # The page contains scripts. The sandbox gives them a separate origin, so that they can't send requests to us.
         answer.headers["content-security-policy"] = (
             "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
             "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
@@ -143,14 +156,20 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
     async def follow(
         study: Study,
         last_event_id: Annotated[
-            str | None, Header(pattern=r"^[0-9]{1,15}$", description="Sent by clients that connect again.")
+            str | None,
+            Header(
+                pattern=r"^[0-9]{1,15}$",
+                description="Id of the last event received. Clients send it when they reconnect.",
+            ),
         ] = None,
     ) -> Response:
-        """Follow a study live: `status`, `trial` and `end` events."""
+        """Follow a study live, as server-sent events named `status`, `trial` and `end`."""
         await studies.show(study)
         if streams.open >= MOST_STREAMS:
             raise Problem(
-                503, "too-many-streams", f"at most {MOST_STREAMS} event streams are open at a time; poll instead"
+                503,
+                "too-many-streams",
+                f"at most {MOST_STREAMS} event streams may be open at the same time; poll the study instead",
             )
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         events = streams.follow(study, int(last_event_id or 0))
@@ -159,24 +178,34 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
     async def recommendation(
         request: Request,
-        study: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of a study.", examples=["orders"])],
+        study: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])],
         record_bytes: RecordBytes = None,
         goal: Annotated[
             Goal | None,
             Query(
-                description="What the config is to be best at; without it the first for which one is better than the "
-                "baseline: balanced, throughput, latency."
+                description="What the config is best for. Default: the first of balanced, throughput and latency for "
+                "which a config is better than the baseline."
             ),
         ] = None,
         max_p99_ms: Annotated[
-            float | None, Query(ge=0, allow_inf_nan=False, description="Only configs whose p99 latency stays below.")
+            float | None,
+            Query(
+                ge=0,
+                allow_inf_nan=False,
+                description="Only configs whose p99 latency in milliseconds is at most this.",
+            ),
         ] = None,
         min_mb_per_s: Annotated[
-            float | None, Query(ge=0, allow_inf_nan=False, description="Only configs that carry as much.")
+            float | None,
+            Query(ge=0, allow_inf_nan=False, description="Only configs whose throughput in MB/s is at least this."),
         ] = None,
-        form: Annotated[Format, Query(alias="format", description="How it is written.")] = Format.JSON,
+        form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON,
     ) -> Response:
-        """Name the config to use. Poll it with `If-None-Match`: 304 as long as it is the same."""
+        """Return the recommended config.
+
+        To poll it, send the `ETag` of the last response as `If-None-Match`. The status is 304 while the response is
+        still the same.
+        """
         query = ResultQuery.of(
             study,
             "recommendation",
@@ -192,27 +221,34 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
 
 async def _study_text(request: Request) -> str:
-    """The study file in a request, as the reader of study files takes it."""
+    """Return the study file in a request, as text that the YAML reader understands.
+
+    Raises:
+        Problem: The media type is not YAML or JSON, or the body is not UTF-8.
+        StudyFileError: The body is declared as JSON but is not.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and kind not in _YAML_TYPES:
         raise Problem(
-            415, "wrong-type", f"a study file is sent as application/yaml or application/json, but got {kind[:60]!r}"
+            415,
+            "wrong-type",
+            f"the Content-Type of a study file must be application/yaml or application/json, but got {kind[:60]!r}",
         )
     try:
         text = (await request.body()).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Problem(422, "study-file", "a study file is UTF-8 text") from None
+        raise Problem(422, "study-file", "a study file must be UTF-8 text, but the body is not") from None
     return await run_in_threadpool(text_of_json, text) if kind == JSON else text
 
 
 async def answered(request: Request, studies: Studies, query: ResultQuery) -> Response:
-    """The answer to a question about a record, or that it is still the same."""
+    """Return the response to a query, or status 304 if the client has this response already."""
     answer = await studies.answers.get(query)
     if answer.status != 200:
         return _response(answer)
-    # Kept by nobody without asking whether it is still the same.
+    # Caches may store the response, but must ask each time whether it is still valid.
     headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
-    # Source: RFC 9110, section 13.1.2: weakly compared.
+    # Source: RFC 9110, section 13.1.2: If-None-Match uses the weak comparison.
     named = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
     if "*" in named or answer.etag in named:
         return Response(status_code=304, headers=headers)

@@ -1,4 +1,4 @@
-"""The whole application: resources, pages, health and metrics, behind the access control."""
+"""The web application: REST resources, pages, health checks and metrics, all behind the access control."""
 
 import asyncio
 import importlib.metadata
@@ -43,14 +43,14 @@ def application(
     tokens: TokenFile,
     stopping: asyncio.Event,
 ) -> AccessControl:
-    """The application.
+    """Return the web application.
 
     Args:
-        config: Of the service.
-        queue: Of studies.
-        supervisor: Works through it.
-        tokens: Who may do what.
-        stopping: Set when the service ends.
+        config: The configuration of the service.
+        queue: The queue of studies.
+        supervisor: The thread that works through the queue.
+        tokens: The token file.
+        stopping: An event that is set when the service stops.
     """
     answers = ResponseCache(config.root, shared=storage_at().is_shared)
     studies = Studies(config, queue, answers, supervisor)
@@ -67,8 +67,8 @@ def application(
     app = FastAPI(
         title="kafka-tuner",
         version=importlib.metadata.version("kafka-tuner"),
-        description="Studies of Kafka producer configs, and the configs that they recommend. See docs/service.md.",
-        docs_url=None,  # its pages load scripts from the network
+        description="Runs studies that find the best Kafka producer configs, and returns their recommendations.",
+        docs_url=None,  # these pages would load scripts from the internet
         redoc_url=None,
         lifespan=lifespan,
     )
@@ -109,7 +109,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
 
 async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
-    """Look at all studies once, so that nobody waits for it later; the newest first, and not for ever."""
+    """Read all studies once, so that clients don't wait for that later. Stop after `_WARM_S` seconds."""
     try:
         async with asyncio.timeout(_WARM_S):
             names = await run_in_threadpool(lambda: storage_at().names(studies.config.root))
@@ -123,29 +123,37 @@ async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
 def _add_health(
     app: FastAPI, queue: JobQueue, supervisor: Supervisor, warmed: asyncio.Event, numbers: Callable[[], Iterator[str]]
 ) -> None:
-    @app.get("/healthz", tags=["health"], response_class=Response, responses={200: {"description": "It runs."}})
+    @app.get(
+        "/healthz", tags=["health"], response_class=Response, responses={200: {"description": "The service runs."}}
+    )
     async def healthz() -> Response:
-        """Tell that the service runs."""
+        """Return 200 while the service runs."""
         return Response("ok\n", media_type="text/plain")
 
     @app.get(
         "/readyz",
         tags=["health"],
         response_class=Response,
-        responses={200: {"description": "It serves."}, 503: PROBLEMS[503]},
+        responses={200: {"description": "The service is ready."}, 503: PROBLEMS[503]},
     )
     async def readyz() -> Response:
-        """Tell that the service can reach its queue and works through it."""
+        """Return 200 when the service has read its studies, reaches its queue and works through it."""
         await run_in_threadpool(queue.counts)
         if not warmed.is_set():
-            raise Problem(503, "unavailable", "the studies are being read for the first time")
+            raise Problem(
+                503, "unavailable", "the service has just started and is still reading its studies; try again"
+            )
         if supervisor.seconds_since_alive > _ALIVE_S:
-            raise Problem(503, "unavailable", "the queue is not worked through")
+            raise Problem(
+                503,
+                "unavailable",
+                "the service is not working through its queue; its log has the details",
+            )
         return Response("ready\n", media_type="text/plain")
 
     @app.get("/metrics", tags=["health"], response_class=Response, responses=METRICS)
     async def prometheus() -> Response:
-        """Show the service's numbers, for Prometheus."""
+        """Return the metrics of the service, for Prometheus."""
         lines = await run_in_threadpool(lambda: list(numbers()))
         return Response("\n".join(lines) + "\n", media_type=metrics.MEDIA_TYPE)
 
@@ -153,19 +161,24 @@ def _add_health(
 def _metrics(
     queue: JobQueue, supervisor: Supervisor, answers: ResponseCache, streams: EventStreams, requests: Requests
 ) -> Iterator[str]:
-    """The lines of what Prometheus reads."""
+    """Yield the lines of the metrics, in the text format of Prometheus."""
     counts = queue.counts().items()
     states: dict[metrics.Labels, float] = {(("state", str(state)),): count for state, count in counts}
-    yield from metrics.family("studies", "gauge", "Studies in the queue, by state.", states)
+    yield from metrics.family("studies", "gauge", "Submitted studies, by state.", states)
     for name, kind, text, value in (
-        ("study_processes", "gauge", "Processes that work on studies.", supervisor.running),
-        ("study_starts_total", "counter", "Processes started for studies.", supervisor.started),
-        ("study_crashes_total", "counter", "Such that ended before their study did.", supervisor.crashed),
-        ("answers_kept_total", "counter", "Questions answered from what was kept.", answers.hits),
-        ("answers_made_total", "counter", "Questions for which a record was looked at.", answers.misses),
-        ("answers_bytes", "gauge", "Bytes of answers that are kept.", answers.kept_bytes),
-        ("event_streams", "gauge", "Event streams that are open.", streams.open),
-        ("resident_bytes", "gauge", "Memory of the server's process.", psutil.Process().memory_info().rss),
+        ("study_processes", "gauge", "Processes that are running a study.", supervisor.running),
+        ("study_starts_total", "counter", "Processes that were started to run a study.", supervisor.started),
+        ("study_crashes_total", "counter", "Processes that ended before their study did.", supervisor.crashed),
+        ("answers_kept_total", "counter", "Queries answered from the cache.", answers.hits),
+        ("answers_made_total", "counter", "Queries for which a study was read.", answers.misses),
+        ("answers_bytes", "gauge", "Size of the cached responses in bytes.", answers.kept_bytes),
+        ("event_streams", "gauge", "Open event streams.", streams.open),
+        (
+            "resident_bytes",
+            "gauge",
+            "Resident memory of the server's process in bytes.",
+            psutil.Process().memory_info().rss,
+        ),
     ):
         yield from metrics.family(name, kind, text, {(): value})
     yield from requests.lines()
@@ -198,13 +211,16 @@ def _add_problems(app: FastAPI) -> None:
 
 
 def _methods_at(app: FastAPI, path: str) -> list[str]:
-    """All methods of a resource: the framework names those of its first route alone, which is one per method."""
+    """Return all methods of a resource.
+
+    The framework has one route for each method, and would name only the methods of the first route.
+    """
     resources = app.openapi()["paths"].items()
     return sorted(method.upper() for each, own in resources if compile_path(each)[0].match(path) for method in own)
 
 
 def _add_schema(app: FastAPI) -> None:
-    """Add to the OpenAPI document, which the framework makes once and keeps, what it does not know."""
+    """Add what the framework does not know to the OpenAPI document, which it creates once and then reuses."""
     schema = app.openapi()
     parts = schema.setdefault("components", {})
     parts.setdefault("schemas", {}).update(study_schema())

@@ -1,4 +1,4 @@
-"""Examples and schemas for the OpenAPI document."""
+"""Examples, schemas and descriptions for the OpenAPI document."""
 
 import json
 from typing import Any, Final
@@ -83,17 +83,17 @@ _PROBLEM_SCHEMA: Final[dict[str, Any]] = {
     },
 }
 _SAID: Final = {
-    400: "The request can't be read.",
-    401: "A token is needed.",
-    403: "The token's role does not allow it, or a page of another site asks.",
-    404: "There is none, or nothing that keeps what is asked.",
-    408: "The request took too long to arrive.",
-    409: "The study's state does not allow it, or another study has the name.",
-    413: "The request is too large.",
+    400: "The request is malformed.",
+    401: "The request needs a token, or its token is not valid.",
+    403: "The token's role does not allow the request, or a page of another site sent it.",
+    404: "There is no such study or record size, or no config meets the conditions.",
+    408: "The body of the request took too long to arrive.",
+    409: "The study's state does not allow the request, or another study has this name.",
+    413: "The body of the request is too large.",
     415: "The body is neither YAML nor JSON.",
-    421: "The service is not known by that name.",
-    422: "What is asked is not valid; `errors` has line and key of each mistake in a study file.",
-    503: "The service can't answer now.",
+    421: "The Host header is not a name of this service.",
+    422: "A parameter or the study file is not valid. `errors` has line and key of each mistake in a study file.",
+    503: "The service can't answer at the moment.",
 }
 
 
@@ -115,11 +115,11 @@ _VIEW_SCHEMA: Final[dict[str, Any]] = {
     "properties": {"name": {"type": "string"}, "state": {"type": "string"}},
 }
 METRICS: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "For Prometheus."},
+    200: {"description": "The metrics, in the text format of Prometheus."},
     401: PROBLEMS[401],
 }
-STUDY: Final = _answer("The study.", _VIEW, **_VIEW_SCHEMA)
-SAME_STUDY: Final = _answer("The same study was submitted before, and is this one.", _VIEW, **_VIEW_SCHEMA)
+STUDY: Final = _answer("The study with its state and progress.", _VIEW, **_VIEW_SCHEMA)
+SAME_STUDY: Final = _answer("The same study was submitted before. This is its present state.", _VIEW, **_VIEW_SCHEMA)
 STUDIES: Final = _answer(
     "A page of studies.",
     {"schema_version": 1, "kind": "studies", "studies": [_VIEW], "next": None},
@@ -133,7 +133,7 @@ TRIALS: Final = _answer(
     required=["trials", "next_after"],
 )
 FRONT: Final[dict[str, Any]] = {
-    "description": "The fronts.",
+    "description": "The Pareto front of each record size.",
     "content": {
         "application/json": {
             "schema": {"type": "object"},
@@ -144,19 +144,26 @@ FRONT: Final[dict[str, Any]] = {
     },
 }
 STATUS: Final[dict[str, Any]] = {
-    "description": "How far it is.",
+    "description": "The progress of the study.",
     "content": {
         "application/json": {"schema": {"type": "object"}, "example": _VIEW["progress"]},
         "text/plain": {"schema": {"type": "string"}},
     },
 }
-REPORT: Final = _answer("The page.", "<!doctype html>...", "text/html")
+REPORT: Final = _answer("The report as an HTML page.", "<!doctype html>...", "text/html")
 EVENTS: Final = _answer(
-    "A stream that ends with the study.", 'id: 13\nevent: trial\ndata: {"sequence":13}\n\n', "text/event-stream"
+    "A stream of server-sent events, which ends when the study ends.",
+    'id: 13\nevent: trial\ndata: {"sequence":13}\n\n',
+    "text/event-stream",
 )
 RECOMMENDATION: Final[dict[str, Any]] = {
-    "description": "The config, or all of them where no record size was asked for.",
-    "headers": {"ETag": {"schema": {"type": "string"}, "description": "To be sent as If-None-Match next time."}},
+    "description": "The recommended config. Without `record_bytes`, the configs of all record sizes.",
+    "headers": {
+        "ETag": {
+            "schema": {"type": "string"},
+            "description": "Send this value as `If-None-Match` with the next request.",
+        }
+    },
     "content": {
         "application/json": {"schema": {"type": "object"}, "example": _RECOMMENDATION},
         "text/plain": {
@@ -169,11 +176,11 @@ RECOMMENDATION: Final[dict[str, Any]] = {
 
 
 def study_schema() -> dict[str, Any]:
-    """The JSON Schema of a study file as it is submitted, its parts named as in an OpenAPI document."""
+    """Return the JSON Schema of a submitted study file, with references that fit into an OpenAPI document."""
     schema = json.loads(json.dumps(json_schema()).replace("#/$defs/", "#/components/schemas/"))
     parts = schema.pop("$defs")
     schema.pop("$schema", None)
-    name = {"type": "string", "description": "Name of a target of this service."}
+    name = {"type": "string", "description": "The name of a target that the service's config file defines."}
     named = {"type": "object", "required": ["name"], "properties": {"name": name}, "additionalProperties": False}
     schema["properties"]["target"] = {"anyOf": [name, named]}
     schema["properties"]["targets"] = {"type": "array", "minItems": 1, "items": {"anyOf": [name, named]}}
@@ -185,7 +192,7 @@ def study_schema() -> dict[str, Any]:
 STUDY_FILE: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
-        "description": "The study file.",
+        "description": "The study file, as YAML or JSON.",
         "content": {
             "application/yaml": {"schema": {"type": "string"}, "example": _STUDY_YAML},
             "application/json": {"schema": {"$ref": "#/components/schemas/StudyFile"}, "example": _STUDY_JSON},

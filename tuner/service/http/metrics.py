@@ -1,4 +1,4 @@
-"""Numbers of the running service, in the text format that Prometheus reads.
+"""Metrics of the running service, in the text format that Prometheus reads.
 
 Source: "Exposition formats" of the Prometheus documentation, text format 0.0.4.
 """
@@ -17,7 +17,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Requests:
-    """Counts requests by route, method and status, and how long they took. For one event loop."""
+    """Counts requests by route, method and status, and records how long they took. Use it in one event loop."""
 
     def __init__(self) -> None:
         self._counts: Counter[Labels] = Counter()
@@ -25,13 +25,13 @@ class Requests:
         self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def note(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count one.
+        """Count one request.
 
         Args:
-            route: Its pattern, such as `/v1/studies/{study}`: as many as there are, whatever is asked for.
-            method: Of HTTP.
-            status: Of HTTP.
-            seconds: From its first byte to the answer's last.
+            route: The pattern of the route, such as `/v1/studies/{study}`, which limits the number of labels.
+            method: The HTTP method.
+            status: The HTTP status.
+            seconds: The time from the first byte of the request to the last byte of the response.
         """
         labels = (("method", method), ("route", route), ("status", str(status)))
         self._counts[labels] += 1
@@ -39,10 +39,10 @@ class Requests:
         self._seconds[route] += seconds
 
     def lines(self) -> Iterable[str]:
-        """As text."""
-        yield from family("http_requests_total", "counter", "Requests answered.", self._counts)
+        """Yield the lines of the text format."""
+        yield from family("http_requests_total", "counter", "Requests that were answered.", self._counts)
         name = f"{_PREFIX}http_request_seconds"
-        yield f"# HELP {name} From a request's first byte to its answer's last."
+        yield f"# HELP {name} Seconds from the first byte of a request to the last byte of its response."
         yield f"# TYPE {name} histogram"
         for route, buckets in sorted(self._buckets.items()):
             totals = list(accumulate(buckets))
@@ -53,7 +53,7 @@ class Requests:
 
 
 def family(name: str, kind: str, text: str, values: Mapping[Labels, float]) -> Iterable[str]:
-    """A metric with its values by labels."""
+    """Yield the lines of one metric, with its value for each set of labels."""
     yield f"# HELP {_PREFIX}{name} {text}"
     yield f"# TYPE {_PREFIX}{name} {kind}"
     for labels, value in sorted(values.items()):

@@ -1,4 +1,4 @@
-"""The pages that people look at: all studies, and one study. Made on the server, without scripts."""
+"""The HTML pages of the service: the list of studies, and the page of one study. They need no scripts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -31,13 +31,13 @@ progress { width: 9rem; vertical-align: middle; } img.front { max-width: 100%; h
 def list_page(
     studies: Sequence[Mapping[str, Any]], following: str | None, counts: Mapping[str, int], mlflow_url: str | None
 ) -> str:
-    """All studies.
+    """Return the page that lists the studies.
 
     Args:
-        studies: As the API lists them.
-        following: Cursor of the next page.
-        counts: How many there are, by state.
-        mlflow_url: Where people see the mirror.
+        studies: The studies, as the API lists them.
+        following: The cursor of the next page, or None on the last page.
+        counts: The number of studies in each state.
+        mlflow_url: The address at which people open MLflow in a browser.
     """
     return _PAGES.get_template("studies.html").render(
         heading="Studies",
@@ -50,11 +50,11 @@ def list_page(
 
 
 def study_page(study: Mapping[str, Any], mlflow_url: str | None) -> str:
-    """One study.
+    """Return the page of one study.
 
     Args:
-        study: As the API shows it.
-        mlflow_url: Where people see the mirror.
+        study: The study, as the API shows it.
+        mlflow_url: The address at which people open MLflow in a browser.
     """
     return _PAGES.get_template("study.html").render(
         heading=study["name"], live=study["state"] in _LIVE, study=study, mlflow_url=mlflow_url
@@ -72,11 +72,11 @@ def _recommended(found: Mapping[str, Any]) -> str:
 
 
 def _minute(time: str) -> str:
-    """`2026-03-01 20:00` of an ISO 8601 time."""
+    """Return the date and minute of an ISO 8601 time: `2026-03-01 20:00`."""
     return time[:16].replace("T", " ")
 
 
-# What a study's file, its errors and its users say is escaped wherever it stands.
+# Study files, error messages and token names are text from outside, so all values are escaped in the pages.
 _PAGES: Final = Environment(loader=PackageLoader("tuner.service.http"), autoescape=True, trim_blocks=True)
 _PAGES.globals.update(LIVE=_LIVE, total_trials=_total_trials)
 _PAGES.filters.update(recommended=_recommended, minute=_minute, number=number, title_of=title)

@@ -1,4 +1,4 @@
-"""What went wrong, for clients to read: `application/problem+json`, in the words that the command line has.
+"""Error responses: `application/problem+json`, with the same messages as the command line.
 
 Source: RFC 9457, Problem Details for HTTP APIs.
 """
@@ -18,14 +18,14 @@ _KINDS: Final = "https://kafka-tuner.invalid/problems/"
 
 
 class Problem(Exception):  # noqa: N818 - the RFC's word
-    """An answer other than what was asked for.
+    """An error that is sent to the client as a problem document.
 
     Attributes:
-        status: HTTP status.
-        kind: What kind of problem, in one word or several with hyphens; the last part of its `type`.
-        detail: What is wrong here: rule, value, what to do.
-        errors: For study files, each with `line`, `key` and `detail`.
-        headers: To be sent along.
+        status: The HTTP status.
+        kind: The kind of problem, in lower-case words joined by hyphens. It is the last part of the document's `type`.
+        detail: What is wrong: the rule, the value, and what to do.
+        errors: The mistakes in a study file, each with `line`, `key` and `detail`.
+        headers: HTTP headers to send with the response.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Problem(Exception):  # noqa: N818 - the RFC's word
         self.headers = headers or {}
 
     def as_json(self) -> dict[str, Any]:
-        """The body."""
+        """Return the problem document, which is the body of the response."""
         body: dict[str, Any] = {
             "type": f"{_KINDS}{self.kind}",
             "title": HTTPStatus(self.status).phrase,
@@ -55,7 +55,7 @@ class Problem(Exception):  # noqa: N818 - the RFC's word
 
 
 def problem_of(error: Exception) -> Problem:
-    """The answer that an error stands for; one that is nobody's fault but ours says nothing of its cause."""
+    """Return the problem that an error stands for. For an unexpected error, it does not reveal the cause."""
     match error:
         case Problem():
             return error
@@ -75,4 +75,4 @@ def problem_of(error: Exception) -> Problem:
         case StudyError() | RunnerError():
             return Problem(503, "unavailable", str(error))
         case _:
-            return Problem(500, "defect", "the service failed at this; its log says how")
+            return Problem(500, "defect", "the service failed because of a defect; its log has the details")

@@ -1,4 +1,4 @@
-"""The service as a process: what is opened, in which order, how long clients may take, and how it ends."""
+"""The service as a process: how it starts and stops, and how long it waits for slow clients."""
 
 import asyncio
 import logging.config
@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from runners.places import target_lock
@@ -25,17 +26,18 @@ from tuner.service.worker.supervisor import Supervisor
 
 
 def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_log: bool = True) -> None:
-    """Serve until a signal ends it. Call it in the main thread.
+    """Run the service until a signal stops it. Call this in the main thread.
 
     Args:
-        config: Of the service.
-        config_file: Where it was read from; the studies' processes read it too.
-        say: Told what happens, in sentences.
-        access_log: Whether each request is logged.
+        config: The configuration of the service.
+        config_file: The file that it was read from. The processes that run the studies read it too.
+        say: Prints one sentence for the operator.
+        access_log: Whether to log each request.
 
     Raises:
-        ServiceConfigError: It would be open to anybody, or can't listen there.
-        ServiceError: The queue can't be opened, or another service works through it.
+        ServiceConfigError: Other hosts could use the service without a token, the service can't listen at its address,
+            or another service uses the same folder of studies.
+        ServiceError: The queue can't be opened.
     """
     tokens = TokenFile(config.tokens)
     check_safe(config, tokens, say)
@@ -54,46 +56,50 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
         shown = f"[{host}]" if ":" in host else host
         say(f"serving at {'https' if config.tls else 'http'}://{shown}:{port}; studies in {config.root}")
         server.run([listening])
-        say("stopping: studies stop after the window that they measure, and go on with the next start")
+        say("stopping: running studies stop after their current window, and continue when the service starts again")
 
 
 def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
-    """Refuse to serve strangers.
+    """Refuse a configuration with which anybody could use the service, and warn if tokens are sent unencrypted.
 
     Raises:
-        ServiceConfigError: Others than this host could reach the service without a token, or the tokens can't be read.
+        ServiceConfigError: Other hosts could use the service without a token, other users can read the token file, or
+            the token file can't be read.
     """
     loopback = is_loopback(config.host)
     if not loopback and not tokens.tokens():
         raise ServiceConfigError(
-            f"a service that others than this host can reach ({config.host}) needs tokens, but {config.tokens} has "
-            "none; make one: tuner serve token add NAME --role submit"
+            f"a service that other hosts can reach ({config.host}) needs tokens, but {config.tokens} has none; make "
+            "one: tuner serve token add NAME --role submit"
         )
     if tokens.exists and not is_private(tokens.path):
         raise ServiceConfigError(
-            f"nobody but its owner may read the file of the tokens, but others may read {tokens.path}; chmod 600 it"
+            f"only its owner may read the token file, but others can read {tokens.path}; chmod 600 it"
         )
     if not loopback and config.tls is None:
-        say("warning: tokens go over the network as they are; give `tls`, or put a proxy that speaks TLS in front")
+        say("warning: tokens are sent unencrypted; set `tls` in the config file, or use a proxy that speaks TLS")
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, with a limit on the time that a request's head takes: uvicorn waits for ever.
+    """uvicorn's HTTP/1.1 protocol with a time limit for the head of a request, for which uvicorn would wait forever.
 
-    The time begins with the connection, and again with the first byte after an answer; between answers uvicorn's own
-    limit on idle connections holds.
+    The time starts when a client connects, and again with the first byte that it sends after a response. Between
+    responses, uvicorn's own limit for idle connections applies.
+
+    Attributes:
+        head_s: How long the head of a request may take to arrive, in seconds.
     """
 
     head_s = 10.0
     _late: asyncio.TimerHandle | None = None
 
+    @override
     def connection_made(self, transport: Any) -> None:
-        """See `asyncio.Protocol`."""
         super().connection_made(transport)
         self._wait_for_head()
 
+    @override
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
         super().data_received(data)
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
@@ -101,8 +107,8 @@ class PatientProtocol(H11Protocol):
         elif self._late is None:
             self._wait_for_head()
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         self._head_is_there()
         super().connection_lost(exc)
 
@@ -116,7 +122,7 @@ class PatientProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, with an end that is told to those who wait, and that is no error."""
+    """uvicorn's server, changed so that a signal sets `stopping` and then ends the service without an error."""
 
     def __init__(self, config: ServiceConfig, make: Callable[[], object], stopping: asyncio.Event) -> None:
         super().__init__(
@@ -141,22 +147,28 @@ class _Server(uvicorn.Server):
         )
         self._stopping = stopping
 
+    @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; asked twice, at once."""
+        """Stop the service. The second signal stops it without waiting for open requests."""
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
-        # Python runs signal handlers in the main thread, which is the loop's; uvicorn wakes the loop every 0.1 s.
+        # Python runs signal handlers in the main thread, where the event loop runs; uvicorn wakes it every 0.1 s.
         self._stopping.set()
 
+    @override
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Heed SIGINT and SIGTERM; uvicorn's own raises them again in the end, which is no end for a service."""
+        """Handle SIGINT and SIGTERM.
+
+        uvicorn's own method raises the signal again at the end, and the process would be killed by it before the
+        service has stopped the studies.
+        """
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            # The next one still finds us at work: it ends the studies' processes at once.
+            # The service still has to stop the studies, and another signal must not interrupt that.
             for number in before:
                 signal.signal(number, signal.SIG_IGN)
 
@@ -167,15 +179,17 @@ def _listen(config: ServiceConfig) -> socket.socket:
         listening = socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=1_024)
     except OSError as error:
         raise ServiceConfigError(
-            f"the service must be able to listen at {config.host}, port {config.port}, but: {error.strerror}"
+            f"the service can't listen at {config.host}, port {config.port}: {error.strerror}; choose another"
         ) from None
-    # Else a body waits up to 40 ms for its head to be acknowledged; asyncio sets it on sockets of its own alone.
+    # Otherwise a body waits up to 40 ms until its head is acknowledged. asyncio sets this only on its own sockets.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def _refuse(holder: str) -> None:
-    raise ServiceConfigError(f"one service at a time works through a folder of studies, but {holder} does")
+    raise ServiceConfigError(
+        f"only one service at a time may use a folder of studies, but {holder} uses this one; stop that service first"
+    )
 
 
 def _log_to_stderr(access: bool) -> None:
@@ -192,6 +206,6 @@ def _log_to_stderr(access: bool) -> None:
             },
         }
     )
-    # Whatever a dependency would log of a request stays out.
+    # uvicorn would log the query of a request, which may contain a token.
     logging.getLogger("uvicorn.access").disabled = True
     os.environ.setdefault("PYTHONUNBUFFERED", "1")

@@ -1,4 +1,4 @@
-"""The studies of the service as its clients see them: what the queue and the record say of each, and its events."""
+"""The studies as clients see them: their state in the queue, their progress, and their events."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tuner.storage.home import storage_at
 
 SCHEMA_VERSION: Final = 1
 RECORDED: Final = "recorded"
-"""The state of a study that lies among the service's but was not submitted to it."""
+"""The state of a study that is in the service's folder but was not submitted to the service."""
 _CURSOR: Final = "~"
 ENDED: Final = frozenset({JobState.COMPLETE, JobState.CANCELLED, JobState.FAILED, JobState.PAUSED, RECORDED})
 _POLL_S: Final = 0.5
@@ -31,13 +31,13 @@ _LEFT_OUT: Final = frozenset({"course", "params"})
 
 @dataclass(frozen=True, slots=True)
 class Studies:
-    """Shows studies, and changes where they stand.
+    """Shows studies and changes their state.
 
     Attributes:
-        config: Of the service.
-        queue: Where they stand.
-        answers: What their records say.
-        supervisor: Woken when something changes.
+        config: The configuration of the service.
+        queue: The queue, which holds the states of the studies.
+        answers: The cache of responses, which reads the results of the studies.
+        supervisor: The thread that works through the queue. It is woken when a study changes its state.
     """
 
     config: ServiceConfig
@@ -46,34 +46,48 @@ class Studies:
     supervisor: Supervisor
 
     async def submit(self, submission: Submission) -> tuple[dict[str, Any], bool]:
-        """Put a study into the queue; see `JobQueue.submit`."""
+        """Put a study into the queue.
+
+        Returns:
+            The study, and whether it is new; False if the same study was submitted before.
+
+        Raises:
+            NameTaken: Another study has this name.
+        """
         job, new = await run_in_threadpool(self.queue.submit, submission)
         self.supervisor.wake()
         return await self._view(job.name, job), new
 
     async def pause(self, name: str) -> dict[str, Any]:
-        """Stop a study after the window that it measures; one that waits no longer waits."""
+        """Pause a study.
+
+        A running study stops after its current measurement window. A waiting study leaves the queue.
+        """
         return await self._moved(name, JobState.PAUSED, JobState.PAUSING)
 
     async def cancel(self, name: str) -> dict[str, Any]:
-        """Stop a study for good; what it found is kept."""
+        """Stop a study for good. Its results are kept."""
         return await self._moved(name, JobState.CANCELLED, JobState.CANCELLING)
 
     async def resume(self, name: str) -> dict[str, Any]:
-        """Put a study that was paused, or failed, back into the queue."""
+        """Put a study that is paused or has failed back into the queue.
+
+        Raises:
+            WrongMove: The study is neither paused nor failed.
+        """
         job = await run_in_threadpool(self.queue.find, name)
         if job.state not in (JobState.QUEUED, JobState.RUNNING):
             if job.state not in (JobState.PAUSED, JobState.FAILED):
-                raise WrongMove(f"only what is paused or failed is resumed, but {name} is {job.state}")
+                raise WrongMove(f"only a paused or failed study can be resumed, but {name} is {job.state}")
             job = await run_in_threadpool(lambda: self.queue.move(name, JobState.QUEUED, note="", crashes=0))
         self.supervisor.wake()
         return await self._view(name, job)
 
     async def show(self, name: str) -> dict[str, Any]:
-        """One study.
+        """Return one study.
 
         Raises:
-            JobNotFound: There is none of that name, in the queue or on record.
+            JobNotFound: No study of this name is in the queue or in the storage.
         """
         try:
             job = await run_in_threadpool(self.queue.find, name)
@@ -85,7 +99,13 @@ class Studies:
         return await self._view(name, job)
 
     async def listed(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """A page of studies, the newest submission first and what was not submitted last; and where the next begins."""
+        """Return one page of studies.
+
+        The newest submission comes first. Studies that were not submitted come last.
+
+        Returns:
+            The studies, and the cursor of the next page; None if there are no more.
+        """
         jobs, names, following = await run_in_threadpool(self._page, limit, cursor)
         views = [self._short(job.name, job) for job in jobs] + [self._short(name, None) for name in names]
         return list(await asyncio.gather(*views)), following
@@ -107,18 +127,18 @@ class Studies:
         others.pop()
         return jobs, others, f"{_CURSOR}{others[-1] if others else ''}"
 
-    async def _moved(self, name: str, waiting: JobState, working: JobState) -> dict[str, Any]:
-        """Move a study that waits to one state, one that is worked on to another."""
+    async def _moved(self, name: str, if_idle: JobState, if_active: JobState) -> dict[str, Any]:
+        """Move a study to the state `if_active` if a process may be running it, and to `if_idle` otherwise."""
         for _ in range(3):
             job = await run_in_threadpool(self.queue.find, name)
-            if job.state in (waiting, working):
+            if job.state in (if_idle, if_active):
                 break
-            to = working if job.active else waiting
+            to = if_active if job.active else if_idle
             try:
                 job = await run_in_threadpool(self.queue.move, name, to)
                 break
             except WrongMove:
-                # Begun or ended in between: looked at once more.
+                # The study may have started or ended in between. If so, try again.
                 again = await run_in_threadpool(self.queue.find, name)
                 if again.state is job.state:
                     raise
@@ -135,7 +155,7 @@ class Studies:
 
     async def _short(self, name: str, job: Job | None) -> dict[str, Any]:
         if job is not None and job.active:
-            # What a process works on changes without its record.
+            # What a running study is doing changes even while its results do not.
             found = await self.answers.fresh(ResultQuery.of(name, "summary", at_work=True))
         else:
             found = await self.answers.get(ResultQuery.of(name, "summary"))
@@ -143,18 +163,19 @@ class Studies:
 
 
 class EventStreams:
-    """A study's progress as server-sent events.
+    """Streams of server-sent events that report the progress of studies.
 
-    `status` when anything changed, `trial` for each trial with its sequence number as the event's id, so that a client
-    that lost the connection goes on where it was, and `end` when nothing more will come.
+    A stream sends `status` when the study's state or progress has changed, `trial` for each trial, and `end` when the
+    study has ended. The id of a `trial` event is the trial's sequence number, so that a client that lost its connection
+    can continue where it was.
     Source: HTML, section 9.2, "Server-sent events".
 
     Args:
-        studies: Shows them.
-        stopping: Set when the service ends.
+        studies: The studies of the service.
+        stopping: An event that is set when the service stops.
 
     Attributes:
-        open: Streams that are open.
+        open: The number of open streams.
     """
 
     def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
@@ -163,11 +184,11 @@ class EventStreams:
         self.open = 0
 
     async def follow(self, study: str, after: int = 0) -> AsyncIterator[str]:
-        """The events of a study, until it ends or the service does.
+        """Yield the events of a study until the study ends or the service stops.
 
         Args:
-            study: Its name.
-            after: Sequence number of the last trial that the client has.
+            study: The study's name.
+            after: The sequence number of the last trial that the client has seen.
         """
         self.open += 1
         try:
@@ -204,7 +225,7 @@ class EventStreams:
 
 
 def links(name: str) -> Mapping[str, str]:
-    """Where everything about a study is."""
+    """Return the addresses of a study's resources, by name."""
     own = f"/v1/studies/{name}"
     return {
         "self": own,
@@ -238,6 +259,6 @@ def _head(name: str, job: Job | None) -> dict[str, Any]:
 
 
 def _event(name: str, data: Any, number: int | None = None) -> str:
-    """One event; JSON has no line feeds, so that its data is one line."""
+    """Return the text of one event. Its data are JSON, which contains no line feeds and so fits on one line."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}\n\n"

@@ -1,7 +1,8 @@
-"""Study files as strangers send them: read as strictly as any, and able to touch nothing of the service's host.
+"""Reads submitted study files, which come from strangers and must not reach anything on the service's host.
 
-A submitted study names targets of the operator's, no address; no local file is read or named; of the environment there
-is only what the operator allows; where benchmarks run and what mirrors them is the operator's.
+A submitted study names targets that the operator has configured; it can't give an address. It can't name a local file.
+It can use only those environment variables that the operator allows. Where its measurements run, and to which MLflow
+they are copied, is up to the operator too. Apart from that, it is read as strictly as any study file.
 """
 
 import hashlib
@@ -28,16 +29,16 @@ _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def submission_of(text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = "") -> Submission:
-    """Check a submitted study file.
+    """Check a submitted study file and return what goes into the queue.
 
     Args:
-        text: YAML, or what `text_of_json` returned.
-        config: Of the service.
-        environ: The service's variables.
-        submitted_by: Name of the token.
+        text: The study file in YAML, or the return value of `text_of_json`.
+        config: The configuration of the service.
+        environ: The environment variables of the service.
+        submitted_by: The name of the token that the client sent.
 
     Raises:
-        StudyFileError: The text says what can't be done, or what a submitted study may not.
+        StudyFileError: The study file has mistakes, or uses what a submitted study may not use.
     """
     spec, targets, value = _read(text, config, environ)
     written = json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -46,10 +47,11 @@ def submission_of(text: str, config: ServiceConfig, environ: Mapping[str, str], 
 
 
 def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> StudySpec:
-    """The study that a submitted file asks for, on the operator's clusters and with his credentials.
+    """Return the study that a submitted file describes, with the operator's clusters and their credentials filled in.
 
     Raises:
-        StudyFileError: As `submission_of` does; the operator's file may have changed since.
+        StudyFileError: As from `submission_of`. A file that was right when it was submitted can fail here, because the
+            config of the service may have changed since.
     """
     spec, names, _ = _read(text, config, environ)
     simulated = names == (SIMULATED,) or spec.executor is Executor.SIMULATED
@@ -64,24 +66,26 @@ def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> Stu
 
 
 def text_of_json(text: str) -> str:
-    """A study file in JSON as the reader of study files takes it: as it is, or written anew where YAML differs.
+    """Return a study file that is written in JSON as text that the YAML reader understands.
+
+    The text is returned unchanged, which keeps its line numbers, unless YAML would read it differently.
 
     Raises:
-        StudyFileError: It is no JSON, or a key stands twice.
+        StudyFileError: The text is not JSON, or a key occurs twice.
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
         return text if _reads_as(text, value) else json.dumps(value, indent=2, ensure_ascii=False)
     except json.JSONDecodeError as error:
-        raise _refused(f"this is not JSON: {error.msg}", error.lineno) from None
+        raise _refused(f"the body must be JSON, but: {error.msg}", error.lineno) from None
     except ValueError as error:
-        raise _refused(f"this can't be read as JSON: {error}") from None
+        raise _refused(f"the body must be readable as JSON, but: {error}") from None
     except RecursionError:
-        raise _refused("values are nested too deep") from None
+        raise _refused("the values are nested too deeply; use fewer levels") from None
 
 
 def _reads_as(text: str, value: object) -> bool:
-    """Whether YAML reads the same in a text as JSON does."""
+    """Return whether YAML reads the text as the same value as JSON does."""
     try:
         return read_yaml(text, Problems(ORIGIN)) == value
     except StudyFileError:
@@ -99,16 +103,22 @@ def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple
     file = check(filled, problems)
     name = file.study.name or ""
     if not name:
-        problems.add(("study",), "a submitted study has a name: write `study: orders`", line=1)
+        problems.add(("study",), "a submitted study needs a name: write `study: orders`, for example", line=1)
     elif name in _RESERVED or ((config.root / name).exists() and not (config.root / name).is_dir()):
-        problems.add(("study",), f"{name} is the name of something else among the studies; choose another")
+        problems.add(
+            ("study",), f"a file or folder that is not a study has the name {name} already; choose another name"
+        )
     spec = Builder(file, name, Files(None, problems), problems).study()
     problems.stop_if_any()
     return spec, names, value
 
 
 def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tuple[Plain, tuple[str, ...]]:
-    """The file with the operator's clusters in place of their names, without credentials; and the names."""
+    """Replace the names of clusters in a study file by the clusters themselves, without their credentials.
+
+    Returns:
+        The changed file, and the names.
+    """
     if not isinstance(value, dict):
         return value, ()
     names = _names(value, config, problems)
@@ -130,18 +140,22 @@ def _section(target: Target) -> dict[str, Plain]:
 def _names(value: Mapping[str, Plain], config: ServiceConfig, problems: Problems) -> tuple[str, ...]:
     offered = ", ".join(config.targets)
     if "target" in value and "targets" in value:
-        problems.add(("targets",), "give target for one cluster or targets for several, not both")
+        problems.add(("targets",), "give either `target` for one cluster or `targets` for several, not both")
         return ()
     several = value.get("targets")
     if isinstance(several, list) and several:
         names = tuple(filter(None, (_name(each, ("targets", at), config, problems) for at, each in enumerate(several))))
         if len(set(names)) < len(names):
-            problems.add(("targets",), "each cluster stands once: trials must not disturb each other")
+            problems.add(
+                ("targets",), "name each cluster only once, because trials on the same cluster disturb each other"
+            )
         if SIMULATED in names and len(names) > 1:
-            problems.add(("targets",), f"{SIMULATED} stands alone: it is no cluster")
+            problems.add(
+                ("targets",), f"{SIMULATED} is not a cluster and can't be combined with other targets; leave it out"
+            )
         return names
     if "targets" in value:
-        problems.add(("targets",), f"this is a list of names, at least one of: {offered}")
+        problems.add(("targets",), f"this must be a list of at least one of these names: {offered}")
         return ()
     if value.get("target") is not None:
         return tuple(filter(None, [_name(value["target"], ("target",), config, problems)]))
@@ -149,46 +163,49 @@ def _names(value: Mapping[str, Plain], config: ServiceConfig, problems: Problems
     if isinstance(executor, dict) and executor.get("kind") == "simulated":
         return (SIMULATED,)
     if config.default_target is None:
-        problems.add(("target",), f"a submitted study names its cluster: write `target: NAME`, one of: {offered}")
+        problems.add(
+            ("target",), f"a submitted study must name its cluster: write `target: NAME` with one of: {offered}"
+        )
         return ()
     return (config.default_target,)
 
 
 def _name(given: Plain, place: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
-    """The name of a target; a problem noted, and None, where it is none of the operator's."""
+    """Return the name of a target. If the operator has configured no such target, note a problem and return None."""
     if isinstance(given, dict):
         for key in given:
             if key != "name":
                 problems.add(
                     (*place, key),
-                    "addresses and credentials of clusters are the service's operator's; leave this out, and name one "
-                    f"of his: `target: {next(iter(config.targets))}`",
+                    "only the operator of the service sets addresses and credentials of clusters; leave this out, and "
+                    f"name a cluster of the service: `target: {next(iter(config.targets))}`",
                 )
         place, given = (*place, "name"), given.get("name")
     if isinstance(given, str) and given in config.targets:
         return given
     near = did_you_mean(given, config.targets)
-    problems.add(
-        place, f"this is the name of a target of this service: {', '.join(config.targets)}. {near}".rstrip(". ")
-    )
+    problems.add(place, f"this must be a target of this service: {', '.join(config.targets)}. {near}".rstrip(". "))
     return None
 
 
 def _check_owned(value: Plain, problems: Problems) -> None:
-    """What is the operator's to decide."""
+    """Note a problem for each key that only the operator may set."""
     if not isinstance(value, dict):
         return
     for section, key, what in (
-        ("tracking", "uri", "where studies are mirrored"),
-        ("executor", "ray_address", "where benchmarks run"),
+        ("tracking", "uri", "to which MLflow studies are copied"),
+        ("executor", "ray_address", "where measurements run"),
     ):
         inner = value.get(section)
         if isinstance(inner, dict) and inner.get(key) is not None:
-            problems.add((section, key), f"{what} is the service's operator's to decide; leave this out")
+            problems.add((section, key), f"the operator of the service decides {what}; leave this out")
 
 
 def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, place: KeyPath = ()) -> None:
-    """Say of each variable that is not allowed that it is not; never whether there is one of that name."""
+    """Note a problem for each environment variable that is not allowed.
+
+    The message must not tell whether a variable of that name exists.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
             _check_variables(inner, allowed, problems, (*place, key))
@@ -198,20 +215,20 @@ def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems,
     elif isinstance(value, str):
         for name in _VARIABLE.findall(value):
             if name not in allowed:
-                there = f"those that it allows: {', '.join(allowed)}" if allowed else "none"
-                problems.add(place, f"a submitted study uses variables of the service's environment, {there}")
+                there = f"allows only: {', '.join(allowed)}" if allowed else "allows none"
+                problems.add(place, f"this uses an environment variable of the service, which {there}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {twice[:60]!r} stands twice")
+        raise ValueError(f"the key {twice[:60]!r} occurs twice")
     return found
 
 
 def _no_constant(name: str) -> Iterator[None]:
-    raise ValueError(f"{name} is no number here")
+    raise ValueError(f"{name} is not allowed as a number")
 
 
 def _refused(what: str, line: int = 0) -> StudyFileError:

@@ -1,8 +1,9 @@
-"""Who may use the service: tokens by name, kept as hashes.
+"""The tokens with which clients use the service. Only their hashes are stored.
 
-A token is 256 random bits, so one round of SHA-256 keeps it as well as any slow hash would: slow hashes make it dear to
-guess what people choose, and nobody guesses 256 bits. A slow one would only let strangers make the service work.
-Source: OWASP, Password Storage Cheat Sheet, is about what users choose; RFC 6819, section 5.1.4.1.3, hashes handles.
+A token is 256 random bits, so one round of SHA-256 protects it as well as a slow hash would. Slow hashes protect
+passwords that people choose, because those can be guessed; nobody guesses 256 random bits. A slow hash would only let
+strangers keep the service busy.
+Source: OWASP, Password Storage Cheat Sheet (passwords that users choose); RFC 6819, section 5.1.4.1.3 (hashed handles).
 """
 
 import hashlib
@@ -26,29 +27,30 @@ from tuner.service.errors import ServiceConfigError, TokensBusy
 
 SCHEMA_VERSION: Final = 1
 PREFIX: Final = "kt_"
-"""What every token begins with, so that scanners for secrets know one when they see it."""
+"""The prefix of every token. Secret scanners recognise a leaked token by it."""
 _BYTES: Final = 32
 _LONGEST: Final = 200
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}", re.ASCII)
 
 
 class Role(StrEnum):
-    """What a token is good for."""
+    """What a client with this token may do."""
 
     READ = "read"
+    """Read everything."""
     SUBMIT = "submit"
-    """Reading, and submitting, pausing, resuming and cancelling studies."""
+    """Read everything, and submit, pause, resume and cancel studies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is kept.
+    """A token as it is stored.
 
     Attributes:
-        name: Whose it is; written with each study that was submitted with it, and in the access log.
-        role: What it is good for.
-        sha256: Of the token, in hexadecimal digits.
-        created_at: UTC, ISO 8601.
+        name: The name of its owner, which the access log and the studies submitted with the token show.
+        role: What its owner may do.
+        sha256: The SHA-256 of the token in hexadecimal digits.
+        created_at: When it was made: UTC, ISO 8601.
     """
 
     name: str
@@ -57,16 +59,18 @@ class Token:
     created_at: str
 
     def allows(self, role: Role) -> bool:
-        """Whether it is good for what that role may do."""
+        """Return whether this token may do what `role` allows."""
         return role is Role.READ or self.role is Role.SUBMIT
 
 
 class TokenFile:
-    """The tokens in a file that its owner alone may read. Read anew when it has changed. For one thread.
+    """The token file, which only its owner may read.
+
+    The file is read again whenever it has changed. Use an instance in one thread only.
 
     Args:
-        path: The file.
-        lock_s: Seconds to wait for another process that changes it.
+        path: The path of the file.
+        lock_s: How long to wait for another process that is changing the file, in seconds.
     """
 
     def __init__(self, path: Path, lock_s: float = 10.0) -> None:
@@ -77,14 +81,14 @@ class TokenFile:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file; where there is, every request needs a token."""
+        """Whether the file exists. If it does, every request needs a token."""
         return self.path.is_file()
 
     def tokens(self) -> tuple[Token, ...]:
-        """All of them, as the file is now.
+        """Return all tokens that are in the file now.
 
         Raises:
-            ServiceConfigError: The file can't be read; who asks must let nobody in.
+            ServiceConfigError: The file can't be read. The caller must then refuse every request.
         """
         try:
             found = self.path.stat()
@@ -99,9 +103,13 @@ class TokenFile:
         return self._tokens
 
     def who(self, presented: str) -> Token | None:
-        """The token that somebody presents; None if it is none of ours.
+        """Return the stored token that a client presented, or None if there is no such token.
 
-        Takes as long whichever it is, and whether it is one: its hash is compared with each, to the end.
+        The hash is compared with all stored hashes, each in constant time, so that the time taken tells a client
+        nothing about the tokens.
+
+        Raises:
+            ServiceConfigError: The file can't be read.
         """
         if len(presented) > _LONGEST:
             return None
@@ -110,14 +118,14 @@ class TokenFile:
         return found[0] if found else None
 
     def add(self, name: str, role: Role) -> str:
-        """Make a token.
+        """Make a new token and store its hash.
 
         Returns:
-            The token itself: it can't be told again.
+            The token. It can't be retrieved later, because only its hash is stored.
 
         Raises:
-            ServiceConfigError: The name is taken or no name, or the file can't be read.
-            TokensBusy: Another process changes the tokens.
+            ServiceConfigError: The name is taken or not allowed, or the file can't be read.
+            TokensBusy: Another process is changing the tokens.
         """
         if not _NAME.fullmatch(name):
             raise ServiceConfigError(
@@ -129,22 +137,22 @@ class TokenFile:
         with self._changed() as tokens:
             if any(token.name == name for token in tokens):
                 raise ServiceConfigError(
-                    f"a name stands for one token, but there is one of {name}; to replace it, remove it first"
+                    f"a token's name must be new, but {name} has a token already; to replace it, remove it first"
                 )
             tokens.append(Token(name, role, _digest(secret), now))
         return secret
 
     def remove(self, name: str) -> None:
-        """Make a token good for nothing; a running service heeds it with the next request.
+        """Remove a token. A running service refuses it from the next request on.
 
         Raises:
-            ServiceConfigError: There is none of that name.
-            TokensBusy: Another process changes the tokens.
+            ServiceConfigError: No token has this name.
+            TokensBusy: Another process is changing the tokens.
         """
         there = [token.name for token in self.tokens()]
-        if name not in there:  # said before the file is locked: nothing is made for the sake of saying so
+        if name not in there:  # checked before locking, which would create the lock file and its folder
             raise ServiceConfigError(
-                f"there must be a token of that name, but got {name!r}; there are: {', '.join(there) or 'none'}"
+                f"only an existing token can be removed, but got {name!r}; the tokens are: {', '.join(there) or 'none'}"
             )
         with self._changed() as tokens:
             tokens[:] = [token for token in tokens if token.name != name]
@@ -158,19 +166,19 @@ class TokenFile:
                 tokens = list(self._read()) if self.exists else []
                 yield tokens
                 body = {"schema_version": SCHEMA_VERSION, "tokens": [asdict(token) for token in tokens]}
-                # Written beside it with mode 0600 and put in its place: nobody else ever could read it.
+                # The new file is written with mode 0600 and then renamed, so nobody else can read it at any moment.
                 write_atomically(self.path, json.dumps(body, indent=2) + "\n")
         except Timeout:
             raise TokensBusy(
-                f"one command at a time changes the tokens, and waits for another at most {self._lock_s:g} s, but one "
-                f"still holds {lock}; wait for it to end, or end it"
+                f"only one command at a time may change the tokens, but after {self._lock_s:g} s another one still "
+                f"holds {lock}; wait for it to end, or stop it"
             ) from None
 
     def _read(self) -> tuple[Token, ...]:
         try:
             found: Any = json.loads(self.path.read_text(encoding="utf-8"))
             if found["schema_version"] != SCHEMA_VERSION:
-                raise ValueError(f"schema_version {found['schema_version']!r} is a newer release's")
+                raise ValueError(f"a newer release wrote it (schema_version {found['schema_version']!r})")
             return tuple(
                 Token(str(each["name"]), Role(each["role"]), str(each["sha256"]), str(each["created_at"]))
                 for each in found["tokens"]
@@ -179,15 +187,15 @@ class TokenFile:
             raise self._unreadable(error) from None
         except (ValueError, KeyError, TypeError) as error:
             raise ServiceConfigError(
-                f"{self.path} must hold tokens as `tuner serve token add` writes them, but: {error!r}"
+                f"the token file must be as `tuner serve token add` writes it, but {self.path} is not: {error!r}"
             ) from None
 
     def _unreadable(self, error: OSError) -> ServiceConfigError:
-        return ServiceConfigError(f"the tokens in {self.path} must be readable, but: {error.strerror}")
+        return ServiceConfigError(f"the token file {self.path} must be readable, but: {error.strerror}")
 
 
 def is_private(path: Path) -> bool:
-    """Whether nobody but its owner may read a file."""
+    """Return whether only its owner may read the file."""
     return not path.stat().st_mode & 0o077 or os.name == "nt"
 
 

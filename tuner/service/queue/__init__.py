@@ -1,1 +1,1 @@
-"""Studies that wait for their turn."""
+"""The queue of submitted studies."""

@@ -1,4 +1,4 @@
-"""A study in the service's queue: what is kept of it, and which states follow which."""
+"""A study in the service's queue, and the states that it goes through."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,21 +9,22 @@ from tuner.service.errors import WrongMove
 
 
 class JobState(StrEnum):
-    """Where a study stands in the queue."""
+    """The state of a study in the queue."""
 
     QUEUED = "queued"
     RUNNING = "running"
     PAUSING = "pausing"
-    """Asked to stop; it does so after the window that it measures."""
+    """It was asked to pause, and will after its current measurement window."""
     PAUSED = "paused"
     CANCELLING = "cancelling"
+    """It was asked to stop for good, and will after its current measurement window."""
     CANCELLED = "cancelled"
     COMPLETE = "complete"
     FAILED = "failed"
 
 
 ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
-"""States in which a process may be working on the study, so that its targets are taken."""
+"""The states in which a process may be running the study, so that its targets are in use."""
 
 _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),
@@ -37,19 +38,19 @@ _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.COMPLETE: frozenset(),
     JobState.FAILED: frozenset({JobState.QUEUED, JobState.CANCELLED}),
 }
-"""What may follow each state; from queued to running goes by `JobQueue.claim` alone."""
+"""The states that may follow each state. Only `JobQueue.claim` changes a study from queued to running."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A study as it is put into the queue; already checked.
+    """A study that is ready to be put into the queue. Its study file has been checked.
 
     Attributes:
-        name: Of the study; unique in the queue.
-        digest: Of what the study file says; equal for equal studies, however they are written.
-        text: The study file, as it was submitted: `${NAME}` and no values of variables.
-        targets: Names of the operator's targets that it measures on, at least one.
-        submitted_by: Name of the token; empty where none was needed.
+        name: The name of the study, which is unique in the queue.
+        digest: A digest of the study file's content. Formatting and comments do not change it.
+        text: The study file as it was submitted: it contains `${NAME}`, not the value of the variable.
+        targets: The names of the targets on which it measures, at least one.
+        submitted_by: The name of the client's token, or empty if the service needs no tokens.
     """
 
     name: str
@@ -61,20 +62,20 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A study as the queue keeps it.
+    """A study in the queue.
 
     Attributes:
-        number: Counts submissions, from 1; lower ones run first.
-        name: Of the study.
-        digest: See `Submission`.
-        targets: See `Submission`.
-        submitted_by: See `Submission`.
-        state: Where it stands.
-        owner: The service that works on it, or did last; empty if none ever did.
-        crashes: How often in a row its process ended without bringing it forward.
-        note: What there is to know of its state: why it failed, the last lines of its log; may be empty.
-        submitted_at: UTC, ISO 8601.
-        changed_at: When its state changed last.
+        number: The number of the submission, counted from 1. Lower numbers run first.
+        name: The name of the study.
+        digest: The digest of the study file, as in `Submission`.
+        targets: The names of the targets on which it measures.
+        submitted_by: The name of the client's token, or empty if the service needs no tokens.
+        state: The state of the study.
+        owner: The service that runs it or ran it last, or empty if no service has run it yet.
+        crashes: How many times in a row its process ended early without a new trial.
+        note: An explanation of the state, such as why the study failed, with the end of its log. It may be empty.
+        submitted_at: When it was submitted: UTC, ISO 8601.
+        changed_at: When its state last changed: UTC, ISO 8601.
     """
 
     number: int
@@ -91,22 +92,24 @@ class Job:
 
     @property
     def active(self) -> bool:
-        """Whether a process may be working on it."""
+        """Whether a process may be running it."""
         return self.state in ACTIVE
 
 
 def check_move(job: Job, to: JobState, owner: str | None) -> None:
-    """Refuse what a study may not become.
+    """Check whether a study may change to a state.
 
     Args:
-        job: As it stands.
-        to: What it is to become.
-        owner: Who asks, where only its owner may; else None.
+        job: The study in its present state.
+        to: The new state.
+        owner: The service that must own the study; None if any client may change it.
 
     Raises:
-        WrongMove: The new state can't follow the present one, or the study is another owner's.
+        WrongMove: The new state can't follow the present one, or another service owns the study.
     """
     if owner is not None and job.owner != owner:
-        raise WrongMove(f"a study is worked on by one service, but {job.name} is {job.owner or 'nobody'}'s by now")
+        raise WrongMove(
+            f"only the service that runs a study may do this, but {job.name} now belongs to {job.owner or 'no service'}"
+        )
     if to is not job.state and to not in _MOVES[job.state]:
-        raise WrongMove(f"a study that is {job.state} can't become {to}, but that was asked of {job.name}")
+        raise WrongMove(f"a study that is {job.state} can't become {to}: {job.name}")

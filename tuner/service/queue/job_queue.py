@@ -1,7 +1,8 @@
-"""The queue of studies: on disk, so that a service killed at any time goes on with them.
+"""The queue of studies. It is stored on disk, so that a service can continue with it after being killed.
 
-A service *claims* a study, works on it under a *lease* that it renews, and *moves* it from state to state. Each of
-these is one transaction. A service that died loses its studies to whoever claims next, once their leases have run out.
+A service claims a study, runs it under a lease that it keeps renewing, and moves it from state to state. Each of these
+steps is one transaction. When a service has died and the leases of its studies have run out, another service can claim
+them.
 """
 
 import json
@@ -37,34 +38,42 @@ _MOVE: Final = """
 
 
 def open_queue(root: Path) -> "JobQueue":
-    """The queue of the service whose studies lie below `root`: beside them, or where they are recorded.
+    """Open the queue of a service: in the shared database if one is configured, otherwise in the folder of its studies.
+
+    Args:
+        root: The folder of the studies.
 
     Raises:
         StorageUnreachable: The database does not answer.
-        RecordDamaged: It can't be read, or a newer release wrote it.
+        RecordDamaged: The queue can't be read, or a newer release wrote it.
     """
     shared = shared_url()
     return JobQueue(SqliteTable(root) if shared is None else PostgresTable(shared))
 
 
 class JobQueue:
-    """Keeps the service's studies. Any number of processes and threads may use it at once.
+    """The queue of submitted studies. Any number of processes and threads may use it at the same time.
 
-    Times are the database's own, so that several hosts need not agree on theirs. What is asked a second time because
-    the answer was lost does no harm: a claim is told by `renew`, and a move finds its state reached.
+    All times come from the database's clock, so the clocks of several hosts need not agree. If the connection breaks
+    before the response to a change arrives, the change is repeated, and that does no harm: a claim that was lost shows
+    up in `renew`, and a repeated move finds the study in its new state.
+
+    Args:
+        table: The table that holds the queue.
     """
 
     def __init__(self, table: SqliteTable | PostgresTable) -> None:
         self._table = table
 
     def submit(self, submission: Submission) -> tuple[Job, bool]:
-        """Put a study into the queue; when this returns it survives a crash.
+        """Put a study into the queue. Once this returns, the study survives a crash.
 
         Returns:
-            The study, and whether it is new: one with the same name and digest is there already and stays as it is.
+            The study, and whether it is new. A study with the same name and digest that is in the queue already stays
+            as it is.
 
         Raises:
-            NameTaken: Another study has the name.
+            NameTaken: Another study has this name.
         """
 
         def put(ask: Ask, again: bool) -> tuple[Job, bool]:
@@ -82,24 +91,25 @@ class JobQueue:
                 return _named(ask, submission.name), True
             if there[0].digest != submission.digest:
                 raise NameTaken(
-                    f"a name stands for one study, but {submission.name!r} was submitted with another content; "
+                    f"a study's name must be new, but {submission.name!r} was submitted before with different content; "
                     "choose another name"
                 )
-            # After an answer that was lost it may be our own; whoever asks may then be told so twice.
+            # On a second attempt, the first attempt may have inserted the study, so a study that still waits counts as
+            # new. If it was in the queue before, the client is wrongly told that it is new, which does no harm.
             return there[0], again and there[0].state is JobState.QUEUED
 
         return self._table.change(put)
 
     def claim(self, owner: str, *, at_once: int, lease_s: float) -> Job | None:
-        """Take a study to work on, for `lease_s` seconds; None when there is none.
+        """Claim a study to run it, or return None if no study is ready.
 
-        First one whose lease has run out, in the state that it was left in; then the first in the queue, which becomes
-        `RUNNING`. No target has more than `at_once` active studies at a time.
+        A study whose lease has run out comes first, and stays in the state that it was left in. Otherwise it is the
+        first study in the queue whose targets are free, and it becomes `RUNNING`.
 
         Args:
-            owner: Names the service that asks.
-            at_once: Studies per target, at least 1.
-            lease_s: Seconds for which nobody else gets it.
+            owner: The name of the service that claims it.
+            at_once: How many studies may be active on one target at the same time, at least 1.
+            lease_s: How long no other service can claim the study, in seconds.
         """
 
         def take(ask: Ask, _: bool) -> Job | None:
@@ -115,10 +125,14 @@ class JobQueue:
         return self._table.change(take)
 
     def renew(self, owner: str, *, lease_s: float) -> list[Job]:
-        """Extend the leases of all active studies of this owner.
+        """Extend the leases of all active studies of a service.
+
+        Args:
+            owner: The name of the service.
+            lease_s: How long the leases last from now on, in seconds.
 
         Returns:
-            These studies; what the owner worked on and is not among them was taken by another.
+            These studies. If the service was running a study that is not among them, another service has claimed it.
         """
 
         def extend(ask: Ask, _: bool) -> list[Job]:
@@ -140,16 +154,19 @@ class JobQueue:
         """Change a study's state.
 
         Args:
-            name: Of the study.
-            to: The new state; where it is the present one, only the note and the rest change.
-            owner: The study must be this owner's; None where that does not matter.
-            note: In place of the present note.
-            crashes: In place of the present count.
-            delay_s: Seconds for which it is not claimed, where it goes back into the queue.
+            name: The name of the study.
+            to: The new state. If it is the present state, only the values of the other arguments change.
+            owner: The service that must own the study; None to change it whoever owns it.
+            note: The new note; None keeps the present one.
+            crashes: The new number of crashes; None keeps the present one.
+            delay_s: How long the study can't be claimed if it goes back into the queue, in seconds.
+
+        Returns:
+            The study in its new state.
 
         Raises:
-            JobNotFound: There is none of that name.
-            WrongMove: The new state can't follow the present one, or the study is another owner's.
+            JobNotFound: No study has this name.
+            WrongMove: The new state can't follow the present one, or another service owns the study.
         """
 
         def become(ask: Ask, _: bool) -> Job:
@@ -160,50 +177,50 @@ class JobQueue:
         return self._table.change(become)
 
     def find(self, name: str) -> Job:
-        """The study of that name.
+        """Return the study with this name.
 
         Raises:
-            JobNotFound: There is none.
+            JobNotFound: No study has this name.
         """
         return _named(self._table.rows, name)
 
     def study_file(self, name: str) -> str:
-        """The study file as it was submitted.
+        """Return a study's file as it was submitted.
 
         Raises:
-            JobNotFound: There is none of that name.
+            JobNotFound: No study has this name.
         """
         job = self.find(name)
         ((text,),) = self._table.rows("SELECT study_file FROM {jobs} WHERE number = ?", job.number)
         return str(text)
 
     def jobs(self, *, before: int | None = None, limit: int = 100) -> list[Job]:
-        """Studies, the newest first.
+        """Return studies, the newest first.
 
         Args:
-            before: Only those with smaller numbers.
-            limit: At most so many.
+            before: Return only studies with a smaller number than this.
+            limit: The largest number of studies to return.
         """
         newest = 2**62 if before is None else before
         where = "WHERE number < ? ORDER BY number DESC LIMIT ?"
         return _jobs(self._table.rows, where, newest, max(0, limit))
 
     def names(self) -> set[str]:
-        """The names of all studies that were ever submitted."""
+        """Return the names of all studies that were ever submitted."""
         return {name for (name,) in self._table.rows("SELECT name FROM {jobs}")}
 
     def counts(self) -> Mapping[JobState, int]:
-        """How many studies are in each state; states without any are left out."""
+        """Return the number of studies in each state. States without studies are left out."""
         rows = self._table.rows("SELECT state, count(*) FROM {jobs} GROUP BY state")
         return {JobState(state): count for state, count in rows}
 
     def close(self) -> None:
-        """Let go of files and connections; may be called again."""
+        """Close files and connections. Calling it twice is allowed."""
         self._table.close()
 
 
 def _next(ask: Ask, at_once: int) -> Job | None:
-    """The first study in the queue whose targets are free."""
+    """Return the first study in the queue whose targets are free."""
     busy = Counter(target for job in _jobs(ask, _WHERE_ACTIVE) for target in job.targets)
     for job in _jobs(ask, "WHERE state = ? AND not_before <= {now} ORDER BY number", str(JobState.QUEUED)):
         if all(busy[target] < at_once for target in job.targets):
@@ -214,7 +231,7 @@ def _next(ask: Ask, at_once: int) -> Job | None:
 def _named(ask: Ask, name: str) -> Job:
     found = _jobs(ask, "WHERE name = ?", name)
     if not found:
-        raise JobNotFound(f"a study must have been submitted to this service, but {name!r} was not")
+        raise JobNotFound(f"only a study that was submitted to this service can be used here, but {name!r} was not")
     return found[0]
 
 

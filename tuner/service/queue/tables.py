@@ -1,4 +1,4 @@
-"""The queue's table: in a SQLite file for a service on one host, in PostgreSQL for services on several."""
+"""The table of the queue, in a SQLite file for a service on one host or in PostgreSQL for several hosts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,10 @@ _MIGRATIONS: Final = (
     CREATE INDEX jobs_by_state ON jobs (state, number);
     """,
 )
-"""Of the SQLite file; PostgreSQL's are in `tuner.storage.postgres_schema`. What was released never changes."""
+"""The migrations of the SQLite file. Those of PostgreSQL are in `tuner.storage.postgres_schema`.
+
+A released migration must never change.
+"""
 
 _IN_SQLITE: Final = {
     "jobs": "jobs",
@@ -49,64 +52,72 @@ _IN_POSTGRES: Final = {
     "second": "interval '1 second'",
 }
 _LOCKS: Final = (0x6B61666B62, 0x6B61666B63)
-"""Taken by whoever changes the queue. Two, as earlier releases take the first to submit and the second to claim."""
+"""Advisory locks that every change of the queue takes.
+
+There are two, because earlier releases take the first one to submit a study and the second one to claim it.
+"""
 _ALONE: Final = """
     SELECT set_config('idle_in_transaction_session_timeout', %s, true),
         pg_advisory_xact_lock(%s), pg_advisory_xact_lock(%s)
 """
 
 Ask = Callable[..., list[Any]]
-"""Takes a statement, and a value for each `?` in it; returns the rows that it gives.
+"""Runs an SQL statement with a value for each `?` in it, and returns its rows.
 
-The statement may hold these words, for which each database has its own:
+The statement may contain these placeholders, which stand for different SQL in each database:
     {jobs}     the table
-    {columns}  what a `Job` is read from: targets as JSON, moments as seconds since 1970
-    {targets}  stands for a value as `?` does: targets as JSON
-    {now}      this moment by the database's clock, the same throughout the statement
-    {second}   what a number of seconds is multiplied by to be added to a moment
+    {columns}  the columns of a `Job`: targets as JSON, times as seconds since 1970
+    {targets}  a placeholder for a value, like `?`: targets as JSON
+    {now}      the present time by the database's clock, the same everywhere in the statement
+    {second}   multiply a number of seconds by this to add it to a time
 """
 Change = Callable[[Ask, bool], Result]
-"""Takes what runs statements, and whether it is done again: then what it did before may have been kept, or may not."""
+"""A change of the table: takes an `Ask`, and whether this is a second attempt.
+
+On a second attempt, the first attempt may or may not have been committed.
+"""
 
 
 class SqliteTable:
-    """A file in the folder of studies. A clock that steps makes leases shorter or longer, and loses nothing.
+    """The table in a SQLite file in the folder of the studies.
+
+    Leases depend on the clock of the host. If the clock jumps, they become shorter or longer, but no study is lost.
 
     Raises:
-        RecordDamaged: The file is no queue of ours, or of a newer release.
+        RecordDamaged: The file is not a queue, or a newer release wrote it.
     """
 
     def __init__(self, folder: Path) -> None:
         self._file = SqliteFile(folder / QUEUE_FILE, _MIGRATIONS)
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """See `Ask`."""
+        """Run a statement, which may use the placeholders of `Ask`, and return its rows."""
         return self._file.rows(statement.format_map(_IN_SQLITE), *values)
 
     def change(self, work: Change[Result]) -> Result:
-        """Do work whole or not at all, while nobody else changes the table."""
+        """Do the work in one transaction, while nobody else can change the table."""
         with self._file.alone():
             return work(self.rows, False)
 
     def close(self) -> None:
-        """See `JobQueue.close`."""
+        """Close the file. Calling it twice is allowed."""
         self._file.close()
 
 
 class PostgresTable:
-    """A table beside the studies' own.
+    """The table in the PostgreSQL database that also holds the studies.
 
-    A connection that breaks is made anew, and what was asked is asked again.
+    When the connection breaks, a new one is opened and the statement is repeated.
 
     Args:
-        url: Of the database.
-        patience_s: How long an answer is awaited when the server is away.
-        silence_s: How long the server waits for a service that falls silent in the midst of a change, and all others
-            with it.
+        url: The address of the database.
+        patience_s: How long to wait for a server that does not answer, in seconds.
+        silence_s: How long the server waits for a service that stops responding in the middle of a change, in seconds.
+            All other services wait as long, because the service holds the locks.
 
     Raises:
-        StorageUnreachable: The server does not answer, or refuses us.
-        RecordDamaged: A newer release made the tables, or another program.
+        StorageUnreachable: The server does not answer or refuses the connection.
+        RecordDamaged: A newer release or another program made the tables.
     """
 
     def __init__(self, url: StorageUrl, *, patience_s: float = 10.0, silence_s: float = 5.0) -> None:
@@ -115,11 +126,11 @@ class PostgresTable:
             self._connection.run(lambda db, _: migrate(db, url.shown))
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """See `Ask`."""
+        """Run a statement, which may use the placeholders of `Ask`, and return its rows."""
         return self._connection.run(lambda db, _: _rows(db, statement, *values))
 
     def change(self, work: Change[Result]) -> Result:
-        """Do work whole or not at all, while nobody else changes the table."""
+        """Do the work in one transaction, while nobody else can change the table."""
 
         def alone(db: Db, again: bool) -> Result:
             with db.transaction():
@@ -129,7 +140,7 @@ class PostgresTable:
         return self._connection.run(alone)
 
     def close(self) -> None:
-        """See `JobQueue.close`."""
+        """Close the connection. Calling it twice is allowed."""
         self._connection.close()
 
 

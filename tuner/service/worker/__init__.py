@@ -1,1 +1,1 @@
-"""The processes that run studies."""
+"""The processes that run the studies, and the thread that looks after them."""

@@ -1,9 +1,8 @@
-"""The process that runs one study for the service, seen from outside and from inside.
+"""The process that runs one study for the service: how the service controls it, and what it does.
 
-The service starts it, finds it again, asks it to stop and looks after it when it has ended. It runs as
-`python -m tuner.cli serve study NAME`. What it is told, it reads from the operator's file and from the study's folder,
-so that no secret stands on its command line; what becomes of it, it writes there, so that a service that was killed and
-started again finds it.
+The process runs `python -m tuner.cli serve study NAME`. It reads its instructions from the service's config file and
+from the study's folder, so that its command line contains no secrets. It writes its process id and its outcome to the
+study's folder, so that a service that was killed and started again can find them.
 """
 
 import contextlib
@@ -43,9 +42,9 @@ class Outcome:
     """How a study's process ended.
 
     Attributes:
-        code: Exit code, as the command line has them.
-        kind: Name of the error's class; empty when there was none.
-        message: What the error says.
+        code: The exit code, one of `ExitCode`.
+        kind: The name of the error's class, or empty if there was no error.
+        message: The error message.
     """
 
     code: int
@@ -54,18 +53,18 @@ class Outcome:
 
 
 class StudyProcess:
-    """A process that works on a study.
+    """A process that runs a study, seen from the service.
 
     Attributes:
-        folder: The study's.
-        attempt: Which start of it.
-        identity: Names it among the processes of this host.
+        folder: The folder of the study.
+        attempt: A random id that tells one start of the process from another.
+        identity: The process id together with the start time, since process ids are reused.
     """
 
     def __init__(
         self, folder: Path, attempt: str, identity: ProcessIdentity, own: "subprocess.Popen[bytes] | None"
     ) -> None:
-        """For `start` and `adopt`."""
+        """Use `start` or `adopt` instead."""
         self.folder = folder
         self.attempt = attempt
         self.identity = identity
@@ -75,16 +74,16 @@ class StudyProcess:
 
     @classmethod
     def start(cls, root: Path, name: str, study_file: str, config_file: Path | None) -> Self:
-        """Start a process for a study.
+        """Start a process that runs a study.
 
         Args:
-            root: Folder of the studies.
-            name: The study's.
-            study_file: As it was submitted.
-            config_file: The operator's.
+            root: The folder of the studies.
+            name: The name of the study.
+            study_file: The study file as it was submitted.
+            config_file: The service's config file, if it has one.
 
         Raises:
-            OSError: It could not be started.
+            OSError: The process could not be started.
         """
         folder, attempt = root / name, uuid.uuid4().hex
         write_atomically(folder / _SUBMITTED_FILE, study_file.encode())
@@ -104,14 +103,17 @@ class StudyProcess:
                 stdout=out,
                 stderr=out,
                 env=environ,
-                # A group of its own: what the server's terminal or supervisor sends its group does not reach it.
+                # A separate process group, so that signals to the server's group, such as Ctrl-C, do not reach it.
                 start_new_session=True,
             )
         return cls(folder, attempt, ProcessIdentity.of(own.pid), own)
 
     @classmethod
     def adopt(cls, folder: Path) -> Self | None:
-        """The process that an earlier service started, which may have ended since; None if there never was one."""
+        """Return the process that an earlier service started for a study, or None if there is no trace of one.
+
+        The process may have ended already.
+        """
         told = _read(folder / _PROCESS_FILE)
         try:
             identity = ProcessIdentity(int(told["pid"]), float(told["started_s"]))
@@ -121,14 +123,14 @@ class StudyProcess:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the process is still running."""
         if self._own is not None:
             return self._own.poll() is None
         return self.identity.process() is not None
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended, when it has; None where it did not say: it was killed."""
+        """How the process ended. None if it still runs, or if it was killed before it could write its outcome."""
         told = _read(self.folder / _OUTCOME_FILE)
         if told.get("attempt") != self.attempt:
             return None
@@ -136,12 +138,15 @@ class StudyProcess:
 
     @property
     def after(self) -> int:
-        """The record's last sequence number when it began."""
+        """The sequence number of the study's last trial when the process started."""
         told = _read(self.folder / _PROCESS_FILE)
         return int(told["after"]) if told.get("attempt") == self.attempt else 0
 
     def stop(self) -> None:
-        """Ask it to stop, as Ctrl-C does; ask again to make sure, and with more force as time goes by."""
+        """Ask the process to stop, as Ctrl-C does.
+
+        Call this repeatedly until the process has ended: after a while it sends SIGTERM, and in the end SIGKILL.
+        """
         now = time.monotonic()
         if self._interrupted_at is None:
             self._interrupted_at = now
@@ -153,7 +158,7 @@ class StudyProcess:
             self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it and all of its group at once. What it measured last is lost, its record is not."""
+        """Kill the process and its process group. The trial that it is measuring is lost; earlier trials are kept."""
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.identity.pid, signal.SIGKILL)
@@ -161,12 +166,12 @@ class StudyProcess:
             self._own.wait()
 
     def forget(self) -> None:
-        """Remove what it left of itself, as what became of it is in the queue; its log stays."""
+        """Remove the files that describe the process and its outcome. Its log stays."""
         for name in (_PROCESS_FILE, _OUTCOME_FILE):
             (self.folder / name).unlink(missing_ok=True)
 
     def tail(self) -> str:
-        """The last lines of its log."""
+        """Return the last lines of the process's log."""
         try:
             with (self.folder / LOG_FILE).open(encoding="utf-8", errors="replace") as log:
                 lines = deque(log, _TAIL_LINES)
@@ -181,15 +186,15 @@ class StudyProcess:
 
 
 def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
-    """Run a submitted study in this process, to its end.
+    """Run a submitted study in this process until it ends.
 
     Args:
-        name: Of the study; its folder has the study file.
-        config: Of the service.
-        attempt: Names this start.
+        name: The name of the study. Its folder contains the submitted study file.
+        config: The configuration of the service.
+        attempt: The id of this start of the process.
 
     Raises:
-        StudyError: As `run_study` does; also what else that raises.
+        Exception: Any error that `run_study` raises.
     """
     folder = config.root / name
     attempt = attempt or uuid.uuid4().hex
@@ -206,7 +211,7 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
 
 
 def last_sequence(folder: Path, after: int = 0) -> int:
-    """The last sequence number of a study's record; `after` where there is none, or none later."""
+    """Return the sequence number of a study's last trial, or `after` if there is no later trial."""
     try:
         with contextlib.closing(storage_at().read(folder)) as store:
             return max((sequence for sequence, _ in store.trials(after)), default=after)
@@ -215,7 +220,7 @@ def last_sequence(folder: Path, after: int = 0) -> int:
 
 
 def _run(folder: Path, config: ServiceConfig) -> None:
-    # Deferred: what is needed to run a study takes a second to import, and the process is to be known by then.
+    # Imported here, because these imports take a second, and the file that identifies the process is written before.
     from tuner.api import run_study
     from tuner.present.study_view import StudyView
     from tuner.results.recommendation import recommendations
@@ -226,7 +231,7 @@ def _run(folder: Path, config: ServiceConfig) -> None:
         study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
         found = recommendations(study.results, tell=view.say)
     if not found:
-        raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint")
+        raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
 
 
 def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Works through the queue: starts a process for each study, looks after it, and says in the queue what became of it."""
+"""Works through the queue: runs each study in a separate process and records in the queue how it ended."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.study_process import Outcome, StudyProcess, last_sequence
 
 MOST_CRASHES: Final = 3
-"""In a row, without a new trial; then the study has failed."""
+"""How many times in a row a study's process may end early without a new trial. After one more, the study has failed."""
 _TICK_S: Final = 0.3
 _LEASE_S: Final = 20.0
 _STOP_S: Final = 25.0
@@ -29,15 +29,19 @@ _FOR_GOOD_KINDS: Final = frozenset({"TooManyFailures", "RecordDamaged"})
 class Supervisor:
     """A thread that works through the queue.
 
-    When it is told to stop, it stops the studies' processes as Ctrl-C does, and puts the studies back into the queue:
-    nothing measures while nobody looks after it, and the next start goes on with them. When it is killed, they go on,
-    and the next start finds them.
+    When the service stops, the supervisor interrupts the studies' processes, as Ctrl-C does, and puts the studies back
+    into the queue, so that no study runs unsupervised. The studies continue when the service starts again. When the
+    service is killed, the processes keep running, and the service finds them again when it starts.
 
     Args:
-        config: Of the service.
-        queue: What to do.
-        config_file: The operator's file, for the studies' processes.
-        log: Told what happens, in sentences.
+        config: The configuration of the service.
+        queue: The queue of studies.
+        config_file: The service's config file, which the studies' processes read too.
+        log: Logs one sentence.
+
+    Attributes:
+        started: How many processes were started.
+        crashed: How many processes ended before their study did.
     """
 
     def __init__(self, config: ServiceConfig, queue: JobQueue, config_file: Path | None, log: Say) -> None:
@@ -55,15 +59,15 @@ class Supervisor:
         self.crashed = 0
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the queue now: something has changed."""
+        """Make the thread look at the queue now, because something has changed."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Stop the studies' processes and then the thread; returns when that is done."""
+        """Stop the studies' processes and then the thread, and wait until both have ended."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():
@@ -71,12 +75,12 @@ class Supervisor:
 
     @property
     def seconds_since_alive(self) -> float:
-        """How long ago it looked at the queue and could."""
+        """The time since the thread last reached the queue, in seconds."""
         return time.monotonic() - self._ticked_at
 
     @property
     def running(self) -> int:
-        """How many processes there are."""
+        """The number of processes that are running studies."""
         return len(self._processes)
 
     def _run(self) -> None:
@@ -95,12 +99,12 @@ class Supervisor:
         self._guarded(self._look_after)
 
     def _guarded(self, do: Callable[[], None]) -> None:
-        """A queue that can't be reached for a while must not end the supervision of what runs."""
+        """Call a function and log its errors. An unreachable queue must not end the supervision of running studies."""
         try:
             do()
             self._ticked_at = time.monotonic()
-        except Exception as error:  # noqa: BLE001 - whatever it was, it is tried again
-            self._log(f"the queue could not be served, which is tried again: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - any error is logged, and the function is called again later
+            self._log(f"the queue could not be processed and will be tried again: {type(error).__name__}: {error}")
             time.sleep(_TICK_S)
 
     def _tick(self) -> None:
@@ -109,7 +113,7 @@ class Supervisor:
             job = self._queue.claim(self._owner, at_once=self._config.at_once_per_target, lease_s=_LEASE_S)
             if job is None:
                 return
-            # The process of a service that was killed before it could say so may be there.
+            # A service that was killed right after it started the study's process may have left that process running.
             process = StudyProcess.adopt(self._folder(job))
             if process is not None and process.running:
                 self._watch_again(job, process)
@@ -119,8 +123,8 @@ class Supervisor:
     def _look_after(self) -> None:
         held = {job.name: job for job in self._queue.renew(self._owner, lease_s=_LEASE_S)}
         for name in self._processes.keys() - held.keys():
-            # Its lease ran out, as when this host slept: another service has it now.
-            self._log(f"{name} is another service's by now; its process here is ended")
+            # The lease ran out, for example because this host was suspended, and another service claimed the study.
+            self._log(f"{name}: another service runs this study now, so its process on this host was ended")
             self._processes.pop(name).kill()
         for name, job in held.items():
             process = self._processes.get(name)
@@ -133,16 +137,18 @@ class Supervisor:
                 process.stop()
 
     def _left(self, job: Job) -> None:
-        """A study that an earlier service was working on when it was killed."""
+        """Take over a study that this service was running when it was killed."""
         process = StudyProcess.adopt(self._folder(job))
         if process is not None and process.running:
             self._watch_again(job, process)
         elif process is not None and process.outcome is not None:
             self._after_end(job, process, process.outcome)
         elif job.state is JobState.RUNNING:
-            # Killed together with the service, which is no fault of the study.
-            self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note="the service was killed; it goes on")
-            self._log(f"{job.name}: no process works on it any more; it goes on when its turn comes")
+            # The process was killed together with the service, so this does not count as a crash of the study.
+            self._queue.move(
+                job.name, JobState.QUEUED, owner=self._owner, note="the service was killed; the study continues"
+            )
+            self._log(f"{job.name}: its process ended together with the service; the study is back in the queue")
         else:
             self._stopped(job)
 
@@ -155,18 +161,19 @@ class Supervisor:
         try:
             process = StudyProcess.start(self._config.root, job.name, study_file, self._config_file)
         except OSError as error:
-            self._put_back(job, f"its process could not be started: {error.strerror}", progressed=False)
+            self._put_back(job, f"the study's process could not be started: {error.strerror}", progressed=False)
             return
         self.started += 1
         self._processes[job.name] = process
         self._log(f"{job.name}: started, process {process.identity.pid}")
 
     def _after_end(self, job: Job, process: StudyProcess, outcome: Outcome | None) -> None:
-        """Say in the queue what became of a study whose process has ended."""
+        """Record in the queue how a study ended whose process has ended."""
         code, message = (outcome.code, outcome.message) if outcome is not None else (None, process.tail())
         kind = outcome.kind if outcome is not None else ""
         after = process.after
-        # Forgotten first: should we be killed in between, it is started again, and finds itself at its end.
+        # The files of the process are removed first. If the service is killed before the queue is changed, it starts
+        # the study again, and the study ends at once because it is complete.
         process.forget()
         if code in (ExitCode.DONE, ExitCode.NO_FEASIBLE_CONFIG):
             self._move(job, JobState.COMPLETE, message)
@@ -175,8 +182,10 @@ class Supervisor:
         elif code in _FOR_GOOD or kind in _FOR_GOOD_KINDS:
             self._move(job, JobState.FAILED, message)
         elif code == ExitCode.INTERRUPTED:
-            self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note="it was interrupted, and goes on")
-            self._log(f"{job.name}: interrupted; it goes on when its turn comes")
+            self._queue.move(
+                job.name, JobState.QUEUED, owner=self._owner, note="the study was interrupted and continues"
+            )
+            self._log(f"{job.name}: interrupted; the study is back in the queue")
         elif kind == "StudyBusy":
             self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=message, delay_s=_BUSY_DELAY_S)
         else:
@@ -185,35 +194,37 @@ class Supervisor:
             self._put_back(job, message, progressed=progressed, delay_s=delay_s)
 
     def _stopped(self, job: Job) -> None:
-        """A study that was to be stopped has no process any more."""
+        """Record that a study which was asked to stop has stopped."""
         self._move(job, JobState.PAUSED if job.state is JobState.PAUSING else JobState.CANCELLED, "")
 
     def _folder(self, job: Job) -> Path:
         return self._config.root / job.name
 
     def _put_back(self, job: Job, told: str, *, progressed: bool, delay_s: float = 0.0) -> None:
-        """Back into the queue, unless that was tried often enough."""
+        """Put a study back into the queue. After too many crashes, record that it has failed."""
         self.crashed += 1
         crashes = 1 if progressed else job.crashes + 1
         if crashes > MOST_CRASHES:
             self._move(
-                job, JobState.FAILED, f"its process ended {crashes} times without a new trial; the last:\n{told}"
+                job,
+                JobState.FAILED,
+                f"the study's process ended {crashes} times in a row without a new trial; the last time:\n{told}",
             )
             return
         self._queue.move(
             job.name,
             JobState.QUEUED,
             owner=self._owner,
-            note=f"its process ended before the study did, and is started again\n{told}".strip(),
+            note=f"the study's process ended before the study did, and is started again\n{told}".strip(),
             crashes=crashes,
             delay_s=delay_s or (0.0 if progressed else float(2**crashes)),
         )
-        self._log(f"{job.name}: its process ended before the study did ({crashes} in a row without a new trial)")
+        self._log(f"{job.name}: its process ended before the study did ({crashes} times in a row without a new trial)")
 
     def _move(self, job: Job, to: JobState, note: str) -> None:
         try:
             self._queue.move(job.name, to, owner=self._owner, note=note)
-        except ServiceError as error:  # moved meanwhile, by a user: the next look sees it as it is now
+        except ServiceError as error:  # a client has changed the study meanwhile, which the next tick sees
             self._log(f"{job.name}: {error}")
             return
         self._log(f"{job.name}: {to}{f': {note}' if note else ''}")
