@@ -1,4 +1,4 @@
-# The tuner with its own Kafka: needs no network at run time unless it is pointed at a cluster. See docs/container.md.
+# The tuner with its own Kafka: needs no network at run time unless it is pointed at a cluster. See docs/how-to/containers.md.
 #
 #   scripts/image build
 #   docker run --rm --network none kafka-tuner            the quick-start: ends with a recommendation

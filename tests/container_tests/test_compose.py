@@ -101,4 +101,4 @@ def test_without_a_password_compose_says_what_to_do(tmp_path: Path) -> None:
     ran = configured(tmp_path, "")
     assert ran.returncode != 0
     assert "POSTGRES_PASSWORD" in ran.stderr
-    assert "docs/container.md" in ran.stderr
+    assert "docs/how-to/containers.md" in ran.stderr

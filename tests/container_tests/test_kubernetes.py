@@ -13,7 +13,7 @@ from tuner.service.config import load_config
 FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 _VERSIONS: Final = ("1.31", "1.37")
 _SECRETS: Final = {"kafka-tuner-postgres": {"PGPASSWORD"}, "kafka-tuner-tokens": {"tokens.json"}}
-"""What docs/container.md has the operator make."""
+"""What docs/how-to/containers.md has the operator make."""
 
 
 def manifests(kind: str | None = None) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What docs/ray.md points to is well-formed, and fits together: zones, versions, the token."""
+"""What docs/how-to/ray.md points to is well-formed, and fits together: zones, versions, the token."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from runners.ray_cluster import resource_of
 from tuner.study_file import load_study
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs" / "ray.md").read_text()
+DOCS = (ROOT / "docs" / "how-to" / "ray.md").read_text()
 CLUSTER: dict[str, Any] = yaml.safe_load((ROOT / "examples" / "kuberay" / "raycluster.yaml").read_text())["spec"]
 GROUPS: list[dict[str, Any]] = CLUSTER["workerGroupSpecs"]
 
@@ -77,6 +77,6 @@ def test_versions_are_those_that_are_pinned() -> None:
 
 
 def test_what_the_page_points_to_is_there() -> None:
-    links = re.findall(r"\]\((\.\./[^)#]+)\)", DOCS)
+    links = re.findall(r"\]\((\.\./\.\./[^)#]+)\)", DOCS)
     assert links
-    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
+    assert [link for link in links if not (ROOT / "docs" / "how-to" / link).exists()] == []

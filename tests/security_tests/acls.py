@@ -1,4 +1,4 @@
-"""`kafka-acls` command lines as this broker's ACLs: those of docs/security.md, and those that error messages advise."""
+"""`kafka-acls` commands as ACLs of a broker: those of docs/how-to/security.md, and those that error messages advise."""
 
 import argparse
 import re
@@ -20,7 +20,7 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.contact import Contact, operation_name
 from tests.clusters_tests.waiting import eventually
 
-DOCS = Path(__file__).parents[2] / "docs" / "security.md"
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "security.md"
 _ANSWER_S = 20.0
 _EVERYTHING = AclBindingFilter(
     ResourceType.ANY,

@@ -1,4 +1,4 @@
-"""Each way into a secured broker, with the rights that docs/security.md lists, and each way to be kept out."""
+"""Each way into a secured broker, with the rights that docs/how-to/security.md lists, and each way to be kept out."""
 
 import re
 from pathlib import Path
