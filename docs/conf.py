@@ -14,6 +14,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "refer
 exclude_patterns = ["extensions"]
 # A block that names no language is shown as it stands: most are output of commands.
 highlight_language = "none"
+# `--option` is no dash, and a quotation mark in a command is no quotation mark of print.
+smartquotes = False
+# `text` in a docstring is code.
+default_role = "code"
 
 myst_enable_extensions = ["attrs_inline", "deflist", "fieldlist"]
 # Links such as `page.md#a-heading` lead to headings as GitHub names them.
@@ -28,8 +32,11 @@ napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
 nitpicky = True
-# Types of other projects, whose pages are not here, and types of ours that the Python page leaves out.
-nitpick_ignore_regex: list[tuple[str, str]] = []
+# Types of other projects, whose pages are not here, and types in signatures that the Python page does not describe.
+nitpick_ignore_regex = [
+    ("py:class", r"(collections|dataclasses|enum|optuna|pathlib|pd|typing)\..*|BaseStorage|OwnSampler|Path|StudySpec"),
+    ("py:class", r"(objectives|runners|search_spaces|tuner)\..*"),
+]
 
 html_theme = "furo"
 html_title = "kafka-tuner"

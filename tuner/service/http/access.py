@@ -143,7 +143,7 @@ class AccessControl:
                 "`tuner serve token add`",
                 headers={"www-authenticate": ways},
             )
-        role = Role.READ if method in _SAFE else Role.SUBMIT
+        role = needed_role(method)
         if not token.allows(role):
             raise Problem(403, "not-allowed", f"this needs a token of role {role}, but {token.name} has {token.role}")
         return token
@@ -181,6 +181,11 @@ class AccessControl:
             f"a request's body has at most {self._config.max_body_bytes} bytes; this one has more",
             headers={"connection": "close"},
         )
+
+
+def needed_role(method: str) -> Role:
+    """Return the role that a token must have for requests of an HTTP method."""
+    return Role.READ if method in _SAFE else Role.SUBMIT
 
 
 def problem_response(problem: Problem) -> JSONResponse:
