@@ -271,7 +271,9 @@ class StudyFile(Section):
     """Knobs to treat otherwise than by default: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The least guarantee that a config may give."""
-    objectives: Annotated[fields.Asked, fields.objectives()] = fields.preset(Goal.BALANCED)
+    objectives: Annotated[
+        fields.Asked, fields.objectives(), Field(json_schema_extra={"default": Goal.BALANCED.value})
+    ] = fields.preset(Goal.BALANCED)
     """balanced, throughput, latency, or a list of metrics; its latency is what the goal latency is about."""
     constraints: Annotated[list[Annotated[Constraint, fields.constraint()]], Field(max_length=100)] = Field(
         default_factory=list

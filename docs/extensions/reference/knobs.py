@@ -36,7 +36,7 @@ def _knob(knob: Knob) -> str:
     return entry(
         knob.name,
         sentence(capital(property_.description)),
-        f"*Range:* {_range(knob)}",
+        _range(knob),
         f"*Client's default:* {_default(property_)}. *Searched:* {_when(knob)}.",
         f"*Source:* {sentence(knob.source)}",
         anchor=f"knob-{knob.name}",
@@ -48,9 +48,11 @@ def _range(knob: Knob) -> str:
     texts: dict[str, list[int]] = {}
     for size in _SIZES:
         texts.setdefault(_domain(knob.domain(_sizes(size)), knob.unit), []).append(size)
+    logarithmic = getattr(knob.domain(_sizes(_SIZES[0])), "log", False)
+    opening = "*Range, searched on a logarithmic scale:*" if logarithmic else "*Range:*"
     if len(texts) == 1:
-        return f"{next(iter(texts))}."
-    return "\n".join(["", *(f"- {text} for records of {_words(sizes)}" for text, sizes in texts.items())])
+        return f"{opening} {next(iter(texts))}."
+    return "\n".join([opening, "", *(f"- records of {_words(sizes)}: {text}" for text, sizes in texts.items())])
 
 
 def _domain(domain: Domain, unit: str) -> str:
@@ -58,9 +60,7 @@ def _domain(domain: Domain, unit: str) -> str:
     if not isinstance(domain, Range):
         return listed(domain.text.split(", "))
     text = f"{domain.low:,.10g} to {domain.high:,.10g}{f' {unit}' if unit else ''}"
-    if domain.special is not None:
-        text += f", or {domain.special:,.10g}"
-    return f"{text}; searched by ratios" if domain.log else text
+    return text if domain.special is None else f"{text}, or {domain.special:,.10g}"
 
 
 def _when(knob: Knob) -> str:

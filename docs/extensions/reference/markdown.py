@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-# What is code although its text does not say so: code already marked, options, variables, names with _ or full stops.
+# What is code, mostly without saying so: marked code, quotations, YAML in braces, options, variables, names with _ or .
 _CODE: Final = re.compile(
     r"`[^`]+`"
+    r'|"[^"`]+"'
+    r"|\$?\{[^{}`]+\}"
     r"|(?<![\w-])--[a-z][\w-]*"
-    r"|\$\{\w+\}"
     r"|\b[A-Z]+(?:_[A-Z0-9]+)+\b"
-    r"|(?<![\w/.:])[a-z]\w*(?:[._][a-z0-9]{2,})+\b(?![/:]\w)"
+    r"|(?<![\w/.:])[a-z]\w+(?:[._][a-z0-9]+)+\b(?![/:]\w)"
 )
 _SPECIAL: Final = re.compile(r"([\\*_<>\[\]{}#|$])")
 

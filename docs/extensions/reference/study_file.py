@@ -32,9 +32,8 @@ def metrics() -> str:
     for metric in OUTCOME_METRICS.values():
         better = "Higher is better." if metric.direction is Direction.MAXIMIZE else "Lower is better."
         unit = f"In {metric.unit}. " if metric.unit else ""
-        entries.append(
-            entry(metric.name, sentence(capital(metric.meaning)), unit + better, anchor=f"metric-{metric.name}")
-        )
+        meaning = sentence(capital(metric.meaning))
+        entries.append(entry(metric.name, meaning, unit + better, anchor=f"metric-{metric.name}"))
     return together(*entries)
 
 
@@ -100,11 +99,12 @@ def _taken(schema: Schema, parts: Schema) -> str:
     plain = [each for each in choices if each.get("type") in ("integer", "number")]
     texts = [each for each in choices if each.get("type") == "string" and set(each) <= {"type", "description"}]
     if plain and texts and len(choices) == 2:
-        shape = texts[0]["description"]
-        return f"{prose(shape[0].lower() + shape[1:])}, {_number(plain[0]).removeprefix('a whole number ').removeprefix('a number ')}"
+        unit, _, text = texts[0]["description"].partition(", ")
+        return f"{unit.lower()} {_range(plain[0])}, {prose(text)}"
     several = next((each for each in choices if each.get("type") == "array"), None)
     if several is not None and several["items"] in choices:
-        return f"{_kind(several['items'], parts)}; or a list of {_count(several)} of them"
+        single = [_kind(each, parts) for each in choices if each is not several]
+        return f"{', or '.join(single)}, or a list of {_count(several)} of them"
     kinds = list(dict.fromkeys(_kind(each, parts) for each in choices))
     return f"{', '.join(kinds[:-1])}, or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
 
@@ -155,13 +155,16 @@ def _count(schema: Schema) -> str:
 
 
 def _number(schema: Schema) -> str:
-    """Return a range in words."""
-    noun = "a whole number" if schema["type"] == "integer" else "a number"
-    low = f"above {_digits(schema['exclusiveMinimum'])}" if "exclusiveMinimum" in schema else None
-    low = low or f"from {_digits(schema['minimum'])}"
-    high = f"below {_digits(schema['exclusiveMaximum'])}" if "exclusiveMaximum" in schema else None
-    high = high or f"to {_digits(schema['maximum'])}"
-    return f"{noun} {low} {'and ' if high.startswith('below') else ''}{high}"
+    return f"a {'whole ' if schema['type'] == 'integer' else ''}number {_range(schema)}"
+
+
+def _range(schema: Schema) -> str:
+    """Return a range of numbers in words."""
+    if "exclusiveMinimum" in schema:
+        return f"above {_digits(schema['exclusiveMinimum'])} and up to {_digits(schema['maximum'])}"
+    if "exclusiveMaximum" in schema:
+        return f"from {_digits(schema['minimum'])} to below {_digits(schema['exclusiveMaximum'])}"
+    return f"from {_digits(schema['minimum'])} to {_digits(schema['maximum'])}"
 
 
 def _digits(number: float) -> str:
