@@ -111,7 +111,7 @@ def _body(command: Any, context: Any, path: str = "tuner") -> Iterator[str]:
 
 def _example(line: str) -> str:
     """Return an example as a terminal shows it; what stands far to the right of a command explains it."""
-    command, _, remark = re.sub(r"\s{3,}", "\0", line).partition("\0")
+    command, _, remark = re.sub(r"\s{2,}", "\0", line).partition("\0")
     return f"# {remark}\n$ {command}" if remark else f"$ {command}"
 
 
