@@ -132,7 +132,7 @@ def _means_log(course: Sequence[float]) -> list[float]:
 MIN_WINDOWS: Final = 2
 """Measured windows that are seen in any case."""
 RARE_RATIO: Final = 2 / 5
-"""What fewer trials than this have shown so far is not reckoned with. docs/trust.md has other values."""
+"""What fewer trials than this have shown so far is not reckoned with. docs/evidence/trust.md has other values."""
 _FEW: Final = 8
 """Fewer trials than this say nothing of what is rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)

@@ -37,7 +37,7 @@ SESSION_SD: Final = 0.05
 """Standard deviation of a ratio's logarithm from one session to the next: a broker started anew, another hour.
 
 The rounds of one session share it, so that their scatter can't show it. From 40 repeats of four recommendations, each
-on a broker of its own: docs/trust.md.
+on a broker of its own: docs/evidence/trust.md.
 """
 _AIM: Final = 0.95
 """Of the width that is asked for: later rounds may scatter a little more than the first ones promised."""

@@ -60,7 +60,8 @@ class RayCluster:
         if self.address.startswith(_CLIENT):
             raise RayUnfit(
                 f"the address of a Ray cluster reads host:port or auto, but got {self.address}: results travel as "
-                "streams, which Ray's own client can't take; run the tuner on a node of the cluster (docs/ray.md)"
+                "streams, which Ray's own client can't take; run the tuner on a node of the cluster "
+                "(docs/how-to/ray.md)"
             )
 
     def zone_of(self, producer: int) -> str | None:

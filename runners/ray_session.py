@@ -106,12 +106,12 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     mode = os.environ.get("RAY_AUTH_MODE") or ("token" if has_token else "disabled")
     # Ray says no more than that it could not connect, also where the token was refused.
     sent = "the token that was found" if mode == "token" else "no token, as none was found"
-    advice = f"; it must run there and accept {sent} (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/ray.md)"
+    advice = f"; it must run there and accept {sent} (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/how-to/ray.md)"
     with _connected({**_QUIET, "RAY_AUTH_MODE": mode}, options, advice) as ray:
         if mode != "token":
             tell(
                 f"the Ray cluster at {cluster.address} asks nobody for a token: whoever reaches it runs code on its "
-                "nodes; start all of it with RAY_AUTH_MODE=token (docs/ray.md)"
+                "nodes; start all of it with RAY_AUTH_MODE=token (docs/how-to/ray.md)"
             )
         yield ray
 

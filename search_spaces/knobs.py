@@ -32,7 +32,7 @@ class Stage(IntEnum):
 
     A few knobs bring most of the gain, and are found sooner while the others stay. Source: Kanellis, Alagappan and
     Venkataraman (2020), Too Many Knobs to Tune?, HotStorage; which these are was told from simulated clusters, see
-    docs/search.md.
+    docs/evidence/search.md.
     """
 
     FIRST = 0

@@ -48,7 +48,8 @@ CommandConfig = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Properties file with how to connect to it (security.protocol, sasl.*, ssl.*); see docs/security.md.",
+        help="Properties file with how to connect to it (security.protocol, sasl.*, ssl.*); "
+        "see docs/how-to/security.md.",
         rich_help_panel="Target",
     ),
 ]

@@ -18,7 +18,7 @@ app.add_typer(_tokens, name="token")
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="The service's own file; see docs/service.md."),
+    typer.Option("--config", metavar="FILE", help="The service's own file; see docs/how-to/service.md."),
 ]
 
 

@@ -166,7 +166,8 @@ def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
     elif misfit["type"] == "missing":
         problems.add(place, "this key must be there")
     else:
-        problems.add(place, "keys with values, or a list where one is asked for, stand here; docs/service.md shows it")
+        shown = "docs/how-to/service.md shows it"
+        problems.add(place, f"keys with values, or a list where one is asked for, stand here; {shown}")
 
 
 def _keys_at(place: KeyPath) -> list[str]:

@@ -1,4 +1,4 @@
-"""The service's resources, as a FastAPI application; see docs/service.md."""
+"""The service's resources, as a FastAPI application; see docs/how-to/service.md."""
 
 import json
 import os

@@ -67,7 +67,8 @@ def application(
     app = FastAPI(
         title="kafka-tuner",
         version=importlib.metadata.version("kafka-tuner"),
-        description="Studies of Kafka producer configs, and the configs that they recommend. See docs/service.md.",
+        description="Studies of Kafka producer configs, and the configs that they recommend. "
+        "See docs/how-to/service.md.",
         docs_url=None,  # its pages load scripts from the network
         redoc_url=None,
         lifespan=lifespan,
