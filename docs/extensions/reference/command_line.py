@@ -119,6 +119,8 @@ def _parameter(path: str, parameter: Any, shown: str, told: str) -> str:
     """Return an argument or an option: how it is written, what it means, its range and its default."""
     found = _FACTS.search(told)
     meaning = told[: found.start()] if found else told
+    if not meaning:
+        raise ValueError(f"a help text must say what {shown} of {path!r} does")
     facts = [_fact(fact) for fact in found["facts"].split("; ")] if found else []
     for theirs, ours in _KINDS.items():
         shown = shown.replace(theirs, ours if parameter.param_type_name == "option" else "")
@@ -128,14 +130,15 @@ def _parameter(path: str, parameter: Any, shown: str, told: str) -> str:
         shown = shown.replace(choices[0], (parameter.name.strip("_") if len(words) > 1 else words[0]).upper())
         facts = [f"One of {listed(words)}.", *facts] if len(words) > 1 else facts
     anchor = f"{path.replace(' ', '-')}-{parameter.opts[0].lstrip('-')}" if shown.startswith("-") else ""
-    return entry(shown.strip(), sentence(meaning) or "\\ ", " ".join(facts), anchor=anchor)
+    return entry(shown.strip(), sentence(meaning), " ".join(facts), anchor=anchor)
 
 
 def _fact(fact: str) -> str:
     """Return what the library says of a parameter in brackets, in words."""
     name, _, value = fact.partition(": ")
     if name == "default":
-        return f"Default: {code(value)}."
+        in_words = value.startswith("(") and value.endswith(")")
+        return f"Default: {prose(value[1:-1]) if in_words else code(value)}."
     if name == "env var":
         return f"Environment variable: {code(value)}."
     if fact == "required":

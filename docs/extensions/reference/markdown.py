@@ -11,8 +11,10 @@ _CODE: Final = re.compile(
     r"|\$?\{[^{}`]+\}"
     r"|(?<![\w-])--[a-z][\w-]*"
     r"|\b[A-Z]+(?:_[A-Z0-9]+)+\b"
+    r"|(?<![\w/.])[a-z]+\.\*"
     r"|(?<![\w/.:])[a-z]\w+(?:[._][a-z0-9]+)+\b(?![/:]\w)"
 )
+_PAGE: Final = re.compile(r"docs/([\w/-]+\.md)")
 _SPECIAL: Final = re.compile(r"([\\*_<>\[\]{}#|$])")
 
 
@@ -21,9 +23,14 @@ def prose(text: str) -> str:
     text = " ".join(text.split())
     parts, done = [], 0
     for found in _CODE.finditer(text):
-        parts += [_SPECIAL.sub(r"\\\1", text[done : found.start()]), code(found[0].strip("`"))]
+        parts += [_plain(text[done : found.start()]), code(found[0].strip("`"))]
         done = found.end()
-    return "".join(parts) + _SPECIAL.sub(r"\\\1", text[done:])
+    return "".join(parts) + _plain(text[done:])
+
+
+def _plain(text: str) -> str:
+    """Return a text without code as Markdown; the names of pages become links, from a page of the reference."""
+    return _PAGE.sub(r"[docs/\1](../\1)", _SPECIAL.sub(r"\\\1", text))
 
 
 def sentence(text: str) -> str:
@@ -59,10 +66,11 @@ def entry(name: str, *paragraphs: str, anchor: str = "", beside: str = "") -> st
     Args:
         name: The name, which is shown as code.
         paragraphs: The explanation, in Markdown; empty ones are left out.
-        anchor: What links to this entry end with, after the `#`; full stops and underscores become hyphens.
+        anchor: What links to this entry end with, after the `#`; it is written small, with hyphens in place of
+            full stops and underscores.
         beside: Markdown on the name's line.
     """
-    shown = f"[{code(name)}]{{#{re.sub('[._]', '-', anchor)}}}" if anchor else code(name)
+    shown = f"[{code(name)}]{{#{re.sub('[._-]+', '-', anchor).lower()}}}" if anchor else code(name)
     first, *more = [paragraph for paragraph in paragraphs if paragraph]
     body = "\n\n".join([f": {first}", *("  " + paragraph.replace("\n", "\n  ") for paragraph in more)])
     return f"{shown}{f' {beside}' if beside else ''}\n{body}"
