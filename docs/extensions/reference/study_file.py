@@ -114,7 +114,7 @@ def _kind(schema: Schema, parts: Schema) -> str:
     if "anyOf" in schema:
         return _taken(schema, parts)
     if "$ref" in schema:
-        return f"a section like {code('target')}"
+        return "a section with the keys of [`target`](study-file.md#target)"
     if "enum" in schema:
         words = schema["enum"]
         if {"on", "off"} <= {word for word in words if isinstance(word, str)}:
