@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help run test campaign check format bench ci image lock clean
+.PHONY: help run test campaign check docs format bench ci image lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -37,6 +37,10 @@ check: $(DEV) ## Lint, formatting, types, import rules, pins, files named in doc
 	$(BIN)/python scripts/check_pins.py
 	$(BIN)/python scripts/check_named_files.py
 	$(BIN)/python scripts/check_tracked_files.py
+
+docs: $(DEV) ## Build the documentation site in build/docs; a link or reference that leads nowhere fails
+	$(BIN)/sphinx-build -W --keep-going -n -q -d build/doctrees docs build/docs
+	@echo "read it: build/docs/index.html"
 
 format: $(DEV) ## Mend what ruff can mend
 	$(BIN)/ruff check --fix .

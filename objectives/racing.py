@@ -137,7 +137,7 @@ def _means_log(course: Sequence[float]) -> list[float]:
 MIN_WINDOWS: Final = 2
 """How many windows are measured before a phase may be ended."""
 RARE_RATIO: Final = 2 / 5
-"""The share of trials up to which a throughput counts as rare. docs/trust.md compares other values."""
+"""The share of trials up to which a throughput counts as rare. docs/evidence/trust.md compares other values."""
 _FEW: Final = 8
 """How many trials are needed to tell what is rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)

@@ -37,7 +37,7 @@ SESSION_SD: Final = 0.05
 """Standard deviation of a ratio's logarithm between sessions, such as another hour or a newly started broker.
 
 All rounds of a session share this deviation, so the scatter of the rounds does not show it. Measured with 40 repeats of
-four recommendations, each repeat on a new broker: see docs/trust.md.
+four recommendations, each repeat on a new broker: see docs/evidence/trust.md.
 """
 _AIM: Final = 0.95
 """Share of the requested width to aim for, because later rounds may scatter a little more than the first rounds."""

@@ -1,27 +1,77 @@
-"""Checks that every file of this project that the documents and pyproject.toml name exists."""
+"""Checks that each file of ours that the documents, the code and pyproject.toml name is there, and each linked one.
+
+Links inside the documentation site are also checked by `make docs`, with their anchors.
+"""
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_PLACES = ("search_spaces", "runners", "objectives", "tuner", "tests", "benchmarks", "scripts", "examples")
-_NAMED = re.compile(rf"\b(?:{'|'.join(_PLACES)})/[\w./*-]*\.(?:py|csv|yaml|json)\b")
+_FOLDERS = (
+    "search_spaces",
+    "runners",
+    "objectives",
+    "tuner",
+    "tests",
+    "benchmarks",
+    "scripts",
+    "examples",
+    "docs",
+    "deploy",
+)
+_NAMED = re.compile(rf"(?<![\w/.-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\.(?:py|csv|yaml|json|md|png)\b")
+_LINK = re.compile(r"\]\((?![a-z]+:)(?P<path>[^)\s#]*)(?:#(?P<anchor>[^)\s]*))?\)")
+_HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
+_FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
+_WRITTEN_IN = (".py", ".toml", ".yaml", "Dockerfile", "Makefile")
 
 
 def main() -> int:
-    """Print the names of missing files and return the exit status."""
-    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pyproject.toml"]
+    """Print what is named and gone; the exit status."""
+    pages = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
     named = {
-        (document.relative_to(ROOT), path)
-        for document in documents
-        for path in _NAMED.findall(document.read_text(encoding="utf-8"))
+        (path.relative_to(ROOT), found)
+        for path in [*pages, *_sources()]
+        for found in _NAMED.findall(path.read_text(encoding="utf-8"))
     }
-    gone = sorted(
-        f"{document} names {path}, which does not exist" for document, path in named if not any(ROOT.glob(path))
-    )
-    print("\n".join(gone) if gone else f"named files: all {len(named)} exist")
+    gone = sorted(f"{path} names {found}" for path, found in named if not any(ROOT.glob(found)))
+    links = [(page, link) for page in pages for link in _LINK.finditer(_without_code(page))]
+    gone += sorted(wrong for page, link in links if (wrong := _wrong(page, link["path"], link["anchor"])))
+    print("\n".join(gone) if gone else f"named files: {len(named)} and {len(links)} links, all there")
     return bool(gone)
+
+
+def _sources() -> Iterator[Path]:
+    """Yield the files beside the documents that tell readers where to look."""
+    for place in (*_FOLDERS, "."):
+        paths = (ROOT / place).iterdir() if place == "." else (ROOT / place).rglob("*")
+        yield from (path for path in paths if path.name.endswith(_WRITTEN_IN) and path.is_file())
+
+
+def _wrong(page: Path, path: str, anchor: str | None) -> str:
+    """Return what is wrong with a link of a page; empty where nothing is."""
+    target = (page.parent / path).resolve() if path else page
+    if not target.exists():
+        return f"{page.relative_to(ROOT)} links to {path}, which is not there"
+    # The pages of the reference are made when the site is built, and their anchors with them.
+    if not anchor or target.suffix != ".md" or target.parent == ROOT / "docs" / "reference":
+        return ""
+    if anchor not in {_slug(heading) for heading in _HEADING.findall(_without_code(target))}:
+        return f"{page.relative_to(ROOT)} links to {path}#{anchor}, but no heading there is called so"
+    return ""
+
+
+def _without_code(page: Path) -> str:
+    """Return a page without its blocks of code, where # begins a comment and ( ) call something."""
+    return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+def _slug(heading: str) -> str:
+    """Return the anchor that GitHub and the site give to a heading."""
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 
 
 if __name__ == "__main__":

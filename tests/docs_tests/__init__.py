@@ -1,0 +1,1 @@
+"""Tests of what the documents show: commands, study files, Python, names of files."""

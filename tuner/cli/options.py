@@ -62,7 +62,7 @@ CommandConfig = Annotated[
     typer.Option(
         metavar="FILE",
         help="Properties file with the connection settings of your cluster (security.protocol, sasl.*, ssl.*), such as "
-        "client.properties. See docs/security.md.",
+        "client.properties. See docs/how-to/security.md.",
         rich_help_panel="Target",
     ),
 ]

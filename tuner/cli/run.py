@@ -76,7 +76,7 @@ def run(
     method: Annotated[
         Method | None,
         typer.Option(
-            help="How new configs are proposed; docs/search.md compares the methods.",
+            help="How new configs are proposed; docs/evidence/search.md compares the methods.",
             show_default="bayesian",
             rich_help_panel="Without a file",
         ),

@@ -23,7 +23,7 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Config file of the service, such as service.yaml; docs/service.md describes it.",
+        help="Config file of the service, such as service.yaml; docs/how-to/service.md describes it.",
     ),
 ]
 

@@ -63,13 +63,21 @@ class ExitCode(IntEnum):
     """Exit codes of `tuner`, the same for every command."""
 
     DONE = 0
+    """The command did what it was asked to do."""
     FAILED = 1
+    """The command failed for a reason that no other code stands for."""
     USAGE = 2
+    """The input is wrong: the command line, the study file, or a property. The message says what to change."""
     TARGET = 3
+    """The cluster can't be reached, or it refuses us."""
     SAFETY = 4
+    """A safety limit stopped the study: too many bytes in a trial, or too little free disk."""
     NO_FEASIBLE_CONFIG = 5
+    """No config keeps every constraint."""
     THRESHOLD_MISSED = 99
+    """`tuner verify` measured the config, and it is worse than it may be."""
     INTERRUPTED = 130
+    """Ctrl-C or SIGTERM ended the command. The same command resumes a study."""
 
 
 EXPECTED: Final = (ConfigError, RunnerError, StudyError)

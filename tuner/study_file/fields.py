@@ -232,7 +232,8 @@ def _range_schema(kind: str, low: float, high: float, *, above: bool = False, be
 
 
 def _or_text(schema: Schema, description: str) -> Schema:
-    return {"anyOf": [dict(schema), {"type": "string"}], "description": description}
+    text = {"type": "string", "description": description}
+    return {"anyOf": [dict(schema), text], "description": description}
 
 
 _PRESET_NAMES: Final = [goal.value for goal in PRESETS]

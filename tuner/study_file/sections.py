@@ -274,7 +274,9 @@ class StudyFile(Section):
     """Knobs whose search you change: {low, high, log, steps}, {choices: [...]}, one value, on or off."""
     durability: Annotated[str, fields.word(DURABILITY)] = "baseline"
     """The weakest guarantee that a config may give. baseline: no weaker than the baseline's."""
-    objectives: Annotated[fields.Asked, fields.objectives()] = fields.preset(Goal.BALANCED)
+    objectives: Annotated[
+        fields.Asked, fields.objectives(), Field(json_schema_extra={"default": Goal.BALANCED.value})
+    ] = fields.preset(Goal.BALANCED)
     """balanced, throughput, latency, or a list of metrics. The goal latency uses the latency metric of this list."""
     constraints: Annotated[list[Annotated[Constraint, fields.constraint()]], Field(max_length=100)] = Field(
         default_factory=list

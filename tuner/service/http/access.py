@@ -152,7 +152,7 @@ class AccessControl:
                 "`tuner serve token add`",
                 headers={"www-authenticate": ways},
             )
-        role = Role.READ if method in _SAFE else Role.SUBMIT
+        role = needed_role(method)
         if not token.allows(role):
             raise Problem(
                 403,
@@ -195,6 +195,11 @@ class AccessControl:
             f"the body of a request must not exceed {self._config.max_body_bytes} bytes, but this one does",
             headers={"connection": "close"},
         )
+
+
+def needed_role(method: str) -> Role:
+    """Return the role that a token must have for requests of an HTTP method."""
+    return Role.READ if method in _SAFE else Role.SUBMIT
 
 
 def problem_response(problem: Problem) -> JSONResponse:

@@ -4,7 +4,7 @@ import asyncio
 import importlib.metadata
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import psutil
 from fastapi import FastAPI, Query, Request
@@ -228,3 +228,13 @@ def _add_schema(app: FastAPI) -> None:
     schema["security"] = [{"token": []}]
     for path in ("/healthz", "/readyz"):
         schema["paths"][path]["get"]["security"] = []
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the OpenAPI document of the resources, for pages that describe them. Nothing is started or opened."""
+    nothing: Any = None
+    app = FastAPI(title="kafka-tuner", docs_url=None, redoc_url=None)
+    app.include_router(router(nothing, nothing))
+    _add_health(app, nothing, nothing, nothing, nothing)
+    _add_schema(app)
+    return app.openapi()

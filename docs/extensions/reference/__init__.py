@@ -1,0 +1,86 @@
+"""Makes the pages of the reference from the program itself, so that they can't say anything else than it does.
+
+A page of the folder `docs/reference` is written by hand but for one directive, such as `{study-file}`. Sphinx asks us
+for the directive's text, in Markdown, each time that the site is built.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
+
+from . import command_line, knobs, python, rest, study_file
+
+_PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "study-file": study_file.study_file,
+    "service-file": study_file.service_file,
+    "metrics": study_file.metrics,
+    "command-line": command_line.verbs,
+    "exit-codes": command_line.exit_codes,
+    "rest": rest.resources,
+    "knobs": knobs.searched,
+    "producer-properties": knobs.properties,
+    "python-facade": python.facade,
+    "python-results": python.results,
+    "python-client": python.client,
+    "python-errors": python.errors,
+}
+"""Each directive with the function that writes its text."""
+_FOLDER: Final = "reference/"
+_LINK_TO_MARKDOWN: Final = re.compile(r"\]\((?P<path>\.\./[^)#\s]+\.md)\)")
+
+
+class Generated(SphinxDirective):
+    """A directive that stands for text made from the program. It takes no arguments and no content."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the text as a part of the page."""
+        return self.parse_text_to_nodes(_PAGES[self.name](), allow_section_headings=True)
+
+
+def always_made_anew(_: Sphinx, env: BuildEnvironment, *__: object) -> list[str]:
+    """Return the pages that Sphinx can't know to be older than the program."""
+    return [page for page in env.found_docs if page.startswith(_FOLDER)]
+
+
+def offer_files(app: Sphinx, page: str, source: list[str]) -> None:
+    """Make links to Markdown files that are no pages of the site lead to a copy of the file.
+
+    Sphinx does so with files of all other kinds by itself, so that one link serves both the site and GitHub.
+    """
+    folder = Path(app.env.doc2path(page)).parent
+
+    def marked(link: re.Match[str]) -> str:
+        inside = (folder / link["path"]).resolve().is_relative_to(app.srcdir)
+        return link[0] if inside else f"](path:{link['path']})"
+
+    source[0] = _LINK_TO_MARKDOWN.sub(marked, source[0])
+
+
+def keep_colons(_: Sphinx, what: str, __: str, ___: object, ____: object, lines: list[str]) -> None:
+    """Keep Napoleon from taking what stands before a colon, in the first line about a property, for a type."""
+    if what in ("attribute", "property") and lines:
+        lines[:1] = re.split(r"(?<=:) ", lines[0], maxsplit=1)
+
+
+def draw_dashes(_: Sphinx, page: nodes.document) -> None:
+    """Replace the two hyphens that Sphinx puts between a parameter and its meaning by a dash."""
+    for text in list(page.findall(nodes.Text)):
+        if text == " -- " and text.parent is not None:
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register what is here with Sphinx."""
+    for name in _PAGES:
+        app.add_directive(name, Generated)
+    app.connect("source-read", offer_files)
+    app.connect("autodoc-process-docstring", keep_colons, priority=100)
+    app.connect("doctree-read", draw_dashes)
+    app.connect("env-get-outdated", always_made_anew)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

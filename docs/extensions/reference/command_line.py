@@ -1,0 +1,149 @@
+"""The verbs of the command line with their arguments, options and examples, from the program that reads them."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import typer
+from sphinx.pycode import ModuleAnalyzer
+
+from tuner.cli.app import REMOTE_VERBS, VERBS, app
+from tuner.model.errors import ExitCode
+
+from .markdown import code, entry, fenced, heading, listed, prose, sentence, together
+
+_SERVER: Final = "KAFKA_TUNER_SERVER"
+_EXAMPLES: Final = re.compile(r"\x08\nExamples?:\n(?P<lines>(?:[ ]{4}.*(?:\n|$))+)")
+_FACTS: Final = re.compile(r"(?:^|\s+)\[(?P<facts>[^\[\]]+)\]$")
+_KINDS: Final = {
+    "<str>": "TEXT",
+    "<path>": "FILE",
+    "<int>": "N",
+    "<int range>": "N",
+    "<float>": "NUMBER",
+    "<float range>": "NUMBER",
+}
+"""How the library shows what an option without a word of its own takes, with our words for it."""
+
+
+def verbs() -> str:
+    """Return every verb, those that speak to a service at the end."""
+    root, context = _root()
+    blocks = [heading(2, "tuner"), *_body(root, context)]
+    for verb in VERBS:
+        blocks += _command(2, *_resolved(root, context, verb))
+    blocks += [
+        heading(2, "tuner --server"),
+        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these verbs speak to a service that "
+        f"{code('tuner serve')} runs.",
+    ]
+    with _a_server_named():
+        for verb in REMOTE_VERBS:
+            blocks += _command(3, *_resolved(root, context, verb), under="tuner --server URL")
+    return together(*blocks)
+
+
+def exit_codes() -> str:
+    """Return what each exit code means."""
+    comments = ModuleAnalyzer.for_module(ExitCode.__module__).find_attr_docs()
+    entries = []
+    for member in ExitCode:
+        meaning = " ".join(comments.get((ExitCode.__name__, member.name), ()))
+        if not meaning.strip():
+            raise ValueError(f"a docstring must say what {member!r} means")
+        entries.append(entry(str(int(member)), sentence(meaning), anchor=f"exit-code-{int(member)}"))
+    return together(*entries)
+
+
+def _root() -> tuple[Any, Any]:
+    root: Any = typer.main.get_command(app)
+    return root, root.make_context("tuner", [], resilient_parsing=True)
+
+
+def _resolved(root: Any, context: Any, verb: str) -> tuple[Any, Any]:
+    _, command, _ = root.resolve_command(context, [verb])
+    return command, command.make_context(verb, [], parent=context, resilient_parsing=True)
+
+
+@contextmanager
+def _a_server_named() -> Iterator[None]:
+    """Have the program offer the verbs of a service."""
+    before = os.environ.get(_SERVER)
+    os.environ[_SERVER] = "http://127.0.0.1:8080"
+    try:
+        yield
+    finally:
+        del os.environ[_SERVER]
+        if before is not None:
+            os.environ[_SERVER] = before
+
+
+def _command(level: int, command: Any, context: Any, under: str = "") -> Iterator[str]:
+    """Yield a command under its heading, and its own commands after it."""
+    path = f"{under} {command.name}" if under else context.command_path
+    yield heading(level, path)
+    yield from _body(command, context, path)
+    for inner in getattr(command, "commands", {}).values():
+        if not inner.hidden:
+            opened = inner.make_context(inner.name, [], parent=context, resilient_parsing=True)
+            yield from _command(level + 1 if level == 2 else level, inner, opened)
+
+
+def _body(command: Any, context: Any, path: str = "tuner") -> Iterator[str]:
+    text = command.help or ""
+    yield from (prose(paragraph) for paragraph in _EXAMPLES.sub("", text).split("\n\n") if paragraph.strip())
+    usage = " ".join(each.strip("{}") for each in command.collect_usage_pieces(context))
+    yield fenced("text", f"{path} {usage}")
+    if found := _EXAMPLES.search(text):
+        yield fenced("console", "\n".join(_example(line.strip()) for line in found["lines"].splitlines() if line))
+    panels: dict[str, list[str]] = {}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None and "--help" not in parameter.opts:
+            title = parameter.rich_help_panel or ("Options" if parameter.param_type_name == "option" else "Arguments")
+            panels.setdefault(title, []).append(_parameter(path, parameter, *record))
+    for title in sorted(panels, key=lambda title: (title != "Arguments", title == "Options")):
+        yield f"**{title}**"
+        yield from panels[title]
+
+
+def _example(line: str) -> str:
+    """Return an example as a terminal shows it; what stands far to the right of a command explains it."""
+    command, _, remark = re.sub(r"\s{2,}", "\0", line).partition("\0")
+    return f"# {remark}\n$ {command}" if remark else f"$ {command}"
+
+
+def _parameter(path: str, parameter: Any, shown: str, told: str) -> str:
+    """Return an argument or an option: how it is written, what it means, its range and its default."""
+    found = _FACTS.search(told)
+    meaning = told[: found.start()] if found else told
+    if not meaning:
+        raise ValueError(f"a help text must say what {shown} of {path!r} does")
+    facts = [_fact(fact) for fact in found["facts"].split("; ")] if found else []
+    for theirs, ours in _KINDS.items():
+        shown = shown.replace(theirs, ours if parameter.param_type_name == "option" else "")
+    choices = re.search(r"<([^<>]+)>", shown)
+    if choices:
+        words = choices[1].split("|")
+        shown = shown.replace(choices[0], (parameter.name.strip("_") if len(words) > 1 else words[0]).upper())
+        facts = [f"One of {listed(words)}.", *facts] if len(words) > 1 else facts
+    anchor = f"{path.replace(' ', '-')}-{parameter.opts[0].lstrip('-')}" if shown.startswith("-") else ""
+    return entry(shown.strip(), sentence(meaning), " ".join(facts), anchor=anchor)
+
+
+def _fact(fact: str) -> str:
+    """Return what the library says of a parameter in brackets, in words."""
+    name, _, value = fact.partition(": ")
+    if name == "default":
+        in_words = value.startswith("(") and value.endswith(")")
+        return f"Default: {prose(value[1:-1]) if in_words else code(value)}."
+    if name == "env var":
+        return f"Environment variable: {code(value)}."
+    if fact == "required":
+        return "Required."
+    if found := re.fullmatch(r"(?:(?P<low>\S+?)<=)?x(?:<=(?P<high>\S+)|>=(?P<least>\S+))?", fact):
+        least = found["low"] or found["least"]
+        return f"From {least} to {found['high']}." if found["high"] and least else f"At least {least}."
+    return sentence(fact)

@@ -1,0 +1,106 @@
+"""The knobs that a search may change, and all properties of the producer, from the catalogue of the client."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from search_spaces import KNOBS, ProducerConfig, Property, Role, load_catalogue
+from search_spaces.domains import Domain, Range
+from search_spaces.knobs import Knob, Stage
+from search_spaces.record_size import Sizes
+
+from .markdown import capital, code, entry, listed, sentence, together
+
+_SIZES: Final = (100, 1_000, 10_000, 100_000)
+_TOPIC_MAX_BYTES: Final = 1_048_588
+_QUEUE_BYTES: Final = 2**30
+_STAGES: Final[Mapping[Stage, str]] = {
+    Stage.FIRST: "from the beginning",
+    Stage.SECOND: "once the first knobs have been tried",
+    Stage.LAST: "last",
+}
+
+
+def searched() -> str:
+    """Return the knobs with their ranges."""
+    return together(*map(_knob, KNOBS))
+
+
+def properties() -> str:
+    """Return all properties that a config may have."""
+    found = [each for each in load_catalogue() if each.role is Role.PRODUCER]
+    return together(*map(_property, sorted(found, key=lambda each: each.name)))
+
+
+def _knob(knob: Knob) -> str:
+    property_ = load_catalogue().find(knob.sets)
+    return entry(
+        knob.name,
+        sentence(capital(property_.description)),
+        _range(knob),
+        f"*Client's default:* {_default(property_)}. *Searched:* {_when(knob)}.",
+        f"*Source:* {sentence(knob.source)}",
+        anchor=f"knob-{knob.name}",
+    )
+
+
+def _range(knob: Knob) -> str:
+    """Return the range of a knob; for each record size, where it depends on that."""
+    texts: dict[str, list[int]] = {}
+    for size in _SIZES:
+        texts.setdefault(_domain(knob.domain(_sizes(size)), knob.unit), []).append(size)
+    logarithmic = getattr(knob.domain(_sizes(_SIZES[0])), "log", False)
+    opening = "*Range, searched on a logarithmic scale:*" if logarithmic else "*Range:*"
+    if len(texts) == 1:
+        return f"{opening} {next(iter(texts))}."
+    return "\n".join([opening, "", *(f"- records of {_words(sizes)}: {text}" for text, sizes in texts.items())])
+
+
+def _domain(domain: Domain, unit: str) -> str:
+    """Return what a knob may be, in words."""
+    if not isinstance(domain, Range):
+        return listed(domain.text.split(", "))
+    text = f"{domain.low:,.10g} to {domain.high:,.10g}{f' {unit}' if unit else ''}"
+    return text if domain.special is None else f"{text}, or {domain.special:,.10g}"
+
+
+def _when(knob: Knob) -> str:
+    """Return when a search changes a knob that the study file does not name."""
+    default = ProducerConfig.parse({}).in_force
+    sizes = [size for size in _SIZES if knob.searched(_sizes(size), default)]
+    if not sizes:
+        return "only where the study file names it"
+    where = "" if len(sizes) == len(_SIZES) else f", for records of {_words(sizes)}"
+    return f"{_STAGES[knob.stage]}{where}"
+
+
+def _words(sizes: list[int]) -> str:
+    shown = [f"{size:,} B" for size in sizes]
+    return f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else shown[0]
+
+
+def _sizes(record_bytes: int) -> Sizes:
+    return Sizes(record_bytes, 0, 3, _TOPIC_MAX_BYTES, _QUEUE_BYTES)
+
+
+def _property(found: Property) -> str:
+    facts = f"Takes {_takes(found)}. Default: {_default(found)}."
+    return entry(found.name, sentence(capital(found.description)), facts, anchor=found.name)
+
+
+def _takes(found: Property) -> str:
+    if found.choices is not None:
+        return listed(found.choices)
+    match found.kind:
+        case "bool":
+            return f"{code('true')} or {code('false')}"
+        case "int" | "float":
+            noun = "a whole number" if found.kind == "int" else "a number"
+            return f"{noun} from {found.low:,g} to {found.high:,.10g}"
+        case _:
+            return "a text"
+
+
+def _default(found: Property) -> str:
+    if found.default is None:
+        return "none"
+    return code("all" if found.name == "acks" and found.default == "-1" else found.default)

@@ -1,0 +1,190 @@
+"""The keys of study files and of the service's file, from their JSON Schemas; the metrics, from their table."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from objectives.outcome import OUTCOME_METRICS, Direction
+from tuner.service.config import ServiceFile
+from tuner.study_file import STARTER_TEXT, json_schema
+
+from .markdown import capital, code, entry, fenced, heading, listed, prose, sentence, together
+
+Schema = Mapping[str, Any]
+
+_LONG_LIST: Final = 12
+_TEXT: Final = "a text"
+
+
+def study_file() -> str:
+    """Return all keys of a study file, and a file that has every default."""
+    return together(_sections(json_schema()), heading(2, "A file with every default"), fenced("yaml", STARTER_TEXT))
+
+
+def service_file() -> str:
+    """Return all keys of the service's file."""
+    return _sections(ServiceFile.model_json_schema())
+
+
+def metrics() -> str:
+    """Return the metrics that objectives and constraints may name."""
+    entries = []
+    for metric in OUTCOME_METRICS.values():
+        better = "Higher is better." if metric.direction is Direction.MAXIMIZE else "Lower is better."
+        unit = f"In {metric.unit}. " if metric.unit else ""
+        meaning = sentence(capital(metric.meaning))
+        entries.append(entry(metric.name, meaning, unit + better, anchor=f"metric-{metric.name}"))
+    return together(*entries)
+
+
+def _sections(schema: Schema) -> str:
+    """Return a heading for each key of the file, and below it the key or the keys of its section."""
+    parts: Schema = schema.get("$defs", {})
+    required = schema.get("required", ())
+    blocks = []
+    for key, found in schema["properties"].items():
+        blocks.append(heading(2, key))
+        section = _section_of(found, parts)
+        if section is None:
+            blocks.append(_value(key, found, parts, key in required, anchor=""))
+            continue
+        blocks += [_opening(found, section, key in required), *_keys(key, section, parts)]
+    return together(*blocks)
+
+
+def _opening(key: Schema, section: Schema, required: bool) -> str:
+    """Return what stands below the heading of a section."""
+    texts = dict.fromkeys(filter(None, (key.get("description", ""), section.get("description", ""))))
+    return " ".join([*map(sentence, texts), *(["Every file has this section."] if required else [])])
+
+
+def _keys(path: str, section: Schema, parts: Schema) -> Iterator[str]:
+    """Yield the keys of a section, and after them the sections inside it under their own headings."""
+    required = section.get("required", ())
+    inner: list[tuple[str, Schema, Schema]] = []
+    for key, found in section["properties"].items():
+        below = _section_of(found, parts)
+        if below is not None:
+            inner.append((key, found, below))
+        else:
+            yield _value(f"{path}.{key}", found, parts, key in required, anchor=f"{path}.{key}")
+    for key, found, below in inner:
+        yield heading(3, f"{path}.{key}")
+        yield _opening(found, below, required=False)
+        yield from _keys(f"{path}.{key}", below, parts)
+
+
+def _value(path: str, found: Schema, parts: Schema, required: bool, *, anchor: str) -> str:
+    """Return one key: what it means, what it takes, and its default."""
+    facts = []
+    if (taken := _taken(found, parts)) != _TEXT:
+        facts.append(f"Takes {taken}.")
+    if required:
+        facts.append("Required.")
+    elif found.get("default") is not None:
+        facts.append(f"Default: {code(_as_yaml(found['default'], found))}.")
+    meaning = sentence(found["description"])
+    return entry(path, meaning, " ".join(facts), anchor=anchor) if anchor else together(meaning, " ".join(facts))
+
+
+def _section_of(found: Schema, parts: Schema) -> Schema | None:
+    """Return the section that a key holds, also where it may be left empty; None where it holds a value."""
+    names = [each["$ref"] for each in (found, *found.get("anyOf", ())) if "$ref" in each]
+    return parts[names[0].rpartition("/")[2]] if names else None
+
+
+def _taken(schema: Schema, parts: Schema) -> str:
+    """Return in words which values a key takes."""
+    choices = [each for each in schema.get("anyOf", [schema]) if not _is_variable(each) and each != {"type": "null"}]
+    plain = [each for each in choices if each.get("type") in ("integer", "number")]
+    texts = [each for each in choices if each.get("type") == "string" and set(each) <= {"type", "description"}]
+    if plain and texts and len(choices) == 2:
+        unit, _, text = texts[0]["description"].partition(", ")
+        return f"{unit.lower()} {_range(plain[0])}, {prose(text)}"
+    several = next((each for each in choices if each.get("type") == "array"), None)
+    if several is not None and several["items"] in choices:
+        single = [_kind(each, parts) for each in choices if each is not several]
+        return f"{', or '.join(single)}, or a list of {_count(several)} of them"
+    kinds = list(dict.fromkeys(_kind(each, parts) for each in choices))
+    return f"{', '.join(kinds[:-1])}, or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
+
+
+def _kind(schema: Schema, parts: Schema) -> str:
+    """Return in words which values one alternative of a schema takes."""
+    if "anyOf" in schema:
+        return _taken(schema, parts)
+    if "$ref" in schema:
+        return "a section with the keys of [`target`](study-file.md#target)"
+    if "enum" in schema:
+        words = schema["enum"]
+        if {"on", "off"} <= {word for word in words if isinstance(word, str)}:
+            return f"{code('on')} or {code('off')}"
+        if len(words) > _LONG_LIST:
+            return "one of the [metrics](#metrics)" if "mb_per_s" in words else listed(words)
+        return listed(words)
+    match schema.get("type"):
+        case "integer" | "number":
+            return _number(schema)
+        case "boolean":
+            return f"{code('true')} or {code('false')}"
+        case "string":
+            return _TEXT
+        case "array":
+            return f"a list of {_count(schema)} items, each {_kind(schema['items'], parts)}"
+        case _:
+            return _mapping(schema, parts)
+
+
+def _mapping(schema: Schema, parts: Schema) -> str:
+    inner = schema.get("additionalProperties")
+    if isinstance(inner, Mapping) and "$ref" in inner:
+        return f"names, each with {_kind(inner, parts)}"
+    names = schema.get("propertyNames", {}).get("enum", ())
+    if "security.protocol" in names:
+        return "connection properties of the client with their values"
+    if "acks" in names and isinstance(inner, Mapping) and "anyOf" in inner:
+        return "[knobs](knobs.md), each with what it may be"
+    if "acks" in names:
+        return "[producer properties](knobs.md#all-producer-properties) with their values"
+    return "names with values"
+
+
+def _count(schema: Schema) -> str:
+    low, high = schema.get("minItems", 0), schema.get("maxItems")
+    return f"{low:,} to {high:,}" if high is not None else f"at least {low:,}"
+
+
+def _number(schema: Schema) -> str:
+    return f"a {'whole ' if schema['type'] == 'integer' else ''}number {_range(schema)}"
+
+
+def _range(schema: Schema) -> str:
+    """Return a range of numbers in words."""
+    if "exclusiveMinimum" in schema:
+        return f"above {_digits(schema['exclusiveMinimum'])} and up to {_digits(schema['maximum'])}"
+    if "exclusiveMaximum" in schema:
+        return f"from {_digits(schema['minimum'])} to below {_digits(schema['exclusiveMaximum'])}"
+    return f"from {_digits(schema['minimum'])} to {_digits(schema['maximum'])}"
+
+
+def _digits(number: float) -> str:
+    return f"{number:,.15g}" if number < 10**15 else f"{number:.0e}".replace("e+", "e")
+
+
+def _is_variable(schema: Schema) -> bool:
+    """Return whether an alternative only says that an environment variable may hold the value."""
+    return schema.get("pattern") == r"\$\{"
+
+
+def _as_yaml(value: object, schema: Schema) -> str:
+    """Return a default as a study file has it."""
+    if isinstance(value, bool):
+        words = [word for each in schema.get("anyOf", ()) for word in each.get("enum", ())]
+        return ("on" if value else "off") if "on" in words else str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, int) and value >= 10**9 and value % 10**9 == 0:
+        return f"{value // 10**9}GB"
+    if isinstance(value, list):
+        return f"[{', '.join(_as_yaml(each, {}) for each in value)}]"
+    return value if isinstance(value, str) else json.dumps(value)

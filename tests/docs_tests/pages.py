@@ -1,0 +1,107 @@
+"""The documents as readers see them: their blocks of code, and the commands in these."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT: Final = Path(__file__).parents[2]
+DOCUMENTS: Final = sorted(
+    path.relative_to(ROOT) for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+)
+"""All documents, relative to the repository."""
+NOT_RUN: Final = "not-run"
+"""After the language of a block, keeps its commands from being run by the tests."""
+_PROMPT: Final = "$ "
+_BETWEEN_COMMANDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "(", ")"})
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
+_COMMAND: Final = re.compile(r"(?:tuner|make) \S")
+_TABLE: Final = re.compile(r"\S {3,}[^#\s]")
+_INNER: Final = re.compile(r"\$\(([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of code.
+
+    Attributes:
+        document: Where it stands, relative to the repository.
+        line: The document's line that it begins at.
+        language: The first word after the fence; empty where there is none, as in indented blocks.
+        words: The other words after the fence.
+        text: What it holds.
+    """
+
+    document: Path
+    line: int
+    language: str
+    words: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}"
+
+    @property
+    def lines(self) -> list[str]:
+        """The commands of the block, each on a line of its own, without prompts and without output."""
+        if self.language not in ("", "console", "sh", "bash", "shell", "text"):
+            return []
+        lines = self.text.replace("\\\n", " ").splitlines()
+        if any(line.startswith(_PROMPT) for line in lines):
+            return [line.removeprefix(_PROMPT) for line in lines if line.startswith(_PROMPT)]
+        return [line for line in lines if _COMMAND.match(line) and not _TABLE.search(line)]
+
+
+@cache
+def blocks() -> tuple[Block, ...]:
+    """Return all blocks of code of all documents."""
+    return tuple(block for document in DOCUMENTS for block in _blocks_of(document))
+
+
+def _blocks_of(document: Path) -> Iterator[Block]:
+    for token in _tokens(document):
+        if token.type in ("fence", "code_block"):
+            language, *words = token.info.split() or [""]
+            assert token.map is not None
+            yield Block(document, token.map[0] + 1, language, tuple(words), token.content)
+
+
+def spans(document: Path) -> Iterator[str]:
+    """Yield the code that stands inside the sentences of a document."""
+    for token in _tokens(document):
+        yield from (each.content for each in token.children or () if each.type == "code_inline")
+
+
+@cache
+def _tokens(document: Path) -> tuple[Token, ...]:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return tuple(MarkdownIt().enable("table").parse(text))
+
+
+def calls(line: str, program: str = "tuner") -> Iterator[list[str]]:
+    """Yield the words after the program's name for each time that a line of a shell calls it.
+
+    A call inside `$(...)` counts, and so does what `docker run` has the image `kafka-tuner` do.
+    """
+    for inner in _INNER.findall(line):
+        yield from calls(inner, program)
+    reader = shlex.shlex(_INNER.sub("INNER", line), posix=True, punctuation_chars=True)
+    reader.whitespace_split = True
+    command: list[str] = []
+    for word in (*reader, ";"):
+        if word not in _BETWEEN_COMMANDS:
+            command.append(word)
+            continue
+        while command and _ASSIGNMENT.match(command[0]):
+            del command[0]
+        if command and Path(command[0]).name == program:
+            yield command[1:]
+        elif program == "tuner" and command[:2] == ["docker", "run"] and "kafka-tuner" in command[:-1]:
+            yield command[command.index("kafka-tuner") + 1 :]
+        command = []

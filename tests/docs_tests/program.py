@@ -1,0 +1,73 @@
+"""Reads a command line as the program would, and does nothing else."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from tuner.cli.app import REMOTE_VERBS, VERBS, app
+
+_SERVER = "KAFKA_TUNER_SERVER"
+
+
+def read(words: Sequence[str]) -> str:
+    """Return the verb that the words after `tuner` name.
+
+    Raises:
+        Exception: The program's own, where there is no such verb, argument or option, or it does not take the value.
+    """
+    root: Any = typer.main.get_command(app)
+    context = root.make_context("tuner", list(words))
+    with _server(context.params["server"]):
+        while rest := [*getattr(context, "_protected_args", ()), *context.args]:
+            name, command, after = context.command.resolve_command(context, rest)
+            context = command.make_context(name, after, parent=context)
+    return str(context.command_path)
+
+
+def options_of(words: Sequence[str]) -> set[str]:
+    """Return the options that the verb named by the words takes; those of its own verbs too."""
+    root: Any = typer.main.get_command(app)
+    context = root.make_context("tuner", [], resilient_parsing=True)
+    known = _names(root, context)
+    rest = list(words)
+    while rest and hasattr(context.command, "resolve_command") and not rest[0].startswith("-"):
+        name, command, rest = context.command.resolve_command(context, rest)
+        context = command.make_context(name, [], parent=context, resilient_parsing=True)
+        known |= _names(command, context)
+    return known
+
+
+def examples() -> Iterator[str]:
+    """Yield the examples in the help of every verb."""
+    root: Any = typer.main.get_command(app)
+    context = root.make_context("tuner", [], resilient_parsing=True)
+    for verbs, server in ((VERBS, None), (REMOTE_VERBS, "http://127.0.0.1:8080")):
+        with _server(server):
+            for verb in verbs:
+                yield from _examples_of(context.command.resolve_command(context, [verb])[1])
+
+
+def _examples_of(command: Any) -> Iterator[str]:
+    yield from (found.strip() for found in re.findall(r"^ +(tuner .*)$", command.help or "", re.MULTILINE))
+    for inner in getattr(command, "commands", {}).values():
+        yield from _examples_of(inner)
+
+
+def _names(command: Any, context: Any) -> set[str]:
+    return {name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)}
+
+
+@contextmanager
+def _server(address: str | None) -> Iterator[None]:
+    """Have the program offer the verbs of a service, where the command names one."""
+    if address is not None:
+        os.environ[_SERVER] = address
+    try:
+        yield
+    finally:
+        if address is not None:
+            del os.environ[_SERVER]

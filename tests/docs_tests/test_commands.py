@@ -1,0 +1,145 @@
+"""Commands that the documents show exist, and those that need no cluster do what the page says: they end well.
+
+Every command in a block of code is read as the program reads it. Those in blocks marked `console` are run as well, in
+the order of their page, where they need nothing but a study: pages call their studies `overnight` and `quickstart`.
+A block marked `console not-run` is read only.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs_tests.pages import DOCUMENTS, NOT_RUN, ROOT, Block, blocks, calls, spans
+from tests.docs_tests.program import examples, options_of, read
+from tuner.study_file import STARTER_TEXT
+
+NEEDS_NO_CLUSTER = ("compare", "explain", "export", "front", "init", "plan", "recommend", "report", "schema", "status")
+ELSEWHERE = frozenset({"--server", "--storage", "--tracking-uri", "--watch"})
+SIMULATED_STUDY = """\
+workload: {record_bytes: [100, 1000], saturate: {warmup: 0.5, measured: 1}, paced: {warmup: 0.5, measured: 1}}
+search: {trials: 12, burn_in_max: 1}
+confirm: {rounds: 3, max_rounds: 3, ablation_rounds: 1}
+tracking: {enabled: false}
+executor: {kind: simulated}
+"""
+PRODUCER_PROPERTIES = "linger.ms=20\ncompression.type=lz4\n"
+SHOWN = [(block, words) for block in blocks() for line in block.lines for words in calls(line)]
+MAKE = re.compile(r"(?:^|[\s`])make((?: [a-z]+)+)\b")
+
+
+@pytest.mark.parametrize(("block", "words"), SHOWN, ids=[f"{block}-{' '.join(words)}" for block, words in SHOWN])
+def test_a_command_in_a_block_is_one_of_the_program(block: Block, words: list[str]) -> None:
+    read(words)
+
+
+@pytest.mark.parametrize("example", [*examples()])
+def test_an_example_in_the_help_is_a_command_of_the_program(example: str) -> None:
+    # What stands far to the right of a command explains it.
+    for words in calls(re.split(r" {2,}", example)[0]):
+        read(words)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_verbs_and_options_in_sentences_exist(document: Path) -> None:
+    for span in spans(document):
+        for words in calls(span):
+            named = {word.partition("=")[0] for word in words if re.fullmatch(r"--?[A-Za-z][\w-]*(=.*)?", word)}
+            verb = [word for word in words if not word.startswith("-")]
+            if words and words[0] not in ("--server", "--storage") and verb[:1] != ["VERB"]:
+                assert named <= options_of(words), f"{document}: {span}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_make_targets_that_are_named_exist(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    commands = [*spans(document), *(line for block in blocks() if block.document == document for line in block.lines)]
+    for command in commands:
+        for words in calls(command, "make"):
+            assert {word for word in words if re.fullmatch(r"[a-z]+", word)} <= targets, f"{document}: {command}"
+
+
+def quick_lines(document: Path) -> list[tuple[Block, str]]:
+    """Return the lines of a page that are run, each with its block."""
+    return [
+        (block, line)
+        for block in blocks()
+        if block.document == document and block.language == "console" and NOT_RUN not in block.words
+        for line in block.lines
+        if is_quick(line)
+    ]
+
+
+def is_quick(line: str) -> bool:
+    """Return whether a line of a shell calls nothing but verbs that need neither a cluster nor another server."""
+    found = list(calls(line))
+    return bool(found) and all(
+        words and words[0] in NEEDS_NO_CLUSTER and ELSEWHERE.isdisjoint(words) for words in found
+    )
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The studies that pages speak of: one on the simulated target, one that an earlier release ran."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "overnight.yaml").write_text(SIMULATED_STUDY)
+    ran = run("tuner run overnight.yaml --quiet", folder, folder / "studies")
+    assert ran.returncode == 0, ran.stderr
+    kept = ROOT / "tests" / "storage_tests" / "kept" / "quickstart-35028fe"
+    shutil.copytree(kept, folder / "studies" / "quickstart")
+    return folder / "studies"
+
+
+@pytest.mark.parametrize("document", [*filter(quick_lines, DOCUMENTS)], ids=str)
+def test_commands_of_a_page_that_need_no_cluster_end_well(document: Path, studies: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for name in ("producer.properties", "client.properties"):
+        (tmp_path / name).write_text(PRODUCER_PROPERTIES if name.startswith("producer") else "client.id=page\n")
+    # Reports and exports are written among the studies.
+    own = shutil.copytree(studies, tmp_path / "studies")
+    for block, line in quick_lines(document):
+        make_study_files(line, block, tmp_path)
+        ran = run(line, tmp_path, own)
+        assert ran.returncode == 0, f"{block}: {line}\n{ran.stdout}\n{ran.stderr}"
+
+
+def make_study_files(line: str, block: Block, folder: Path) -> None:
+    """Write the study file that a command reads: the last one that the page shows before, or what `init` writes."""
+    shown = [
+        each.text
+        for each in blocks()
+        if each.document == block.document and each.line < block.line and is_whole_study(each)
+    ]
+    for words in calls(line):
+        for word in words[1:] if words[0] != "init" else ():
+            if word.endswith(".yaml") and not (folder / word).exists():
+                (folder / word).write_text(shown[-1] if shown else STARTER_TEXT, encoding="utf-8")
+
+
+def is_whole_study(block: Block) -> bool:
+    """Return whether a block is a study file from beginning to end."""
+    value = yaml.safe_load(block.text) if block.language == "yaml" else None
+    return isinstance(value, dict) and "workload" in value
+
+
+def run(line: str, folder: Path, studies: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a line in a shell that finds this program as `tuner`."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    program = programs / "tuner"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tuner.cli "$@"\n')
+    program.chmod(0o755)
+    environ: Mapping[str, str] = {
+        **os.environ,
+        "KAFKA_TUNER_STUDIES": str(studies),
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    command = ["bash", "-euo", "pipefail", "-c", line]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)

@@ -1,0 +1,68 @@
+"""YAML that the documents show is what the program reads: whole study files, parts of them, and service files.
+
+A block with keys of a study file is one, or a part of one: then `workload` is added to it. A block that has no such
+key, such as a manifest of Kubernetes, is read as YAML and nothing more.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs_tests.pages import Block, blocks
+from tuner.service.config import ServiceFile, load_config
+from tuner.study_file import json_schema, parse_study
+
+STUDY_KEYS = frozenset(json_schema()["properties"])
+SERVICE_KEYS = frozenset(ServiceFile.model_fields) - STUDY_KEYS
+YAML_BLOCKS = [block for block in blocks() if block.language in ("yaml", "yml")]
+
+
+def keys_of(block: Block) -> frozenset[str]:
+    """Return the keys of a block's first document; none where it is no mapping."""
+    value = next(iter(yaml.safe_load_all(block.text)), None)
+    return frozenset(map(str, value)) if isinstance(value, dict) else frozenset()
+
+
+def is_service_file(block: Block) -> bool:
+    """Return whether a block is a service's file, whose key `targets` is another than a study's."""
+    return bool(keys_of(block) & SERVICE_KEYS) and not keys_of(block) & {"workload", "services"}
+
+
+def is_study_file(block: Block) -> bool:
+    """Return whether a block is a study file or a part of one."""
+    return bool(keys_of(block) & STUDY_KEYS) and not is_service_file(block)
+
+
+def variables_of(block: Block) -> dict[str, str]:
+    """Return the environment variables that a block names, each with some value."""
+    return dict.fromkeys(re.findall(r"\$\{(\w+)", block.text), "1")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with the files that study files on pages name."""
+    (tmp_path / "producer.properties").write_text("linger.ms=20\n")
+    (tmp_path / "client.properties").write_text("client.id=page\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("block", YAML_BLOCKS, ids=str)
+def test_a_block_of_yaml_is_yaml(block: Block) -> None:
+    list(yaml.safe_load_all(block.text))
+
+
+@pytest.mark.parametrize("block", [*filter(is_study_file, YAML_BLOCKS)], ids=str)
+def test_a_study_file_on_a_page_is_one_that_the_program_reads(block: Block, files: Path) -> None:
+    text = block.text
+    if "workload" not in keys_of(block):
+        text = f"workload: {{record_bytes: 1000}}\n{text}"
+    parse_study(text, name="page", folder=files, origin=str(block), environ=variables_of(block))
+
+
+def test_service_files_on_pages_are_such_as_the_program_reads(files: Path) -> None:
+    path = files / "service.yaml"
+    for block in filter(is_service_file, YAML_BLOCKS):
+        path.write_text(block.text, encoding="utf-8")
+        load_config(path, variables_of(block))
