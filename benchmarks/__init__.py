@@ -1,1 +1,1 @@
-"""Programs that measure the tool itself; each prints what the README quotes. Run one at a time, on an idle machine."""
+"""Benchmarks of the tool itself, which fill the pages of docs/evidence. Run one at a time, on an idle machine."""

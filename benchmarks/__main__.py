@@ -1,8 +1,9 @@
-"""Runs the programs of this folder one after another.
+"""Runs the benchmarks one after another.
 
-    python -m benchmarks [generator] [paced] [latency_agreement] [memory] [overhead] [--short]
+    python -m benchmarks [generator] [paced] [latency_agreement] [memory] [overhead] [--short] [--write]
 
-All of them take about 45 minutes; `--short` takes about 7 and shows that they work, not what they find.
+All of them take an hour or more. `--short` takes about 7 minutes and only shows that they work. `--write` puts the
+results on the pages of docs/evidence.
 """
 
 import argparse
@@ -25,21 +26,22 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "service": ("--seconds", "20"),
     "trust": ("--studies", "2", "--trials", "12"),
 }
-"""Each program with the arguments of its short form."""
+"""Each benchmark with its arguments for `--short`."""
 
 
 def main() -> None:
-    """Run what was asked for; exit code 1 if a program missed a goal."""
+    """Run the named benchmarks, or all; the exit code is 1 if one of them missed a goal."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", metavar="program", help="all by default")
-    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--short", action="store_true", help="show only that they work, in minutes")
+    parser.add_argument("--write", action="store_true", help="put the results on the pages of docs/evidence")
     asked = parser.parse_args()
     if unknown := sorted(set(asked.programs) - set(PROGRAMS)):
         parser.error(f"programs are {', '.join(PROGRAMS)}, not {', '.join(unknown)}")
     missed = []
     for name in asked.programs or PROGRAMS:
         print(f"\n## {name}\n", flush=True)
-        words = PROGRAMS[name] if asked.short else ()
+        words = PROGRAMS[name] if asked.short else ("--write",) if asked.write else ()
         if subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *words], check=False).returncode:
             missed.append(name)
     if missed:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.generator [--rounds 7] [--seconds 4] [--sizes 10,100,1000,10000,100000]
 
-Takes about 20 minutes. All three send distinct records; each run gets a new topic; the order changes from round to
+Takes about 20 minutes. All three send distinct records. Each run gets a new topic, and the order changes from round to
 round.
 """
 
@@ -38,7 +38,7 @@ MAX_BYTES = 30 * 10**9
 
 
 def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Callable[[Workload, float], float]]:
-    """Each measures a workload and returns records/s; the second argument is what its last run reached."""
+    """Return functions that measure records/s; their second argument is the rate of their last run."""
 
     def native(workload: Workload, _: float) -> float:
         seen = opened.runner(limits=Limits(max_bytes=MAX_BYTES)).run(config, workload)
@@ -58,7 +58,7 @@ def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Callable
 
 
 def main() -> None:
-    """Run all sizes and print the table."""
+    """Measure all sizes and print the table."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=4.0)
@@ -86,7 +86,7 @@ def _rounds(
     names = list(measure)
     rates: dict[str, list[float]] = {name: [] for name in names}
     last = dict.fromkeys(names, min(1e6, 100e6 / workload.record_sizes.mean_bytes))
-    # Round 0 is not counted: it warms the broker and settles how many records the Java tool must send.
+    # Round 0 does not count. It warms up the broker, and shows how many records the Java tool must send.
     for number in range(rounds + 1):
         order.shuffle(names)
         for name in names:

@@ -1,4 +1,4 @@
-"""Latency as we see it against the client's own account of it, at 10 B and 100 kB: the check of the VU thesis (3 %).
+"""The latency that we measure, beside the client's own account of it (within 3 %, as in the VU thesis).
 
 python -m benchmarks.latency_agreement [--runs 3] [--seconds 20]
 """
@@ -12,13 +12,13 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
-# A load that the broker holds: with a queue that fills and empties, the two sides would average over different records.
+# Rates that the broker can hold. If the queue filled and emptied, the two means would be over different records.
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
 CONFIG = {"queue.buffering.max.kbytes": "32768"}
 
 
 def main() -> None:
-    """Run and print the table; exit code 1 where the two differ by more than 3 %."""
+    """Measure and print the table; the exit code is 1 if the two differ by more than 3 %."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0)

@@ -1,11 +1,10 @@
-"""Whether what a real study recommended holds when it is tried again.
+"""Whether the recommendations of a real study hold when they are tried again.
 
 python -m benchmarks.live STUDY [--repeats 10] [--record-bytes 1000,10000]
 
-For each record size of a study on an embedded broker: `tuner verify`, a process of its own, starts a new broker, burns
-it in, and measures the recommended config in turn with the baseline, two rounds, as the study did. Each repeat
-should be better than the baseline, and inside the 95 % prediction interval that the study's confirmation gave for one
-more round.
+For each record size of the study, each repeat runs `tuner verify`: it starts a new broker, warms it up, and measures
+the recommended config in turn with the baseline for two rounds. Each repeat should be better than the baseline, and
+inside the interval that the study gave for one more round.
 """
 
 import json
@@ -32,7 +31,7 @@ INSIDE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One recommendation to try again."""
+    """A recommendation to try again."""
 
     record_bytes: str
     found: Recommendation
@@ -40,12 +39,12 @@ class Case:
 
     @property
     def stated(self) -> Ratio:
-        """The gain that the study stated."""
+        """The gain as the study stated it."""
         return self.found.gains[self.metric]
 
 
 def main() -> None:
-    """Try every recommendation again; exit code 1 where a goal is missed, or there was nothing to try."""
+    """Try every recommendation again; the exit code is 1 if a goal is missed or there is no recommendation."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("study")
     parser.add_argument("--repeats", type=int, default=10)
@@ -81,7 +80,7 @@ def main() -> None:
 
 
 def _cases(results: StudyResults, sizes: Sequence[str]) -> list[Case]:
-    """What was proven of these record sizes, one goal for each."""
+    """Return one proven recommendation for each of these record sizes."""
     found = []
     for size in (size for size in results.sizes if size.record_bytes in sizes):
         for goal in GOALS:

@@ -1,11 +1,11 @@
-"""Measures a grid of configs once, as a table that samplers can be compared on.
+"""Measures each config of a grid once, for a table on which samplers are compared.
 
 python -m benchmarks.measured_grid FILE.csv [--minutes 8]
 
-168 configs of 1 kB records on an embedded broker, in random order, each once: a paced phase at 30 % of what the
-client's defaults carry, then a saturating one. The defaults come first, after burning in, and again after every ten
-configs. Goes on where FILE ends, so that it can be taken in parts; each part burns in anew. About 15 minutes in all,
-40 GB written.
+168 configs with records of 1 kB on an embedded broker, in random order: a paced phase at 30 % of the throughput of
+the client's defaults, then a saturating phase. The defaults are measured first, after a warm-up, and again after every
+ten configs. A second run continues where FILE ends, after a warm-up of its own. All of it takes about 15 minutes and
+writes 40 GB.
 """
 
 import argparse
@@ -43,7 +43,7 @@ RATE_RATIO = 0.3
 
 
 def main() -> None:
-    """Measure what FILE lacks, for as long as asked for."""
+    """Measure the configs that are missing in FILE, until the time is over."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("file", type=Path)
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def _order() -> list[tuple[str, ...]]:
-    """All configs, shuffled, with the client's defaults (four empty cells) first and every so often."""
+    """Return all configs in random order, with the defaults (four empty cells) first and after every ten."""
     grid: list[tuple[str, ...]] = list(itertools.product(LINGER_MS, BATCH_BYTES, CODECS, IN_FLIGHT))
     random.Random(SEED).shuffle(grid)
     found: list[tuple[str, ...]] = []

@@ -20,7 +20,7 @@ MAX_GROWTH_BYTES = 5_000_000
 
 
 def main() -> None:
-    """Run and print the growth; exit code 1 where the goal is missed."""
+    """Measure and print the growth; the exit code is 1 if the goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--rate", type=float, default=200_000.0)

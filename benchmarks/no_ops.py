@@ -1,9 +1,9 @@
-"""Whether real studies in which nothing can be gained say so.
+"""Whether a real study recommends no change when no change can help.
 
 python -m benchmarks.no_ops [--studies 5] [--record-bytes 1000]
 
-Each study searches one knob that has no effect here (`batch.num.messages` above what a batch of `batch.size` can hold),
-every other being left at its default, on an embedded broker of its own. Any recommendation of a change is wrong.
+Each study runs on an embedded broker of its own. It searches one knob that has no effect there (`batch.num.messages`
+above the number of records that fit into `batch.size`), and every recommended change is wrong.
 """
 
 import sys
@@ -27,7 +27,7 @@ NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")
 
 
 def main() -> None:
-    """Run the studies; exit code 1 where one recommends a change."""
+    """Run the studies; the exit code is 1 if one of them recommends a change."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--studies", type=int, default=5)
     parser.add_argument("--record-bytes", type=int, default=1000)

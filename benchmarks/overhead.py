@@ -1,12 +1,12 @@
-"""What a trial costs beyond its seconds of load, and how quickly a large study answers.
+"""The time that a trial takes beyond its seconds of load, and how quickly `tuner` reads a large study.
 
 python -m benchmarks.overhead [--real-trials 12] [--trials 2000] [--large 5000]     (0 leaves a part out)
 
-1. On a real broker, with Ray, Optuna, MLflow and the results store: each trial's time less its seconds of load (the
-   delivery of what the client has still queued at their end is load too).
-2. The same with a runner that computes instead of measuring, so that thousands of trials fit into minutes: Ray,
-   storage, Optuna and MLflow are real, and the whole time of a trial is overhead. It must not grow.
-3. `tuner recommend` and `tuner front` on a study of thousands of trials.
+1. On a real broker, with Ray, Optuna, MLflow and the results store: the time of each trial, minus its seconds of load.
+   Waiting for records that are still in the client's queue counts as load.
+2. The same with computed instead of measured results, so that thousands of trials take minutes. The whole time of a
+   trial is then overhead, and it must not grow.
+3. `tuner recommend` and `tuner front` on a study with thousands of trials.
 """
 
 import os
@@ -30,28 +30,28 @@ from tuner.results.study_results import StudyResults
 from tuner.tracking import Mirror
 
 OVERHEAD_S = 0.7
-WARMUP_S = 1.0  # from here on, the topic of the trial before may still be going during the warm-up (runners.wrappers)
+WARMUP_S = 1.0  # from 1 s on, the previous trial's topic is deleted during the warm-up (runners.wrappers)
 GROWTH_S = 0.2
 ANSWER_S = 2.0
 
 
 class _Quiet:
-    """A `Reporter` that counts aloud."""
+    """A `Reporter` that prints the number of every 250th trial."""
 
     def say(self, sentence: str) -> None:
-        """Nothing is of interest."""
+        """Print nothing."""
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """Nor are windows."""
+        """Print nothing."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """A sign of life, now and then."""
+        """Print every 250th trial, to show that the benchmark is running."""
         if trial.number and trial.number % 250 == 0:
             print(f"  trial {trial.number}: {trial.duration_s:.3f} s", file=sys.stderr)
 
 
 def main() -> None:
-    """Run all three; exit code 1 where a goal is missed."""
+    """Run all three parts; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--real-trials", type=int, default=12)
     parser.add_argument("--trials", type=int, default=2000)
@@ -78,7 +78,7 @@ def _real(root: Path, trials: int) -> bool:
     spec = _spec("real", trials)
     mirror = Mirror(root / spec.name, spec.tracking, print)
     results = run_study(spec, "", root / spec.name, _Quiet(), mirror)
-    # Load is what was asked for, and the delivery of what is queued when that is over.
+    # The load is the phases that the study asks for, and the delivery of the records still queued at their end.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
     print(f"- real broker, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")

@@ -1,4 +1,4 @@
-"""Pacing at 20,000 x 1 kB: send delay, achieved rate, and how far the p99 of one config moves from run to run.
+"""Pacing at 20,000 records of 1 kB per second: send delay, rate, and how much the p99 of one config varies.
 
 python -m benchmarks.paced [--runs 5] [--seconds 10] [--rate 20000] [--record-bytes 1000]
 """
@@ -17,7 +17,7 @@ MAX_RATE_ERROR_RATIO = 0.005
 
 
 def main() -> None:
-    """Run and print the table; exit code 1 where a goal is missed."""
+    """Measure and print the table; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10.0)
@@ -30,7 +30,7 @@ def main() -> None:
     config = ProducerConfig.parse({})
     with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
         runner = opened.runner()
-        runner.run(config, workload)  # a broker that has just started is slow; not counted
+        runner.run(config, workload)  # does not count: a broker that has just started is slow
         runs = [runner.run(config, workload) for _ in range(asked.runs)]
     print("| run | records/s | off by | send delay p50 | p99 | max | latency p50 | p99 | p99.9 |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

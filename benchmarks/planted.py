@@ -1,4 +1,4 @@
-"""A simulated target on which the true gain of every config is known: all are alike, but for those of one region."""
+"""A simulated target on which the true gain of every config is known."""
 
 from dataclasses import dataclass
 
@@ -17,12 +17,12 @@ _STALLS = (3.0, 6.0)
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A `Runner` that computes.
+    """A `Runner` that computes its results: configs in one region are better, and all others are the same.
 
     Attributes:
-        noise_ratio: Standard deviation from run to run, of throughput and of latency.
-        gain: How many times better configs with lz4 that linger for at most 2 ms are in both; 1 makes all alike.
-        stalls_ratio: Share of runs in which something stood still, so that latencies are 3 to 6 times as high.
+        noise_ratio: Standard deviation of throughput and of latency from run to run.
+        gain: How many times better configs with lz4 and linger.ms <= 2 are in both; 1 makes all configs equal.
+        stalls_ratio: Share of runs with a stall, in which latencies are 3 to 6 times as high.
     """
 
     noise_ratio: float
@@ -30,11 +30,11 @@ class Planted:
     stalls_ratio: float = 0.0
 
     def true_gain(self, config: ProducerConfig) -> float:
-        """How many times better than the client's defaults a config truly is, in throughput and in p99."""
+        """Return how many times better than the client's defaults a config truly is, in throughput and in p99."""
         return self.gain if config.compression == "lz4" and config.linger_ms <= _LINGER_MS else 1.0
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """See `Runner.run`."""
+        """Return a measurement that is computed from the config."""
         gain, luck = self.true_gain(config), luck_of(config, workload)
         (chance,) = luck.spawn(1)
         stall = chance.uniform(*_STALLS) if chance.random() < self.stalls_ratio else 1.0

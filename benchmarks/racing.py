@@ -1,9 +1,9 @@
-"""What racing saves, and what it costs: the same simulated studies with it and without.
+"""What is saved and lost by stopping trials early: the same simulated studies with it and without.
 
 python -m benchmarks.racing [--seeds 20] [--trials 60] [--noise 0.05] [--cluster embedded] [--record-bytes 1000]
 
-Seconds are those that the load would have taken, burn-ins and baselines included; confirming rounds, which are never
-raced, are left out. The front that a study ends with is judged by what its configs truly give, without noise.
+Seconds are those that the load would have taken, burn-in runs and baselines included. Confirming rounds, which are
+never stopped early, are left out. The front of a study is judged by the true values of its configs, without noise.
 """
 
 import argparse
@@ -35,29 +35,29 @@ _SEEDS_APART = 1_000
 
 
 class Quiet:
-    """A `Reporter` that shows nothing."""
+    """A `Reporter` that prints nothing."""
 
     def say(self, sentence: str) -> None:
-        """Nothing is of interest."""
+        """Print nothing."""
 
     def window(self, standing: Standing, phase: str, window: Window) -> None:
-        """Nor are windows."""
+        """Print nothing."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """Nor is a single trial."""
+        """Print nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one study came to.
+    """The outcome of one study.
 
     Attributes:
         load_s: Seconds of load.
-        volume: True hypervolume of the front that it ended with, in gains over the baseline.
+        volume: True hypervolume of its last front, in gains over the baseline.
         stopped: Trials that were stopped early.
         searched: Trials of the search.
         again: Trials whose paced phase was cut short and then run again in full.
-        cut_short: Members of the front whose paced phase was cut short.
+        cut_short: Trials on the front whose paced phase was cut short.
     """
 
     load_s: float
@@ -69,7 +69,7 @@ class Outcome:
 
 
 def main() -> None:
-    """Run both; exit code 1 where the goal is missed."""
+    """Run the studies both ways; the exit code is 1 if the goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=60)
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
-    """One simulated study."""
+    """Run one simulated study and return its outcome."""
     load = WorkloadSpec((RecordSizes.parse(asked.record_bytes),), seed=seed * _SEEDS_APART)
     objectives, constraints = PRESETS[asked.goal]
     if asked.constraint is not None:
@@ -115,7 +115,7 @@ def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
 
 
 def outcome(size: SizeResults, truth: Truth) -> Outcome:
-    """What a study came to, in truth."""
+    """Return the outcome of a study, judged by true values."""
     searched = [trial for trial in size.trials if trial.kind is Kind.SEARCH]
     return Outcome(
         load_s=sum(trial.load_s for trial in size.trials),
@@ -128,13 +128,13 @@ def outcome(size: SizeResults, truth: Truth) -> Outcome:
 
 
 def _gains(size: SizeResults, truth: Truth, trial: Trial) -> list[float]:
-    """What a trial's config truly gains over the baseline, in what the study optimises."""
+    """Return the true gains of a trial's config over the baseline, one for each objective."""
     gains = dict(zip(("mb_per_s", "latency_p99_ms"), truth.gains(truth.outcome(trial.config())), strict=True))
     return [gains[objective.metric] for objective in size.objectives]
 
 
 def table(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
-    """A markdown table of both, and of their differences with intervals of 95 % over the studies."""
+    """Return a Markdown table of both outcomes and their differences, with 95 % intervals over the studies."""
     offs, ons = [off for off, _ in pairs], [on for _, on in pairs]
     rows = [
         ("", "without racing", "with racing", "difference"),
@@ -159,7 +159,7 @@ def table(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean, and the ends of its interval of 95 %."""
+    """Return the mean and the ends of its 95 % interval."""
     mean = fmean(values)
     if len(values) < 2:
         return mean, mean, mean

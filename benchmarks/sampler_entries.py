@@ -1,4 +1,4 @@
-"""The ways to search that are compared."""
+"""The search methods that the benchmark compares."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ OBJECTIVES: Final = StudySpec("samplers", WorkloadSpec((RecordSizes.fixed(1_000)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A way to search.
+    """A search method to compare.
 
     Attributes:
-        make: Its strategy for a problem and a seed.
-        method: What a study would call it; says whether it begins with the starting points.
-        transfer: Whether it is given the front of the record size before.
+        make: Makes the strategy for a problem and a seed.
+        method: The method's name in a study file; it decides whether the search begins with the starting points.
+        transfer: Whether the search begins with the front of the previous record size.
     """
 
     make: Callable[[Problem, int], Strategy]
@@ -34,7 +34,7 @@ class Entry:
 
 
 def _shuffled_grid(problem: Problem, seed: int) -> Strategy:
-    """A problem's grid in random order."""
+    """Return a strategy that goes through a problem's grid in random order."""
     configs = problem.grid()
     points = (
         problem.space.params_of(configs[index]) or {} for index in np.random.default_rng(seed).permutation(len(configs))
@@ -44,12 +44,12 @@ def _shuffled_grid(problem: Problem, seed: int) -> Strategy:
 
 
 def _product(method: Method, **search: Any) -> Callable[[Problem, int], Strategy]:
-    """What a study of that method uses."""
+    """Return a function that makes the strategy of a study with this method."""
     return lambda problem, seed: strategy_of(_spec(problem, SearchSpec(method=method, **search)), problem.space, seed)
 
 
 def _tpe(**settings: Any) -> Entry:
-    """TPE with other settings than the product's."""
+    """Return a function that makes TPE with other settings than the tuner's."""
     kept = {"n_startup_trials": SearchSpec().startup_trials, **settings}
 
     def make(problem: Problem, seed: int) -> Strategy:
@@ -81,4 +81,4 @@ ENTRIES: Final = {
     "bayesian, no starting points": Entry(_product(Method.BAYESIAN)),
     "bayesian, cold": Entry(_product(Method.BAYESIAN), Method.BAYESIAN, transfer=False),
 }
-"""By name. Those with no starting points are told of no other record size either; "cold" is told of no other size."""
+"""Search methods by name. Those without starting points, and "cold", do not learn from another record size."""

@@ -1,4 +1,4 @@
-"""One search of one sampler, in a study's order, judged by what its configs truly give."""
+"""One search by one sampler, with the steps of a study, judged by the true values of its configs."""
 
 import math
 import time
@@ -25,12 +25,12 @@ BEFORE_TRIALS = 40
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What came of one search.
+    """The outcome of one search.
 
     Attributes:
         covered: Share of the best area after each trial.
-        ask_s: Seconds of each proposal, and of telling what came of it.
-        trials: All of them, in their order.
+        ask_s: Seconds for each proposal, including the time to tell its result.
+        trials: All trials in order.
     """
 
     covered: list[float]
@@ -38,20 +38,20 @@ class Search:
     trials: list[Trial]
 
     def trials_to(self, share: float) -> float:
-        """How many it took; infinity if it never got there."""
+        """Return after how many trials this share was covered; infinity if it never was."""
         return trials_to(self.covered, share)
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A search, as it is kept in files.
+    """A search as files keep it.
 
     Attributes:
-        problem: Its name.
-        sampler: Its name.
-        seed: Of the search.
-        grid: Configs in the problem's grid.
-        grid_covered: Share of the best area that all of them together cover.
+        problem: Name of the problem.
+        sampler: Name of the sampler.
+        seed: Seed of the search.
+        grid: Number of configs in the problem's grid.
+        grid_covered: Share of the best area that the whole grid covers.
         covered: See `Search`.
         ask_s: Mean seconds of a proposal.
     """
@@ -66,12 +66,12 @@ class Course:
 
 
 def trials_to(covered: Sequence[float], share: float) -> float:
-    """Trials until so much was covered; infinity if that never was."""
+    """Return after how many trials this share was covered; infinity if it never was."""
     return next((number + 1.0 for number, reached in enumerate(covered) if reached >= share), math.inf)
 
 
 def course(task: tuple[str, str, int, int, float]) -> Course:
-    """Search as a task says: problem, sampler, seed, trials, noise."""
+    """Run the search that a task describes: problem, sampler, seed, trials, noise."""
     name, sampler, seed, trials, noise_ratio = task
     problem, entry, other = _problem(name, noise_ratio), ENTRIES[sampler], before(name)
     others: tuple[SizeRecord, ...] = ()
@@ -93,7 +93,7 @@ def _record(trials: Sequence[Trial]) -> SizeRecord:
 
 @lru_cache
 def _grid(name: str, noise_ratio: float) -> tuple[int, float]:
-    """How many configs a problem's grid has, and the share of the best area that they cover."""
+    """Return the number of configs in a problem's grid, and the share of the best area that they cover."""
     problem = _problem(name, noise_ratio)
     volume, configs = Volume(), problem.grid()
     return len(configs), round(max(volume.add(problem.gains(each)) for each in configs) / problem.best_volume(), 4)
@@ -105,7 +105,7 @@ def _problem(name: str, noise_ratio: float) -> Problem:
 
 
 def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SizeRecord]) -> Search:
-    """One search, in a study's order: baselines in between, seeds first."""
+    """Run one search as a study would: starting points first, and the baseline every few trials."""
     spec = StudySpec(
         "samplers", WorkloadSpec((problem.size,)), search=SearchSpec(method=entry.method, trials=trials, seed=seed)
     )
@@ -140,7 +140,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
 
 
 def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: int) -> Trial:
-    """What a search is told of a proposal."""
+    """Return the trial that the search is told for a proposal."""
     config = proposal.config
     metrics = problem.metrics(config, number, seed)
     judged = score(metrics, OBJECTIVES, ())
@@ -162,7 +162,7 @@ def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: in
 
 
 def ask_costs_s(problem: Problem, entry: Entry, trials: int, count: int = 20) -> list[float]:
-    """Seconds of single proposals of a study that goes on after so many random trials."""
+    """Return the seconds of single proposals after so many random trials."""
     strategy, chance = entry.make(problem, 0), ENTRIES["random"].make(problem, 1)
     for number in range(trials):
         proposal = chance.ask(number) if number % 10 else Proposal(number, DEFAULTS, {})

@@ -1,4 +1,4 @@
-"""What searches found, as tables, and whether the default keeps its promise."""
+"""Tables of what searches found, and whether the default method meets its goal."""
 
 import json
 import math
@@ -32,7 +32,7 @@ def load(file: Path) -> list[Course]:
 
 
 def tables(courses: Sequence[Course]) -> str:
-    """One Markdown table for each problem, samplers in the order of their first search."""
+    """Return one Markdown table for each problem, with the samplers in the order of their first search."""
     return "\n\n".join(
         _table(problem, [each for each in courses if each.problem == problem])
         for problem in dict.fromkeys(each.problem for each in courses)
@@ -40,7 +40,7 @@ def tables(courses: Sequence[Course]) -> str:
 
 
 def missed(courses: Sequence[Course]) -> list[str]:
-    """Where the default misses its goal, a sentence each; only where there are seeds enough to say so."""
+    """Return a sentence for each problem on which the default misses its goal, if there are enough seeds to tell."""
     found = []
     for problem in dict.fromkeys(each.problem for each in courses):
         here = [each for each in courses if each.problem == problem]
@@ -49,7 +49,7 @@ def missed(courses: Sequence[Course]) -> list[str]:
             continue
         median = _quantile(ours, 0.5)
         most = GRID_SHARE * here[0].grid
-        # A table of a few configs leaves no room: 4 % of 168 are 6 trials, and the starting points alone are 4.
+        # The measured table is too small for this goal: 4 % of 168 are 6 trials, and the starting points alone are 4.
         if problem != "table" and median > most:
             found.append(f"{problem}: {_count(median, here)} trials, which is more than {most:.0f}, 4 % of the grid")
         for rival in RIVALS:
@@ -97,7 +97,7 @@ def _needed(courses: Iterable[Course], sampler: str) -> list[float]:
 
 
 def _quantile(needed: Sequence[float], share: float) -> float:
-    """Of numbers some of which may be infinite: one that is there, the higher of two."""
+    """Return a quantile that is one of the values, the higher of two; values may be infinite."""
     return float(np.quantile(needed, share, method="higher"))
 
 

@@ -1,4 +1,4 @@
-"""How many trials samplers need: on simulated clusters whose best configs are known, and on a measured table.
+"""How many trials samplers need, on simulated clusters whose best configs are known and on a measured table.
 
 python -m benchmarks.samplers [--seeds 20] [--first-seed 0] [--trials 100] [--samplers "bayesian;tpe"]
     [--problems "embedded:1000;remote:10000;table"] [--noise 0.05] [--processes 1] [--json FILE]
@@ -7,12 +7,12 @@ python -m benchmarks.samplers --ask-at 2000
 python -m benchmarks.samplers --grids 3,4,5
 python -m benchmarks.samplers --short
 
-A problem is a simulated cluster and a record size, `embedded:1000`; one after another record size, `embedded:1000:100`,
-where the 100 B are searched first for 40 trials, and their front is handed on; or `table`, the measured grid. A search
-counts as a study counts: trial 0 is the baseline (the client's defaults), which returns every ten trials, and samplers
-that learn begin with the starting points. Numbers are told with noise from trial to trial. A search is judged by what
-its configs truly give: by the area under its front, in logarithms of gains over the defaults, relative to the best that
-there is. Exit code 1 where 20 seeds or more show that the default misses its goal.
+A problem is a simulated cluster with a record size (`embedded:1000`); the same after another record size
+(`embedded:1000:100`: 40 trials at 100 B come first and hand on their front); or `table`, the measured grid. Trials are
+counted as in a study: trial 0 is the baseline (the client's defaults), which returns every ten trials, and samplers
+that learn begin with the starting points. The sampler gets values with noise. The search is judged by true values: by
+the area under its front, in logarithms of gains over the defaults, relative to the best possible area. The exit code is
+1 if 20 seeds or more show that the default misses its goal.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _SHORT_TRIALS: Final = 30
 
 
 def main() -> None:
-    """Run the comparison, or what was asked for in its place; print Markdown."""
+    """Run the comparison, or what the options ask for instead, and print it as Markdown."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -94,7 +94,7 @@ def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
 
 
 def _print_grids(names: list[str], every_steps: list[int]) -> None:
-    """The share of the best area that whole grids cover: the published one, and those of so many steps in all knobs."""
+    """Print the share of the best area that whole grids cover: the published one and those of `every_steps`."""
     print("| problem | grid | configs | area |\n| --- | --- | ---: | ---: |")
     for name in (name for name in names if name != "table"):
         problem = problem_of(name, 0.05)
@@ -103,13 +103,13 @@ def _print_grids(names: list[str], every_steps: list[int]) -> None:
         grids |= {f"{steps} steps": problem.space.grid(steps) for steps in every_steps}
         for grid, configs in grids.items():
             volume, area, count = Volume(), 0.0, 0
-            for count, config in enumerate(configs, start=1):  # noqa: B007 - the last one is how many there are
+            for count, config in enumerate(configs, start=1):  # noqa: B007 - its last value is the number of configs
                 area = volume.add(problem.gains(config))
             print(f"| `{name}` | {grid} | {count:,} | {area / best:.2f} |", flush=True)
 
 
 def _print_costs(trials: int) -> None:
-    """What proposals cost late in a study."""
+    """Print the time that proposals take late in a study."""
     problem: Problem = problem_of(PROBLEMS[0], 0.05)
     print(f"| sampler | ms per proposal after {trials:,} trials: median | greatest of 20 |\n| --- | --- | --- |")
     for name in ("tpe", "bayesian"):

@@ -1,12 +1,12 @@
-"""How quickly the service answers many pollers at once, and whether it grows.
+"""How quickly the service answers many pollers at once, and whether its memory grows.
 
 python -m benchmarks.service [--seconds 600] [--pollers 200] [--interval 0.25] [--studies 100] [--trials 50000]
 
-Builds a store, starts `tuner serve` on it with tokens, and lets pollers in processes of their own ask for
-recommendations: each has its connection, its study and its question, asks, awaits the answer, waits for the interval,
-and asks again with `If-None-Match`, as the pipelines of a team do. All of it on this machine, so that the pollers take
-their share of its cores. They begin once the service says that it is ready, having looked at all studies. Times are
-from the first byte sent to the last one received, the first questions of each included.
+It builds studies, starts `tuner serve` on them with tokens, and lets pollers in other processes ask for
+recommendations, as the pipelines of a team do. Each poller has one connection, one study and one question. It asks,
+waits for the answer and then for the interval, and asks again with `If-None-Match`. The pollers use the cores of the
+same machine. They begin when the service says that it is ready. A time is counted from the first byte sent to the last
+byte received.
 """
 
 import argparse
@@ -44,7 +44,7 @@ _POLLER_PROCESSES = 2
 
 
 def main() -> None:
-    """Build, serve, poll, judge; exit code 1 where a goal is missed."""
+    """Build studies, serve them and poll; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--pollers", type=int, default=200)
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _build(folder: Path, trials: int, seed: int) -> None:
-    """One finished study: baselines, a search, and confirming rounds of its winner."""
+    """Build a finished study: baselines, a search, and confirming rounds of its winner."""
     rng = np.random.default_rng(seed)
     configs = [{}, {"linger.ms": "2", "compression.type": "lz4", "batch.size": "262144"}]
     configs += [
@@ -89,7 +89,7 @@ def _build(folder: Path, trials: int, seed: int) -> None:
         "tracking": {"uri": None, "experiment": None, "enabled": False}, CONFIRMING: {"1000": winner.as_json()},
     }  # fmt: skip
     store = SqliteStore(folder)
-    # What is measured is reading; the disk need not have it for certain.
+    # Only reading is measured, so the studies need not be safe on the disk.
     store._file.rows("PRAGMA synchronous = OFF")
     store._file.rows("BEGIN")
     for name, value in facts.items():
@@ -143,7 +143,7 @@ def _run(*words: str, root: Path) -> str:
 
 @contextmanager
 def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
-    """The service on that store, and its port."""
+    """Start the service on these studies, and yield its process and its port."""
     command = [str(Path(sys.executable).with_name("tuner")), "serve", "--port", "0", "--no-access-log"]
     environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root)}
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
@@ -233,7 +233,7 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
     first_mb, most_mb, began = server.memory_info().rss / 1e6, 0.0, time.perf_counter()
     cpu_s = sum(server.cpu_times()[:2])
     with ThreadPoolExecutor(_POLLER_PROCESSES) as readers:
-        # At once: a pipe that nobody reads yet would hold up a process that has much to say at its end.
+        # Read all pipes at once: a poller that prints much at its end would wait for a pipe that nobody reads.
         said = [readers.submit(poller.communicate) for poller in pollers]
         while not all(each.done() for each in said):
             if time.perf_counter() - began > asked.seconds + _START_S:

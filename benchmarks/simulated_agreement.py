@@ -1,11 +1,11 @@
-"""How well the simulated cluster ranks configs that somebody measured.
+"""How well the simulated cluster ranks configs that were really measured.
 
 python -m benchmarks.simulated_agreement [--table FILE]... [--cluster NAME] [--points]
 
-Always compared are the thesis's tables 14 to 22, with the preset for its Java client, and the grid that we measured on
-an embedded broker, with the preset for that. A table of your own (a CSV as `benchmarks.problems.table` describes it) is
-compared with the embedded broker's preset, or the one named. Printed is
-Spearman's rank correlation, over all configs and as the mean within record sizes; the goal is 0.7 for each objective.
+It compares the tables 14 to 22 of the thesis with the preset for its Java client, and the grid that we measured on an
+embedded broker with the preset for that broker. A table of yours (a CSV as `benchmarks.problems.table` describes it) is
+compared with the preset that you name. It prints Spearman's rank correlation, over all configs and as the mean within
+record sizes. The goal is 0.7 for each objective.
 """
 
 import sys
@@ -24,7 +24,7 @@ OBJECTIVES: Final = ("mb_per_s", "latency_p99_ms", "saturated_latency_mean_ms")
 
 
 def main() -> None:
-    """Print the correlations; exit code 1 where one is below the goal, 2 where a table can't be read."""
+    """Print the correlations; the exit code is 1 if one is below the goal, and 2 if a table can't be read."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--table", type=Path, action="append", default=[], help="a measured table of your own")
     parser.add_argument("--cluster", choices=sorted(PRESETS), default=EMBEDDED.name, help="what it is compared with")

@@ -1,12 +1,12 @@
-"""Whether recommendations can be trusted: how often none is due and one is made, is due and missed, and is off.
+"""How often simulated studies recommend a change that does not help, miss one that does, or state a wrong interval.
 
 python -m benchmarks.trust [--studies 200] [--trials 40] [--only aa-5,aa-10,aa-stalls,power,cluster] [--processes 2]
 
-Whole studies through the driver, the store and the recommendation, with computed loads. Seeds are 0, 1, 2, ...
+Each is a whole study with computed instead of measured results. Seeds are 0, 1, 2, ...
 
 - `aa-5`, `aa-10`: every config performs the same, with 5 % and 10 % of noise. Any recommendation is wrong.
 - `aa-stalls`: the same with 8 % of noise, and latencies that are 3 to 6 times as high in one trial of ten.
-- `power`: a region of configs is truly 1.2 times as good, with 5 % of noise. Each study should recommend one of it.
+- `power`: some configs are truly 1.2 times as good, with 5 % of noise. Each study should recommend one of them.
 - `cluster`: the simulated cluster of `runners.simulated`, with 5 % of noise. Intervals should hold the true gains.
 """
 
@@ -51,7 +51,7 @@ CASES: Mapping[str, Planted | None] = {
     "power": Planted(0.05, GAIN),
     "cluster": None,
 }
-"""What answers; None is the simulated cluster."""
+"""The target of each case; None is the simulated cluster."""
 _CLUSTER_NOISE = 0.05
 
 
@@ -60,13 +60,13 @@ class Told:
     """One gain that a study stated.
 
     Attributes:
-        goal: For which it was recommended.
-        metric: What got better.
+        goal: The goal of the recommendation.
+        metric: The metric of the gain.
         true: The true gain.
         low: Lower end of the stated interval.
         value: The stated gain.
-        high: Upper end of the interval.
-        claimed: Whether the goal is about this number: it was tested, not only told.
+        high: Upper end of the stated interval.
+        claimed: Whether the goal asks for this metric, so that its gain was tested and not only shown.
     """
 
     goal: Goal
@@ -80,11 +80,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one study came to.
+    """The outcome of one study.
 
     Attributes:
-        told: All gains of all its recommendations; empty if it says: keep what you have.
-        confirming: Trials of the confirmation.
+        told: All gains of all its recommendations; empty if its advice is to keep the baseline.
+        confirming: Number of trials in its confirmation.
     """
 
     told: tuple[Told, ...]
@@ -92,7 +92,7 @@ class Found:
 
 
 def main() -> None:
-    """Run what is asked for; exit code 1 where a goal is missed."""
+    """Run the cases; the exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--trials", type=int, default=40)
@@ -143,7 +143,7 @@ def _told(what: str, value: float, goal: float, *, at_most: bool) -> bool:
 
 def _study(name: str, trials: int, seed: int) -> Found:
     planted = CASES[name]
-    # Each study has a payload of its own seed, from which all its noise is drawn.
+    # The seed of the payload decides all the noise of a study.
     load = WorkloadSpec(
         (RecordSizes.fixed(RECORD_BYTES),), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0), seed=seed * 10_000
     )
@@ -170,7 +170,7 @@ def _study(name: str, trials: int, seed: int) -> Found:
 
 
 class _truths:  # noqa: N801 - used as a function
-    """True gains over the client's defaults."""
+    """Computes true gains over the client's defaults."""
 
     def __init__(self, planted: Planted | None) -> None:
         self._planted = planted

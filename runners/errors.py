@@ -30,15 +30,15 @@ class TargetError(RunnerError):
     """The cluster can't be used as requested."""
 
 
-class TargetUnreachable(TargetError):  # noqa: N818 - our names say what happened, without the suffix `Error`
+class TargetUnreachable(TargetError):
     """No broker answers at the given address."""
 
 
-class TargetRefused(TargetError):  # noqa: N818
+class TargetRefused(TargetError):
     """The cluster answered and refused, because of its security settings or because rights are missing."""
 
 
-class BrokerLost(TargetError):  # noqa: N818
+class BrokerLost(TargetError):
     """A broker answered at first and stopped answering during the run."""
 
 
@@ -46,23 +46,23 @@ class EmbeddedBrokerError(RunnerError):
     """The broker that we start ourselves could not be used."""
 
 
-class JavaNotFound(EmbeddedBrokerError):  # noqa: N818
+class JavaNotFound(EmbeddedBrokerError):
     """There is no usable Java runtime."""
 
 
-class JarsUnavailable(EmbeddedBrokerError):  # noqa: N818
+class JarsUnavailable(EmbeddedBrokerError):
     """Kafka's jars could not be fetched, or they are damaged."""
 
 
-class BrokerDidNotStart(EmbeddedBrokerError):  # noqa: N818
+class BrokerDidNotStart(EmbeddedBrokerError):
     """The broker process ended, or it did not accept connections in time."""
 
 
-class WorkloadRefused(RunnerError):  # noqa: N818
+class WorkloadRefused(RunnerError):
     """The workload breaks a limit of the client, of the topic or of the load generator."""
 
 
-class SafetyStop(RunnerError):  # noqa: N818
+class SafetyStop(RunnerError):
     """We stopped the run ourselves to protect the target."""
 
 
@@ -74,7 +74,7 @@ class DiskTooFull(SafetyStop):
     """The disk that holds the broker's log is nearly full."""
 
 
-class DeliveryFailed(RunnerError):  # noqa: N818
+class DeliveryFailed(RunnerError):
     """The client gave up records for good."""
 
 
@@ -82,9 +82,9 @@ class GeneratorError(RunnerError):
     """The load generator itself failed."""
 
 
-class WorkerLost(GeneratorError):  # noqa: N818
+class WorkerLost(GeneratorError):
     """The process that ran the load generator ended without reporting an error."""
 
 
-class RayUnfit(GeneratorError):  # noqa: N818
+class RayUnfit(GeneratorError):
     """The running Ray cluster can't be used as requested."""

@@ -130,5 +130,5 @@ class LocalPool:
         self._messages.put((underway, producer, report))
 
 
-class _PoolClosed(Exception):  # noqa: N818 - our names say what happened, without the suffix `Error`
+class _PoolClosed(Exception):
     """Ends a run after its pool was closed."""

@@ -64,7 +64,8 @@ class RayCluster:
         if self.address.startswith(_CLIENT):
             raise RayUnfit(
                 f"the address of a Ray cluster must be host:port or auto, but got {self.address}: workers stream their "
-                "results, which ray:// addresses do not support; run the tuner on a node of the cluster (docs/how-to/ray.md)"
+                "results, which ray:// addresses do not support; run the tuner on a node of the cluster "
+                "(docs/how-to/ray.md)"
             )
 
     def zone_of(self, producer: int) -> str | None:

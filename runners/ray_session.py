@@ -108,7 +108,8 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     mode = os.environ.get("RAY_AUTH_MODE") or ("token" if has_token else "disabled")
     # Ray only says that it could not connect, even if the token was refused.
     sent = "the token that was found here" if mode == "token" else "clients without a token, as none was found here"
-    advice = f"; Ray must run at this address and accept {sent} (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/how-to/ray.md)"
+    where = "RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/how-to/ray.md"
+    advice = f"; Ray must run at this address and accept {sent} ({where})"
     with _connected({**_QUIET, "RAY_AUTH_MODE": mode}, options, advice) as ray:
         if mode != "token":
             tell(

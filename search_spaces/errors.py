@@ -16,8 +16,6 @@ Every message states the rule first, then the values, then what to do. No messag
 does a message contain the value of an unknown property, because a misspelt `sasl.pasword` holds a password.
 """
 
-# ruff: noqa: N818 - the names say what is wrong with a config; a suffix would say it twice.
-
 from collections.abc import Sequence
 
 

@@ -25,7 +25,7 @@ _SILENCE_S: Final = 45.0
 _LARGEST_BYTES: Final = 200_000_000
 
 
-class ServiceFault(Exception):  # noqa: N818 - names say what happened
+class ServiceFault(Exception):
     """The request failed."""
 
 

@@ -38,7 +38,7 @@ _FOR_PEOPLE: Final = ("repeat", "table", "comment")
 _MOST_NAMED: Final = 3
 
 
-class UnreadableTable(ValueError):  # noqa: N818 - names say what happened
+class UnreadableTable(ValueError):
     """A file does not have the format that this module describes; the message says where and why."""
 
 

@@ -40,7 +40,7 @@ _ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 
 
-class _Stop(Exception):  # noqa: N818 - an order, not an error
+class _Stop(Exception):
     """The owner has ended, or we got a signal to stop."""
 
 

@@ -210,7 +210,7 @@ class PoolContract:
         assert measured(pool.next_done()).records
 
     def test_an_error_of_the_watch_stops_the_job(self, pool: Pool) -> None:
-        class Enough(Exception):  # noqa: N818 - our names say what happened, without the suffix `Error`
+        class Enough(Exception):
             pass
 
         def watch(_: Window) -> WatchDecision:

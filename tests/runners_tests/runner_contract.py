@@ -152,7 +152,7 @@ class RunnerContract:
         self.check_sums(ran)
 
     def test_an_error_of_the_watcher_ends_the_run(self, runner: Runner) -> None:
-        class Enough(Exception):  # noqa: N818 - our names say what happened, without the suffix `Error`
+        class Enough(Exception):
             pass
 
         def watch(_: Window) -> WatchDecision:

@@ -8,7 +8,7 @@ from scripts.make_catalogue import librdkafka
 _TEXT_BYTES = 4096
 
 
-class Refused(Exception):  # noqa: N818 - an expected answer of the client, not an error
+class Refused(Exception):
     """Raised when the client refuses the config."""
 
 

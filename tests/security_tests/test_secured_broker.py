@@ -1,4 +1,4 @@
-"""Clients of a secured broker: the rights in docs/how-to/security.md are enough, and a rejected client learns the reason."""
+"""Clients of a secured broker: the rights in docs/how-to/security.md are enough, and errors name the reason."""
 
 import re
 from pathlib import Path

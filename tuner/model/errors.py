@@ -23,39 +23,39 @@ class StudyError(Exception):
     """Base of all errors about studies."""
 
 
-class StudyNotFound(StudyError):  # noqa: N818 - names say what happened
+class StudyNotFound(StudyError):
     """No study has this name."""
 
 
-class StudyChanged(StudyError):  # noqa: N818
+class StudyChanged(StudyError):
     """The study file asks for other measurements than the study's trials are; they can't be mixed."""
 
 
-class StudyBusy(StudyError):  # noqa: N818
+class StudyBusy(StudyError):
     """Another process is running the study."""
 
 
-class StudyTakenOver(StudyError):  # noqa: N818
+class StudyTakenOver(StudyError):
     """Another process runs the study now. This one stores nothing more, and ends."""
 
 
-class StorageMisnamed(StudyError):  # noqa: N818
+class StorageMisnamed(StudyError):
     """The storage's address is not valid, or the driver for it is not installed."""
 
 
-class StorageUnreachable(StudyError):  # noqa: N818
+class StorageUnreachable(StudyError):
     """The storage's server does not answer, or refuses us. The study can be resumed later."""
 
 
-class RecordDamaged(StudyError):  # noqa: N818
+class RecordDamaged(StudyError):
     """The results store can't be read."""
 
 
-class NoFeasibleConfig(StudyError):  # noqa: N818
+class NoFeasibleConfig(StudyError):
     """No config keeps every condition."""
 
 
-class TooManyFailures(StudyError):  # noqa: N818
+class TooManyFailures(StudyError):
     """Several trials in a row gave no measurement, so that the cause is not the configs."""
 
 

@@ -21,11 +21,11 @@ from tuner.storage.url import masked_url
 _STUDY_ID: Final = "study_id"
 
 
-class NotThisStudy(StudyError):  # noqa: N818 - names say what happened
+class NotThisStudy(StudyError):
     """Optuna's storage has a study of the same name that was not exported from this one."""
 
 
-class OptunaStorageUnusable(StudyError):  # noqa: N818 - names say what happened
+class OptunaStorageUnusable(StudyError):
     """Optuna can't store a study at the given address."""
 
 

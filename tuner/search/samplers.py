@@ -29,7 +29,7 @@ _POPULATION: Final = 16
 """Population size of NSGA-II. With Optuna's default of 50, a night might end before the first selection."""
 
 
-class MissingExtra(StudyError):  # noqa: N818 - names say what happened
+class MissingExtra(StudyError):
     """The search method needs a package that is not installed."""
 
 

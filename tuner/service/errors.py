@@ -20,17 +20,17 @@ class ServiceConfigError(ServiceError):
     """The service's config file, its tokens or its address can't be used."""
 
 
-class TokensBusy(ServiceError):  # noqa: N818 - names say what happened
+class TokensBusy(ServiceError):
     """Another process is changing the token file."""
 
 
-class JobNotFound(ServiceError):  # noqa: N818
+class JobNotFound(ServiceError):
     """The queue has no study of this name."""
 
 
-class NameTaken(ServiceError):  # noqa: N818
+class NameTaken(ServiceError):
     """Another study has this name."""
 
 
-class WrongMove(ServiceError):  # noqa: N818
+class WrongMove(ServiceError):
     """A study can't go from its present state to the requested state."""

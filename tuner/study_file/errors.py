@@ -84,7 +84,7 @@ class Refusal:
     about_name: bool = False
 
 
-class Refused(ValueError):  # noqa: N818 - says what happened, as in search_spaces.errors
+class Refused(ValueError):
     """A value was refused. This package turns the exception into problems of a `StudyFileError`.
 
     Attributes:

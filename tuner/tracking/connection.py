@@ -32,11 +32,11 @@ class TrackingError(StudyError):
     """MLflow can't show the study at the moment."""
 
 
-class TrackingBusy(TrackingError):  # noqa: N818 - names say what happened
+class TrackingBusy(TrackingError):
     """Another process is writing this study to MLflow."""
 
 
-class ReportFailed(TrackingError):  # noqa: N818
+class ReportFailed(TrackingError):
     """All trials are shown, but the report that belongs to them could not be made."""
 
 

@@ -21,7 +21,7 @@ _FILES_TAG: Final = "tuner.files"
 _LATENCY_TAG: Final = "tuner.histograms"
 
 
-class Stopped(Exception):  # noqa: N818 - names say what happened
+class Stopped(Exception):
     """The caller has stopped waiting for MLflow."""
 
 

@@ -17,7 +17,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 _KINDS: Final = "https://kafka-tuner.invalid/problems/"
 
 
-class Problem(Exception):  # noqa: N818 - the RFC's word
+class Problem(Exception):
     """An error that is sent to the client as a problem document.
 
     Attributes:
