@@ -46,7 +46,7 @@ format: $(DEV) ## Mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(DEV) ## Measure the tool itself, on an idle machine (35 minutes; ARGS=--short takes 5)
+bench: $(DEV) ## Measure the tool itself, on an idle machine (an hour; ARGS=--short takes 7 minutes, ARGS=--write fills docs/evidence)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 ci: ## Everything that continuous integration runs
