@@ -67,7 +67,7 @@ class Explanation:
         metrics: The metrics that effects are reported in, those of the goal first.
         goal_metrics: The metrics that the goal is about.
         effects: The effect of each change, the strongest first.
-        closest: The runner-up; None unless the baseline is recommended, or if nothing was better in any way.
+        closest: The runner-up, if the baseline is recommended; None if another config is, or if there is no runner-up.
         importance: How much each knob mattered in the search; empty if there were too few trials to tell.
         searched: Number of trials of the search.
     """
