@@ -19,9 +19,10 @@ DOCUMENTS: Final = sorted(
 NOT_RUN: Final = "not-run"
 """After the language of a block, keeps its commands from being run by the tests."""
 _PROMPT: Final = "$ "
+_TO_SERVICE: Final = "export KAFKA_TUNER_SERVER="
 _BETWEEN_COMMANDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "(", ")"})
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
-_COMMAND: Final = re.compile(r"(?:tuner|make) \S")
+_COMMAND: Final = re.compile(r"(?:tuner|make|export) \S")
 _TABLE: Final = re.compile(r"\S {3,}[^#\s]")
 _INNER: Final = re.compile(r"\$\(([^()]*)\)")
 
@@ -58,6 +59,33 @@ class Block:
         return [line for line in lines if _COMMAND.match(line) and not _TABLE.search(line)]
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a shell on a page.
+
+    Attributes:
+        block: The block that it stands in.
+        text: The line, without a prompt.
+        to_service: Whether a line before it on the page has the program speak to a service.
+    """
+
+    block: Block
+    text: str
+    to_service: bool
+
+    def __str__(self) -> str:
+        return f"{self.block}: {self.text}"
+
+
+def lines_of(document: Path) -> Iterator[Line]:
+    """Yield the lines of a shell on a page, in its order."""
+    to_service = False
+    for block in blocks():
+        for text in block.lines if block.document == document else ():
+            yield Line(block, text, to_service)
+            to_service = to_service or text.startswith(_TO_SERVICE)
+
+
 @cache
 def blocks() -> tuple[Block, ...]:
     """Return all blocks of code of all documents."""
@@ -87,10 +115,19 @@ def _tokens(document: Path) -> tuple[Token, ...]:
 def calls(line: str, program: str = "tuner") -> Iterator[list[str]]:
     """Yield the words after the program's name for each time that a line of a shell calls it.
 
-    A call inside `$(...)` counts, and so does what `docker run` has the image `kafka-tuner` do.
+    What `docker run` has the image `kafka-tuner` do counts as a call of `tuner`.
     """
+    for command in commands_in(line):
+        if Path(command[0]).name == program:
+            yield command[1:]
+        elif program == "tuner" and command[:2] == ["docker", "run"] and "kafka-tuner" in command[:-1]:
+            yield command[command.index("kafka-tuner") + 1 :]
+
+
+def commands_in(line: str) -> Iterator[list[str]]:
+    """Yield the words of each command in a line of a shell, those inside `$(...)` first."""
     for inner in _INNER.findall(line):
-        yield from calls(inner, program)
+        yield from commands_in(inner)
     reader = shlex.shlex(_INNER.sub("INNER", line), posix=True, punctuation_chars=True)
     reader.whitespace_split = True
     command: list[str] = []
@@ -100,8 +137,6 @@ def calls(line: str, program: str = "tuner") -> Iterator[list[str]]:
             continue
         while command and _ASSIGNMENT.match(command[0]):
             del command[0]
-        if command and Path(command[0]).name == program:
-            yield command[1:]
-        elif program == "tuner" and command[:2] == ["docker", "run"] and "kafka-tuner" in command[:-1]:
-            yield command[command.index("kafka-tuner") + 1 :]
+        if command:
+            yield command
         command = []

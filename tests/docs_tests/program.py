@@ -11,25 +11,47 @@ import typer
 from tuner.cli.app import REMOTE_VERBS, VERBS, app
 
 _SERVER = "KAFKA_TUNER_SERVER"
+_SOME_SERVICE = "http://127.0.0.1:8080"
 
 
-def read(words: Sequence[str]) -> str:
-    """Return the verb that the words after `tuner` name.
+def read(words: Sequence[str], server: str | None = None) -> list[str]:
+    """Read the words after `tuner`.
+
+    Args:
+        words: These words.
+        server: The service that the environment names.
+
+    Returns:
+        The arguments of the command that are neither options nor files.
 
     Raises:
         Exception: The program's own, where there is no such verb, argument or option, or it does not take the value.
     """
     root: Any = typer.main.get_command(app)
     context = root.make_context("tuner", list(words))
-    with _server(context.params["server"]):
+    with _server(context.params["server"] or server):
         while rest := [*getattr(context, "_protected_args", ()), *context.args]:
             name, command, after = context.command.resolve_command(context, rest)
             context = command.make_context(name, after, parent=context)
-    return str(context.command_path)
+    given = (
+        context.params[parameter.name]
+        for parameter in context.command.params
+        if parameter.param_type_name == "argument"
+    )
+    return [value for value in given if isinstance(value, str)]
 
 
 def options_of(words: Sequence[str]) -> set[str]:
-    """Return the options that the verb named by the words takes; those of its own verbs too."""
+    """Return the options that the verb named by the words takes, those of its own verbs too, here or at a service."""
+    with _server(None):
+        known = set() if words[0] in set(REMOTE_VERBS) - set(VERBS) else _options_of(words)
+    if words[0] in REMOTE_VERBS:
+        with _server(_SOME_SERVICE):
+            known |= _options_of(words)
+    return known
+
+
+def _options_of(words: Sequence[str]) -> set[str]:
     root: Any = typer.main.get_command(app)
     context = root.make_context("tuner", [], resilient_parsing=True)
     known = _names(root, context)
@@ -45,7 +67,7 @@ def examples() -> Iterator[str]:
     """Yield the examples in the help of every verb."""
     root: Any = typer.main.get_command(app)
     context = root.make_context("tuner", [], resilient_parsing=True)
-    for verbs, server in ((VERBS, None), (REMOTE_VERBS, "http://127.0.0.1:8080")):
+    for verbs, server in ((VERBS, None), (REMOTE_VERBS, _SOME_SERVICE)):
         with _server(server):
             for verb in verbs:
                 yield from _examples_of(context.command.resolve_command(context, [verb])[1])

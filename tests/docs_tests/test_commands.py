@@ -1,8 +1,7 @@
 """Commands that the documents show exist, and those that need no cluster do what the page says: they end well.
 
 Every command in a block of code is read as the program reads it. Those in blocks marked `console` are run as well, in
-the order of their page, where they need nothing but a study: pages call their studies `overnight` and `quickstart`.
-A block marked `console not-run` is read only.
+the order of their page, where they need nothing but a study. A block marked `console not-run` is read only.
 """
 
 import os
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs_tests.pages import DOCUMENTS, NOT_RUN, ROOT, Block, blocks, calls, spans
+from tests.docs_tests.pages import DOCUMENTS, NOT_RUN, ROOT, Block, Line, blocks, calls, commands_in, lines_of, spans
 from tests.docs_tests.program import examples, options_of, read
 from tuner.study_file import STARTER_TEXT
 
@@ -30,13 +29,14 @@ tracking: {enabled: false}
 executor: {kind: simulated}
 """
 PRODUCER_PROPERTIES = "linger.ms=20\ncompression.type=lz4\n"
-SHOWN = [(block, words) for block in blocks() for line in block.lines for words in calls(line)]
-MAKE = re.compile(r"(?:^|[\s`])make((?: [a-z]+)+)\b")
+SERVICE = "http://127.0.0.1:8080"
+SHOWN = [line for document in DOCUMENTS for line in lines_of(document) if [*calls(line.text)]]
 
 
-@pytest.mark.parametrize(("block", "words"), SHOWN, ids=[f"{block}-{' '.join(words)}" for block, words in SHOWN])
-def test_a_command_in_a_block_is_one_of_the_program(block: Block, words: list[str]) -> None:
-    read(words)
+@pytest.mark.parametrize("line", SHOWN, ids=str)
+def test_a_command_in_a_block_is_one_of_the_program(line: Line) -> None:
+    for words in calls(line.text):
+        read(words, SERVICE if line.to_service else None)
 
 
 @pytest.mark.parametrize("example", [*examples()])
@@ -59,28 +59,26 @@ def test_verbs_and_options_in_sentences_exist(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_make_targets_that_are_named_exist(document: Path) -> None:
     targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    commands = [*spans(document), *(line for block in blocks() if block.document == document for line in block.lines)]
+    commands = [*spans(document), *(line.text for line in lines_of(document))]
     for command in commands:
         for words in calls(command, "make"):
             assert {word for word in words if re.fullmatch(r"[a-z]+", word)} <= targets, f"{document}: {command}"
 
 
-def quick_lines(document: Path) -> list[tuple[Block, str]]:
-    """Return the lines of a page that are run, each with its block."""
+def quick_lines(document: Path) -> list[Line]:
+    """Return the lines of a page that are run."""
     return [
-        (block, line)
-        for block in blocks()
-        if block.document == document and block.language == "console" and NOT_RUN not in block.words
-        for line in block.lines
-        if is_quick(line)
+        line
+        for line in lines_of(document)
+        if line.block.language == "console" and NOT_RUN not in line.block.words and is_quick(line)
     ]
 
 
-def is_quick(line: str) -> bool:
+def is_quick(line: Line) -> bool:
     """Return whether a line of a shell calls nothing but verbs that need neither a cluster nor another server."""
-    found = list(calls(line))
-    return bool(found) and all(
-        words and words[0] in NEEDS_NO_CLUSTER and ELSEWHERE.isdisjoint(words) for words in found
+    return not line.to_service and all(
+        command[0] == "tuner" and command[1] in NEEDS_NO_CLUSTER and ELSEWHERE.isdisjoint(command)
+        for command in commands_in(line.text)
     )
 
 
@@ -103,23 +101,31 @@ def test_commands_of_a_page_that_need_no_cluster_end_well(document: Path, studie
         (tmp_path / name).write_text(PRODUCER_PROPERTIES if name.startswith("producer") else "client.id=page\n")
     # Reports and exports are written among the studies.
     own = shutil.copytree(studies, tmp_path / "studies")
-    for block, line in quick_lines(document):
-        make_study_files(line, block, tmp_path)
-        ran = run(line, tmp_path, own)
-        assert ran.returncode == 0, f"{block}: {line}\n{ran.stdout}\n{ran.stderr}"
+    for line in quick_lines(document):
+        for words in calls(line.text):
+            make_what_is_read(words, line.block, tmp_path)
+        ran = run(line.text, tmp_path, own)
+        assert ran.returncode == 0, f"{line}\n{ran.stdout}\n{ran.stderr}"
 
 
-def make_study_files(line: str, block: Block, folder: Path) -> None:
-    """Write the study file that a command reads: the last one that the page shows before, or what `init` writes."""
+def make_what_is_read(words: list[str], block: Block, folder: Path) -> None:
+    """Write what a command reads and the page does not make.
+
+    A study file is the last one that the page shows before, or what `tuner init` writes. A study of another name is a
+    copy of the one called `overnight`.
+    """
+    studies = folder / "studies"
+    for name in read(words):
+        if "/" not in name and not (studies / name).exists():
+            shutil.copytree(studies / "overnight", studies / name)
     shown = [
         each.text
         for each in blocks()
         if each.document == block.document and each.line < block.line and is_whole_study(each)
     ]
-    for words in calls(line):
-        for word in words[1:] if words[0] != "init" else ():
-            if word.endswith(".yaml") and not (folder / word).exists():
-                (folder / word).write_text(shown[-1] if shown else STARTER_TEXT, encoding="utf-8")
+    for word in words[1:] if words[0] != "init" else ():
+        if word.endswith(".yaml") and not (folder / word).exists():
+            (folder / word).write_text(shown[-1] if shown else STARTER_TEXT, encoding="utf-8")
 
 
 def is_whole_study(block: Block) -> bool:

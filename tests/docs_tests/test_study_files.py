@@ -42,9 +42,11 @@ def variables_of(block: Block) -> dict[str, str]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A folder with the files that study files on pages name."""
-    (tmp_path / "producer.properties").write_text("linger.ms=20\n")
-    (tmp_path / "client.properties").write_text("client.id=page\n")
+    """A folder with the properties files that study files on pages name."""
+    for block in YAML_BLOCKS:
+        for name in re.findall(r"[\w-]+\.properties", block.text):
+            text = "linger.ms=20\n" if f"baseline: {name}" in block.text else "client.id=page\n"
+            (tmp_path / name).write_text(text)
     return tmp_path
 
 
