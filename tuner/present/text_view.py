@@ -39,6 +39,8 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         out.print(line, markup=False, soft_wrap=True)
         config = f"{row.trial.guarantee}; {row.changed}" if row.changed else row.trial.guarantee
         out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
+        if row.flags:
+            out.print(f"{_INDENT}(!) {'; '.join(row.flags)}", style="dim", markup=False, soft_wrap=True)
     if missed := missed_lines(size):
         out.print(f"{NONE_KEEPS_ALL}:", markup=False)
         for line in missed:

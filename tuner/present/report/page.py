@@ -9,6 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader
 
 from search_spaces.properties_file import format_properties
+from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
 from tuner.present import why, wording
 from tuner.present.report import front_table, interactive
@@ -29,6 +30,7 @@ def report_page(study: StudyResults) -> str:
     return _PAGES.get_template("report.html").render(
         study=study,
         trials=[trial for size in study.sizes for trial in size.trials],
+        kind_words=KIND_WORDS,
         sizes=[_found(study, size) for size in study.sizes],
         style=STYLE,
         plotly=interactive.inlined_plotly(),

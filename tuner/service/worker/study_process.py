@@ -231,7 +231,9 @@ def _run(folder: Path, config: ServiceConfig) -> None:
         study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
         found = recommendations(study.results, tell=view.say)
     if not found:
-        raise NoFeasibleConfig(f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows why")
+        raise NoFeasibleConfig(
+            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near they came"
+        )
 
 
 def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: str = "") -> None:
