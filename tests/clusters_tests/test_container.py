@@ -73,7 +73,7 @@ def test_without_an_engine_there_is_one_clear_error(monkeypatch: pytest.MonkeyPa
         ContainerCluster().start()
     except EmbeddedBrokerError as error:
         message = str(error)
-    assert "A Docker engine and the image apache/kafka" in message
+    assert "needs a Docker engine and the image apache/kafka" in message
     with warnings.catch_warnings():  # Docker's client leaves a socket open if it finds no engine
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

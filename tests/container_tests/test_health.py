@@ -63,7 +63,7 @@ def test_proxy_settings_are_ignored(port: str, nobody: str, monkeypatch: pytest.
 
 def test_only_http_urls_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_HEALTH_URL", "file:///etc/passwd")
-    with pytest.raises(OSError, match="must begin with http"):
+    with pytest.raises(OSError, match="must start with http"):
         look(["tuner", "serve"])
 
 

@@ -83,7 +83,7 @@ def test_the_report_contains_errors_of_failed_records(broker: RunningCluster, tm
 @pytest.mark.broker
 def test_a_wrong_property_makes_the_tool_fail(broker: RunningCluster, tmp_path: Path) -> None:
     lines = write_lines(tmp_path / "lines.txt", 10, seed=1)
-    with pytest.raises(GeneratorError, match=r"must end with a summary.*\n?.*acks"):
+    with pytest.raises(GeneratorError, match=r"must end with status 0 and a summary.*\n?.*acks"):
         producer_performance(
             broker.bootstrap, "t", records=1, payload_file=lines, properties={"acks": "some"}, timeout_s=60.0
         )

@@ -114,7 +114,7 @@ def test_a_store_of_a_newer_release_is_refused_with_advice(tmp_path: Path) -> No
 
 def test_a_store_without_objectives_has_no_results(store: SqliteStore, tmp_path: Path) -> None:
     store.append(trial(0))
-    with pytest.raises(RecordDamaged, match="must say what was optimised"):
+    with pytest.raises(RecordDamaged, match="must say what the study optimises"):
         load_results(tmp_path)
 
 
