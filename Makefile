@@ -60,7 +60,7 @@ lock: ## Write constraints.txt anew (ARGS=--upgrade for the newest of everything
 
 clean: ## Remove .venv, caches and build products
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find search_spaces runners objectives tuner tests benchmarks scripts -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find search_spaces runners objectives tuner tests benchmarks scripts docs -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(RUNTIME): pyproject.toml constraints.txt
 	@scripts/setup-env runtime
