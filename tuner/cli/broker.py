@@ -23,7 +23,9 @@ from tuner.model.measurement_record import SCHEMA_VERSION
 from tuner.present.console import OUT, say
 
 app = typer.Typer(
-    help="Start and stop a real Kafka broker on this machine, which runs until you stop it.", no_args_is_help=True
+    help="Start and stop a real Kafka broker on this machine, which runs until you stop it.\n\n\b\nExamples:\n"
+    "    tuner broker start\n    tuner broker stop",
+    no_args_is_help=True,
 )
 
 

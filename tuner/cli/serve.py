@@ -12,7 +12,13 @@ from tuner.present.console import ERR, OUT, say
 from tuner.service.config import load_config
 from tuner.service.http.tokens import Role, TokenFile
 
-app: Final = typer.Typer(help="Run the HTTP service, which runs the studies you submit and returns recommendations.")
+app: Final = typer.Typer(
+    help="Run the HTTP service, which runs the studies you submit and returns recommendations.\n\n"
+    "Studies that were running when the service stopped continue with the next start.\n\n\b\nExamples:\n"
+    "    tuner serve                              on 127.0.0.1:8080, and studies measure on brokers that it starts\n"
+    "    tuner serve --config service.yaml\n"
+    "    tuner serve token add ci --role submit --config service.yaml"
+)
 _tokens: Final = typer.Typer(
     help="Create, list and remove the tokens with which clients use the service.", no_args_is_help=True
 )
@@ -43,14 +49,7 @@ def serve(
         bool, typer.Option("--access-log/--no-access-log", help="Log one line for each request.")
     ] = True,
 ) -> None:
-    """Run the HTTP service until it is stopped. Studies that were running continue with the next start.
-
-    \b
-    Examples:
-        tuner serve                              on 127.0.0.1:8080, and studies measure on brokers that it starts
-        tuner serve --config service.yaml
-        tuner serve token add ci --role submit --config service.yaml
-    """
+    """Run the HTTP service until it is stopped. The help of this verb is that of `app`."""
     if context.invoked_subcommand is not None:
         return
     # Imported here, because `tuner serve token` needs no web framework.
