@@ -63,7 +63,7 @@ def test_no_proxy_is_asked(port: str, nobody: str, monkeypatch: pytest.MonkeyPat
 
 def test_nothing_but_http_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TUNER_HEALTH_URL", "file:///etc/passwd")
-    with pytest.raises(OSError, match="must begin with http"):
+    with pytest.raises(OSError, match="must start with http"):
         look(["tuner", "serve"])
 
 
