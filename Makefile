@@ -14,10 +14,12 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help run test campaign check docs format bench ci image lock clean
+.PHONY: help install run test campaign check docs format bench ci image lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+install: $(RUNTIME) ## Install the tuner into .venv
 
 run: $(RUNTIME) ## Find producer configs for two record sizes on a Kafka broker started for it (7 minutes; ARGS="--trials 6")
 	$(BIN)/tuner run examples/quickstart.yaml $(ARGS)
