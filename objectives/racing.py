@@ -9,10 +9,10 @@ chance, by stalls or because the warm-up was too short. All computations use log
 The predictions are intervals. A trial is stopped if, even at the favourable ends of its intervals, a constraint is
 broken or a trial of the front is better in every objective.
 
-A paced phase can also be ended early because its latency is too high. For example, the latency is so high that only a
-throughput above 200 MB/s would bring the trial to the front, but few of the trials so far were that fast. The phase is
-then ended if the share of such trials is at most `RARE_RATIO`. The saturating phase still follows. If the trial turns
-out to be that fast, its paced phase is run again at full length (`may_lead`).
+A paced phase can also be ended early because its latency is too high. For example, with this latency, the trial would
+join the front only with a throughput above 200 MB/s. If at most the share `RARE_RATIO` of the trials so far had such a
+throughput, the phase is ended, and the saturating phase follows. If the trial then reaches more than 200 MB/s after
+all, its paced phase is run again at full length (`may_lead`).
 
 Source: racing as in irace (López-Ibáñez et al. 2016), but with prediction intervals within a trial instead of tests
 between configs.
@@ -39,7 +39,7 @@ _OTHERS_WEIGHT: Final = 4
 """Weight of the scatter seen in completed phases, in degrees of freedom, beside the scatter of the running phase."""
 
 FOLLOWED: Final = frozenset(name for name, metric in OUTCOME_METRICS.items() if metric.read_window is not None)
-"""Names of the metrics that have a value in every window."""
+"""Names of the metrics that have a value in every window of a phase."""
 
 
 def window_value(name: str, window: Window) -> float | None:
@@ -157,7 +157,8 @@ class Stop:
     Attributes:
         because: The reason, in words.
         ends_trial: Whether the whole trial ends, because later phases could not change the outcome.
-        falling_behind: Whether the reason is that the config does not hold the fixed rate, rather than racing.
+        falling_behind: Whether the phase ends because the config does not hold the fixed rate. Otherwise the phase ends
+            because of racing.
     """
 
     because: str

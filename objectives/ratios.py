@@ -142,7 +142,7 @@ def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
             f"but got {len(ours)} and {len(theirs)} values"
         )
     if min(*ours, *theirs) <= 0:
-        raise ValueError(f"every value must be above 0, but got {min(*ours, *theirs)}")
+        raise ValueError(f"every value of a ratio must be above 0, but got {min(*ours, *theirs)}")
     return [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
 
 

@@ -181,8 +181,8 @@ class Progress:
         trial: Number of the running trial.
         kind: Why that trial is run.
         trials: Number of trials planned for this record size; None if only time or bytes limit the search.
-        phase: The running phase; empty before its first window.
-        message: All of this in words; empty if nothing is being measured.
+        phase: The running phase; empty until the first window of the phase is measured.
+        message: The progress in words; empty if nothing is being measured.
         ends_at: Estimated end of the study, ISO 8601; None if unknown.
         behind_mlflow: Number of stored trials that MLflow does not show yet.
         pid: Process ID of the process that runs the study.
