@@ -43,7 +43,12 @@ FOLLOWED: Final = frozenset(name for name, metric in OUTCOME_METRICS.items() if 
 
 
 def window_value(name: str, window: Window) -> float | None:
-    """Return a window's value of a metric in `FOLLOWED`; None if no record was acknowledged in the window."""
+    """Return a metric's value in a window; None if no record was acknowledged in the window.
+
+    Args:
+        name: The metric's name; one of `FOLLOWED`.
+        window: The window.
+    """
     read = OUTCOME_METRICS[name].read_window
     value = read(window) if read is not None else None
     return value if value is not None and value > 0 else None
@@ -64,7 +69,7 @@ class Range:
     high: float
 
     def at_best(self, direction: Direction) -> float:
-        """Return the better end of the interval for a metric with this better direction."""
+        """Return the upper end for a metric to maximise, and the lower end for a metric to minimise."""
         return self.high if direction is Direction.MAXIMIZE else self.low
 
 
@@ -260,9 +265,9 @@ class Race:
         return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
 
     def _rivals_ahead(self, ranges: Mapping[str, Range]) -> list[int]:
-        """Return the numbers of the front's trials that are better than predicted, even at the favourable ends.
+        """Return the numbers of the front's trials that beat the running trial even if it ends as well as predicted.
 
-        Only objectives that have a predicted interval count.
+        Only the objectives that have a predicted interval are compared, at the favourable end of the interval.
         """
         known = [(index, ranges[each.metric]) for index, each in enumerate(self.objectives) if each.metric in ranges]
         if not known:
@@ -292,7 +297,7 @@ class Race:
 
 
 def followed(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """Return the metrics of a study's objectives and constraints that every window of a phase has a value for."""
+    """Return those metrics of the objectives and constraints that racing can follow from window to window."""
     metrics = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
     return tuple(name for name in metrics if name in FOLLOWED)
 

@@ -149,7 +149,7 @@ def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 def noise_in_turns(configs: Mapping[str, ValuesByRound]) -> Noise | None:
     """Return the noise of a single measurement, pooled over configs that were measured in turn.
 
-    A least-squares fit finds the level of every config and the disturbance of every round; the rest is noise. A config
+    A least-squares fit finds every config's level (its mean) and every round's disturbance; the rest is noise. Configs
     may lack values in some rounds.
 
     Args:

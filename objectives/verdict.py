@@ -303,9 +303,9 @@ def _client_buffer(evidence: Evidence) -> str | None:
 
 
 def _nothing_else(evidence: Evidence) -> str | None:
-    """Return the reason if no thread, connection or broker limited how fast the client's queue is emptied.
+    """Return why the load generator was the limit, if nothing that empties the client's queue was; None if unknown.
 
-    If the queue grew all the same, its length only fluctuated.
+    If the queue grew a little all the same, its length only fluctuated.
     """
     known = (evidence.queue_full_ratio, evidence.in_flight_requests, evidence.resources.client_thread_demand_ratio)
     if evidence.offered_records_per_s is not None or None in known:

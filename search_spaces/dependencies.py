@@ -210,7 +210,7 @@ def check_acks(acks: Parameter | None, floor: Guarantee) -> None:
 
 
 def _acknowledged(acks: int) -> Guarantee:
-    """Return the strongest guarantee that a config with these acks can give."""
+    """Return the strongest guarantee that a config with this value of acks can give."""
     return Guarantee(acks, ordered=True, idempotent=True)
 
 

@@ -28,7 +28,7 @@ _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
 class Stage(IntEnum):
-    """The part of a search from which on a knob is changed, if the search starts with few knobs.
+    """The part of a search in which a knob is changed for the first time, if the search starts with few knobs.
 
     A few knobs bring most of the gain, and the search finds their best values sooner while all other knobs stay fixed.
     Source: Kanellis, Alagappan and Venkataraman (2020), Too Many Knobs to Tune?, HotStorage. Simulated clusters showed
@@ -50,8 +50,8 @@ class Knob:
         domain: Returns the values that the search may try, for given sizes of records and of the topic.
         searched: Returns whether the knob is searched by default, for given sizes and the baseline's values.
         source: How we know that the knob matters, and where its range comes from.
-        stage: The part of the search from which on the knob is changed. A knob that the study file names is changed
-            from the first part on.
+        stage: The part of the search in which the knob is changed for the first time. For a knob that the study file
+            names, this is always the first part.
     """
 
     name: str

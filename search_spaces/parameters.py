@@ -45,7 +45,7 @@ class KnobChange:
 
     @property
     def is_range(self) -> bool:
-        """Whether the change sets a property of a range."""
+        """Whether the change sets any of `low`, `high`, `log` and `steps`."""
         return not (self.low is None and self.high is None and self.log is None and self.steps is None)
 
 
@@ -194,7 +194,8 @@ class Parameter:
         default: The client's default, as text.
         source: How we know that the knob matters, and where its range comes from.
         steps: How many values of the parameter a grid has; None for the number that holds for all parameters.
-        stage: The part of the search from which on the parameter is changed; the first if the study file names it.
+        stage: The part of the search in which the parameter is changed for the first time. For a knob that the study
+            file names, this is always the first part.
     """
 
     name: str

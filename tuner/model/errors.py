@@ -48,7 +48,7 @@ class StorageUnreachable(StudyError):
 
 
 class RecordDamaged(StudyError):
-    """The results store can't be read."""
+    """The results store can't be read: it is damaged, or a newer release wrote it."""
 
 
 class NoFeasibleConfig(StudyError):

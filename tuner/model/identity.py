@@ -88,7 +88,7 @@ def target_label(target: Target) -> str:
 def lock_key(target: Target) -> str:
     """Return the name of a study's lock on its target: the cluster's address, or this host if we start the brokers.
 
-    Two studies with the same name of the lock must not run at the same time.
+    Two studies whose locks have the same name must not run at the same time.
     """
     return ",".join(sorted(target.bootstrap.split(","))) if target.bootstrap is not None else "brokers on this host"
 

@@ -289,7 +289,7 @@ class StudySpec:
         """The fewest burn-in runs of all winners together before the confirmation.
 
         Two measurements of a winner must agree. A winner that was measured again after the search already has two
-        measurements. A winner that was not has only its trial of the search, so it needs at least one burn-in run.
+        measurements. Any other winner has only its trial of the search, so it needs at least one burn-in run.
         """
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
         return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0

@@ -111,7 +111,7 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether the trial has a value for every objective and kept every constraint, as far as it ran."""
+        """Whether the trial has a value for every objective, and kept every constraint until the trial ended."""
         return (
             self.state is State.COMPLETE
             and bool(self.objectives)
