@@ -1,1 +1,4 @@
-"""Judging of measurements. This package does not depend on how a measurement was taken."""
+"""How measurements are judged: metrics, scores, the Pareto front, gains, and the verdict on what limited them.
+
+Nothing in this package depends on how a measurement was taken.
+"""

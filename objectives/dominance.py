@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 def dominated_by(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return for each row how many other rows dominate it.
 
-    Larger values are better in every column. Equal rows do not dominate each other.
+    A row dominates another row if it is at least as good in every column and better in one. Larger values are better.
+    Equal rows do not dominate each other.
 
     Args:
         values: Shape (rows, objectives).

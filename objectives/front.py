@@ -21,8 +21,9 @@ def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequen
 def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], directions: Sequence[Direction]) -> bool:
     """Return whether `ours` dominates `theirs` by more than noise.
 
-    The values of `ours` must dominate, and in at least one objective the two intervals must not overlap. Otherwise the
-    two configs are so similar that noise may decide which of them is better, and `theirs` may belong to the front too.
+    The values of `ours` must dominate, and in at least one objective the intervals of both must not overlap. Otherwise
+    the two configs are so similar that noise may decide which of them is better. Then `theirs` may belong to the front
+    too.
     All three arguments have the shape (objectives,).
     """
     if not dominates([each.value for each in ours], [each.value for each in theirs], directions):
@@ -47,9 +48,13 @@ class Front:
     _members: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
     def add(self, number: int, values: Sequence[float]) -> bool:
-        """Add a feasible trial unless a member dominates it, and remove the members that it dominates.
+        """Add a feasible trial unless a member of the front dominates it, and remove the members that it dominates.
 
-        Trials with equal values are all members.
+        Trials with equal values can all be members.
+
+        Args:
+            number: The trial's number.
+            values: The trial's values. Shape (objectives,).
 
         Returns:
             Whether the front changed.
@@ -84,7 +89,7 @@ class Front:
 
 
 def hypervolume(gains: Sequence[Sequence[float]]) -> float:
-    """Return the hypervolume: the volume between the origin and the given points.
+    """Return the hypervolume of a set of configs: the volume between the origin and the points of their gains.
 
     The gains of the baseline over itself are 1 in every objective, so the baseline alone has a hypervolume of 1.0.
 

@@ -2,7 +2,7 @@
 
 A metric is one number of a trial, with a unit, a better direction and the places that show it. Throughput comes from
 the saturating phase and latency from the paced phase. Latency in the saturating phase mostly tells how large the
-client's buffer is (see `objectives.verdict`), so it has a metric with another name.
+client's buffer is (see `objectives.verdict`). Its metrics therefore have other names, with the prefix `saturated_`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ class Direction(Enum):
 
 
 class ShownIn(Enum):
-    """A place that always shows certain metrics. The metrics that a study optimises are shown in all places."""
+    """A place where metrics are shown. Every place shows a fixed set of metrics, and those that the study optimises."""
 
     MEASUREMENT = "the JSON record of a single measurement"
     COMPARISONS = "gains over the baseline: confirmations, verifications, explanations, the table of the front"
@@ -70,10 +70,10 @@ class Metric:
         return f"{named} with a full queue" if self.name.startswith(SATURATED) else named
 
     def value_in(self, measurement: Measurement) -> float | None:
-        """Return the metric's value by which a trial may be judged.
+        """Return the metric's value in a measurement; None if the measurement has no meaningful value.
 
-        The value is None if the measurement does not have it. A latency with acks=0 is None too, because it would only
-        be the time until the record was written to the local socket.
+        A latency with acks=0 is not meaningful. No broker answers then, so the latency would only be the time until the
+        record was written to the local socket.
         """
         if self.needs_acknowledgement and measurement.latency_is_local:
             return None
@@ -114,7 +114,7 @@ def _latencies(
     shown: frozenset[ShownIn] = _MEASUREMENT,
     shown_saturated: frozenset[ShownIn] = frozenset(),
 ) -> tuple[Metric, Metric]:
-    """Return two metrics: a latency at the study's fixed rate, and the same latency with a full client queue."""
+    """Return two metrics for a latency such as "p99": at the study's fixed rate, and with a full client queue."""
     name, label = f"latency_{what}_ms", f"latency {what.replace('p999', 'p99.9')}"
     window = read if in_windows else None
     at_rate = f"{what} from the intended send time to the acknowledgement, at the study's fixed rate"
@@ -220,16 +220,16 @@ OUTCOME_METRICS: Final[Mapping[str, Metric]] = MappingProxyType({metric.name: me
 
 
 def shown_in(where: ShownIn) -> tuple[str, ...]:
-    """Return the names of the metrics that a place always shows, in the order of the table."""
+    """Return the names of the metrics that a place always shows, in the order of `OUTCOME_METRICS`."""
     return tuple(name for name, metric in OUTCOME_METRICS.items() if where in metric.shown)
 
 
 COMPARED: Final = shown_in(ShownIn.COMPARISONS)
-"""The metrics in which every config is compared with the baseline, whatever the study optimises."""
+"""The metrics in which every config is compared with the baseline, even if the study does not optimise them."""
 
 
 def metrics_of(saturated: Measurement | None, paced: Measurement | None) -> dict[str, float]:
-    """Return a trial's metrics by name, without those that its phases do not have (such as latency with acks=0).
+    """Return a trial's metrics by name. Metrics without a value, such as a latency with acks=0, are left out.
 
     Args:
         saturated: The measurement of the saturating phase; None if it was not run.

@@ -1,18 +1,18 @@
 """Racing: whether a running trial can still join the front. If it can't, it is stopped early.
 
-Racing predicts the values that a trial would have if it ran to its end. Two trials of one config differ, but that
-difference is in a trial's first seconds already, and a longer trial does not average it out. So racing only has to
-predict the rest of a phase: how far the value of the whole phase lies from the mean of its first windows. It learns
-this from phases that ran to their end. So it does not matter why the windows of this host differ, be it chance, stalls
-or a warm-up that was too short. All computations use logarithms, as in `objectives.repeats`.
+Racing predicts the values that a trial would have if it ran to its end. Two trials of one config differ. But their
+difference shows in the first seconds already, and a longer trial does not average it out. So racing only has to predict
+the rest of a phase: how far the value of the whole phase lies from the mean of the phase's first windows. Racing learns
+this distance from phases that ran to their end. So it does not have to know why windows differ on this host, whether by
+chance, by stalls or because the warm-up was too short. All computations use logarithms, as in `objectives.repeats`.
 
-A trial is stopped if some trial of the front is better in every objective or a constraint is broken, even at the
-favourable end of the predicted intervals.
+The predictions are intervals. A trial is stopped if, even at the favourable ends of its intervals, a constraint is
+broken or a trial of the front is better in every objective.
 
-A paced phase is also ended early if its latency hardly matters any more: if at most `RARE_RATIO` of the trials so far
-had enough throughput to make up for the latency. If the trial then has that throughput after all and joins the front,
-its paced phase is run again at full length (`may_lead`). So phases are short at first, and long only for trials that
-need it.
+A paced phase can also be ended early because its latency is too high. For example, with this latency, the trial would
+join the front only with a throughput above 200 MB/s. If at most the share `RARE_RATIO` of the trials so far had such a
+throughput, the phase is ended, and the saturating phase follows. If the trial then reaches more than 200 MB/s after
+all, its paced phase is run again at full length (`may_lead`).
 
 Source: racing as in irace (López-Ibáñez et al. 2016), but with prediction intervals within a trial instead of tests
 between configs.
@@ -34,16 +34,21 @@ from runners.measurement import Window
 LEVEL: Final = 0.95
 """Probability that a phase's value will lie within its predicted interval."""
 _ASSUMED_WEIGHT: Final = 2
-"""Weight of the assumed noise of windows in degrees of freedom; completed phases outweigh it as they come in."""
+"""Weight of the assumed noise of windows, in degrees of freedom. The more phases are complete, the less it counts."""
 _OTHERS_WEIGHT: Final = 4
-"""Weight of the other phases' scatter in degrees of freedom, compared with the scatter of the phase's own windows."""
+"""Weight of the scatter seen in completed phases, in degrees of freedom, beside the scatter of the running phase."""
 
 FOLLOWED: Final = frozenset(name for name, metric in OUTCOME_METRICS.items() if metric.read_window is not None)
-"""Names of the metrics that have a value in every window."""
+"""Names of the metrics that have a value in every window of a phase."""
 
 
 def window_value(name: str, window: Window) -> float | None:
-    """Return a window's value of a metric in `FOLLOWED`; None if no record was acknowledged in the window."""
+    """Return a metric's value in a window; None if no record was acknowledged in the window.
+
+    Args:
+        name: The metric's name; one of `FOLLOWED`.
+        window: The window.
+    """
     read = OUTCOME_METRICS[name].read_window
     value = read(window) if read is not None else None
     return value if value is not None and value > 0 else None
@@ -51,7 +56,9 @@ def window_value(name: str, window: Window) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The interval in which a phase's value will lie at its end; for a finished phase, both ends are its value.
+    """The interval in which a metric's value for the whole phase is predicted to lie.
+
+    For a phase that is already complete, both ends are the measured value.
 
     Attributes:
         low: Lower end, above 0.
@@ -62,17 +69,18 @@ class Range:
     high: float
 
     def at_best(self, direction: Direction) -> float:
-        """Return the better end of the interval."""
+        """Return the upper end for a metric to maximise, and the lower end for a metric to minimise."""
         return self.high if direction is Direction.MAXIMIZE else self.low
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The prediction of a phase's value from its first windows, for one metric and on logarithms.
+    """How to predict a metric's value for a whole phase from the phase's first windows, learnt from other phases.
 
     Attributes:
-        shift_log: How far the value of the whole phase lies above the mean of the first 1, 2, ... windows, on average.
-        sd_log: Standard deviation of that distance.
+        shift_log: How far the logarithm for the whole phase lies above the mean logarithm of the first 1, 2, ...
+            windows, on average.
+        sd_log: Standard deviation of this distance.
         reach: How many standard deviations the interval extends to each side.
     """
 
@@ -82,10 +90,10 @@ class Forecast:
 
     @classmethod
     def of(cls, ended: Sequence[tuple[Sequence[float], float]], windows: int) -> Self:
-        """Return a forecast learnt from phases that ran to their end.
+        """Learn the forecast for a metric from phases that ran to their end.
 
         Args:
-            ended: For every phase, its values by window and its value as a whole; all above 0.
+            ended: For every phase, the metric's values by window and its value for the whole phase; all above 0.
             windows: Number of windows of a whole phase. Phases with another number are ignored.
         """
         known = [(_means_log(course), log(whole)) for course, whole in ended if len(course) == windows]
@@ -101,12 +109,12 @@ class Forecast:
         return cls(tuple(shifts), tuple(sds), t_quantile(LEVEL, freedom))
 
     def range(self, values: Sequence[float]) -> Range | None:
-        """Return the interval in which the phase's value will lie; None if it can't be predicted.
+        """Return the interval in which the value of the whole phase will lie; None if it can't be predicted.
 
-        The interval is wider if the phase's own windows scatter more than those of other phases.
+        The interval is wider if the windows of this phase scatter more than those of other phases.
 
         Args:
-            values: The values of the first windows; at least one, but not all of the phase.
+            values: The values of the phase's first windows; at least one window, but not all of them.
         """
         count, windows = len(values), len(self.shift_log) + 1
         if not 0 < count < windows or min(values) <= 0:
@@ -123,7 +131,11 @@ class Forecast:
 def _left_ratio(count: int, windows: int) -> float:
     """Return the variance of the mean of the first windows around the mean of the whole phase.
 
-    The unit is the variance of a single window. The fewer windows are left, the smaller the variance.
+    The unit is the variance of a single window. The result becomes 0 when all windows are measured.
+
+    Args:
+        count: Number of windows measured so far.
+        windows: Number of windows of the whole phase.
     """
     return 1 / count - 1 / windows
 
@@ -137,9 +149,9 @@ def _means_log(course: Sequence[float]) -> list[float]:
 MIN_WINDOWS: Final = 2
 """How many windows are measured before a phase may be ended."""
 RARE_RATIO: Final = 2 / 5
-"""The share of trials up to which a throughput counts as rare. docs/evidence/trust.md compares other values."""
+"""A throughput counts as rare if at most this share of the trials reached it. See docs/evidence/trust.md."""
 _FEW: Final = 8
-"""How many trials are needed to tell what is rare."""
+"""The number of trials below which no throughput counts as rare."""
 _ALSO_OF_PARTS: Final = ("held_rate_ratio",)
 
 
@@ -150,7 +162,8 @@ class Stop:
     Attributes:
         because: The reason, in words.
         ends_trial: Whether the whole trial ends, because later phases could not change the outcome.
-        falling_behind: Whether the reason is that the config does not hold the fixed rate, rather than racing.
+        falling_behind: Whether the phase ends because the config does not hold the fixed rate. Otherwise the phase ends
+            because of racing.
     """
 
     because: str
@@ -160,7 +173,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What a running trial is compared with.
+    """The other trials, constraints and forecasts that decide whether a running trial is stopped early.
 
     Attributes:
         objectives: The study's objectives.
@@ -177,7 +190,7 @@ class Race:
     forecasts: Mapping[str, Forecast]
 
     def judge(self, ranges: Mapping[str, Range], *, last: bool) -> Stop | None:
-        """Return why to end the running phase; None to let it go on.
+        """Return the decision to end the running phase early; None to let the phase go on.
 
         Args:
             ranges: The predicted intervals by metric, from this phase and the trial's earlier phases.
@@ -220,18 +233,18 @@ class Race:
         )
 
     def _can_hardly_recover(self, ranges: Mapping[str, Range]) -> Stop | None:
-        """Return why to end the paced phase if the trial has hardly a chance to join the front; None to go on.
+        """Return the decision to end the paced phase if the trial will hardly join the front; None to go on.
 
-        It still has a chance if more than `RARE_RATIO` of the trials had the throughput to make up for its latency.
-
-        The next phase is run in any case: constraints may depend on it, and the sampler learns from its values.
+        The phase goes on if more than `RARE_RATIO` of the trials so far had enough throughput to join the front with
+        this latency. The trial's next phase is run even if the paced phase is ended. Constraints may depend on the next
+        phase, and the sampler learns from its values.
         """
         ahead = self._rivals_ahead(ranges)
         if not ahead:
             return None
         worse = f"{self._predicted_text(ranges)}, worse than {self._rival_text(ahead[0])}"
         if len(ahead) == len(self.rivals):
-            return Stop(f"{worse}{' and all of the front' if len(ahead) > 1 else ''}", ends_trial=False)
+            return Stop(f"{worse}{' and all other trials of the front' if len(ahead) > 1 else ''}", ends_trial=False)
         unknown = [index for index, objective in enumerate(self.objectives) if objective.metric not in ranges]
         if len(self.others) < _FEW:
             return None
@@ -242,7 +255,7 @@ class Race:
         if (escaping + 1) / (len(self.others) + 1) > RARE_RATIO:
             return None
         names = " and ".join(self.objectives[index].metric for index in unknown)
-        rare = f"only {escaping} of {len(self.others)} trials had the {names} to make up for it"
+        rare = f"only {escaping} of {len(self.others)} trials had a {names} good enough to make up for it"
         return Stop(f"{worse}; {rare}", ends_trial=False)
 
     @property
@@ -252,7 +265,10 @@ class Race:
         return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
 
     def _rivals_ahead(self, ranges: Mapping[str, Range]) -> list[int]:
-        """Return the rivals that are better in every objective that has a prediction."""
+        """Return the numbers of the front's trials that beat the running trial even if it ends as well as predicted.
+
+        Only the objectives that have a predicted interval are compared, at the favourable end of the interval.
+        """
         known = [(index, ranges[each.metric]) for index, each in enumerate(self.objectives) if each.metric in ranges]
         if not known:
             return []
@@ -281,7 +297,7 @@ class Race:
 
 
 def followed(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """Return the metrics of a study's objectives and constraints that have a value in every window."""
+    """Return those metrics of the objectives and constraints that racing can follow from window to window."""
     metrics = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
     return tuple(name for name in metrics if name in FOLLOWED)
 

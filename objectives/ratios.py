@@ -4,20 +4,20 @@ All computations use the logarithms of the rounds' ratios. A round measures both
 affects both and cancels out in the ratio. Noise is proportional to the value, so it is additive on logarithms.
 
 Two configs are compared with Stein's method: "A two-sample test for a linear hypothesis whose power is independent of
-the variance" (1945). A number of first rounds is fixed beforehand. Their scatter decides how many more rounds there
-are, and the interval uses this first scatter and its degrees of freedom. So the confidence level holds for normal noise
-although we stop when the interval is narrow. It would not hold if we looked at the interval after every round and
-stopped when we liked it. If all rounds together scatter more than the first rounds did, the interval is computed from
-all rounds instead, because a rare stall may come after a calm start.
+the variance" (1945). The number of first rounds is fixed beforehand. The scatter of the first rounds decides how many
+more rounds there are. The interval also uses the scatter of the first rounds and its degrees of freedom. So the
+confidence level holds for normal noise, although we stop when the interval is narrow. The level would not hold if we
+looked at the interval after every round and stopped when we liked it. If all rounds together scatter more than the
+first rounds did, the interval is computed from all rounds instead, because a rare stall may come after a calm start.
 
 For several configs that are measured in the same rounds, one noise is estimated for all of them. On logarithms, a value
 is the config's own level, plus the round's disturbance, plus noise. A least-squares fit of levels and disturbances
 leaves the noise. This is needed with two or three rounds: the scatter of one ratio then has only one or two degrees of
 freedom, and its interval is uselessly wide (t is 12.7 or 4.3). But all configs run on the same machine with the same
-load, and n configs in r rounds give (n - 1)(r - 1) degrees of freedom. The fit also counts the noise of the config that
-all others are compared with only once, which the separate ratios would not. The price is the assumption that all
-configs scatter alike; the interval of a config that scatters more is too narrow. Source of the method: randomised
-blocks, Fisher, The Design of Experiments (1935), chapter IV.
+load, and n configs in r rounds give (n - 1)(r - 1) degrees of freedom. All ratios share the config that the others are
+compared with. The fit counts the noise of that config once, but separate ratios would count it in every ratio. The
+price is the assumption that all configs scatter alike; the interval of a config that scatters more is too narrow.
+Source of the method: randomised blocks, Fisher, The Design of Experiments (1935), chapter IV.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -32,22 +32,22 @@ from objectives.repeats import Noise, t_quantile
 
 LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05
-"""Chance that at least one gain is claimed although there is none."""
+"""Accepted probability that at least one of a study's claims is wrong, that is, claims a gain where there is none."""
 SESSION_SD: Final = 0.05
 """Standard deviation of a ratio's logarithm between sessions, such as another hour or a newly started broker.
 
-All rounds of a session share this deviation, so the scatter of the rounds does not show it. Measured with 40 repeats of
-four recommendations, each repeat on a new broker: see docs/evidence/trust.md.
+All rounds of a session share this deviation, so the scatter of the rounds does not show it. It was measured with 40
+repeats of four recommendations, each repeat on a new broker: see docs/evidence/trust.md.
 """
 _AIM: Final = 0.95
-"""Share of the requested width to aim for, because later rounds may scatter a little more than the first rounds."""
+"""Share of the requested interval width to aim for, as later rounds may scatter a little more than the first rounds."""
 ValuesByRound = Mapping[Hashable, float]
 """The values of one config by round, all above 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio with its intervals.
+    """How many times larger the values of one config are than those of another, with two intervals.
 
     Attributes:
         value: Geometric mean of the rounds' ratios.
@@ -79,10 +79,10 @@ def short(ratio: float) -> str:
 
 
 def claim_level(claims: int) -> float:
-    """Return the level of every interval with which all claims together err at a rate of at most `ERROR_RATE`.
+    """Return the confidence level that every claim's interval needs to keep `ERROR_RATE` for all claims together.
 
-    This is Bonferroni's correction. A claim says that a ratio is above 1, so only the lower end of its interval can
-    make it wrong. Therefore intervals of 95 % are enough for up to two claims.
+    This is Bonferroni's correction. A claim says that a ratio is above 1, so only the lower end of the ratio's interval
+    matters. Therefore intervals of 95 % are enough for up to two claims.
     """
     return max(LEVEL, 1 - 2 * ERROR_RATE / max(1, claims))
 
@@ -90,11 +90,11 @@ def claim_level(claims: int) -> float:
 def ratio_of(
     ours: Sequence[float], theirs: Sequence[float], *, level: float = LEVEL, first_rounds: int | None = None
 ) -> Ratio:
-    """Return the ratio of two sequences that were measured in the same rounds.
+    """Return the ratio between the values of two configs that were measured in the same rounds.
 
     Args:
-        ours: One positive value per round.
-        theirs: The other side's values in the same rounds.
+        ours: The values of one config, one per round, above 0.
+        theirs: The values of the other config in the same rounds, above 0.
         level: Level of the confidence interval; the prediction interval always has 95 %.
         first_rounds: How many rounds were fixed beforehand, if their scatter decided how many more there are. None if
             the number of all rounds was fixed beforehand.
@@ -122,11 +122,11 @@ def ratio_of(
 
 
 def rounds_needed(ours: Sequence[float], theirs: Sequence[float], *, level: float, width_ratio: float) -> int:
-    """Return the number of rounds after which the interval is narrow enough, judged by the first rounds.
+    """Return the number of rounds after which the interval of the ratio is narrow enough, judged by the first rounds.
 
     Args:
-        ours: Our values in the first rounds, whose number was fixed beforehand.
-        theirs: The other side's values in the same rounds.
+        ours: The values of one config in the first rounds, whose number was fixed beforehand.
+        theirs: The values of the other config in the same rounds.
         level: Level of the confidence interval.
         width_ratio: Requested width of the interval, relative to the ratio.
     """
@@ -138,21 +138,25 @@ def rounds_needed(ours: Sequence[float], theirs: Sequence[float], *, level: floa
 def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     if len(ours) < 2 or len(ours) != len(theirs):
         raise ValueError(
-            f"both sides need values from the same two or more rounds, but got {len(ours)} and {len(theirs)}"
+            "a ratio needs the values of both configs from the same two or more rounds, "
+            f"but got {len(ours)} and {len(theirs)} values"
         )
     if min(*ours, *theirs) <= 0:
-        raise ValueError(f"every value must be above 0, but got {min(*ours, *theirs)}")
+        raise ValueError(f"every value of a ratio must be above 0, but got {min(*ours, *theirs)}")
     return [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
 
 
 def noise_in_turns(configs: Mapping[str, ValuesByRound]) -> Noise | None:
-    """Return the noise of a single measurement, pooled over all configs.
+    """Return the noise of a single measurement, pooled over configs that were measured in turn.
 
-    A config need not have a value in every round: least squares fits the levels to the values that exist. The result is
-    None if there are too few values to tell noise from levels.
+    A least-squares fit finds every config's level (its mean) and every round's disturbance; the rest is noise. Configs
+    may lack values in some rounds.
 
     Args:
         configs: The values of every config by round, by the config's name.
+
+    Returns:
+        The noise; None if there are too few values to tell noise from levels and disturbances.
     """
     measured = [(name, round_) for name, rounds in configs.items() for round_ in rounds]
     if not measured:
@@ -172,22 +176,23 @@ def noise_in_turns(configs: Mapping[str, ValuesByRound]) -> Noise | None:
 def ratio_in_turns(ours: ValuesByRound, *others: ValuesByRound, noise: Noise, level: float = LEVEL) -> Ratio:
     """Return how many times larger one config's values are than another's, from the rounds that both were measured in.
 
-    With several others, the result is the product of the ratios to each of them. Our own noise then counts once per
-    comparison.
+    If there are several `others`, the result is the product of the ratios to each of them. The noise of `ours` then
+    counts once for every ratio.
 
     Args:
-        ours: Values of the config.
-        others: Values of the configs that it is compared with; at least one.
+        ours: Values of the config to compare.
+        others: Values of the configs that it is compared with; at least one config.
         noise: The noise of a single measurement.
         level: Level of the confidence interval.
 
     Raises:
-        ValueError: No other config is given, or one of them shares no round with ours.
+        ValueError: `others` is empty, or one of the other configs has no round in common with `ours`.
     """
     shared = [ours.keys() & other.keys() for other in others]
     if not others or not all(shared):
         raise ValueError(
-            f"both sides must have a round in common, but the numbers of common rounds are {sorted(map(len, shared))}"
+            "a config must have a round in common with every config that it is compared with, "
+            f"but the numbers of common rounds are {sorted(map(len, shared))}"
         )
     pairs = list(zip(others, shared, strict=True))
     mean = sum(fmean(log(ours[round_] / other[round_]) for round_ in rounds) for other, rounds in pairs)

@@ -2,11 +2,11 @@
 
 All computations use logarithms, because the noise of throughput and latency is proportional to the value.
 
-The baseline is measured again and again. This also shows the drift of the target: how its own speed changes while a
-study runs. The logarithm of the baseline's value is modelled as a random walk observed with noise, the local level
-model (Durbin and Koopman, "Time Series Analysis by State Space Methods", chapter 2). A walk with a step of 0 is a
-constant. The step is fitted by maximum likelihood. It is set to 0 if a constant explains the baselines about as well,
-because correcting a drift that does not exist only adds noise.
+The baseline is measured again and again. This also shows the drift of the target: how the speed of the cluster itself
+changes while a study runs. The logarithm of the baseline's value is modelled as a random walk observed with noise. This
+is the local level model (Durbin and Koopman, "Time Series Analysis by State Space Methods", chapter 2). A walk with a
+step of 0 is a constant. The step is fitted by maximum likelihood. The step is set to 0 if a constant explains the
+measurements of the baseline about as well, because correcting a drift that does not exist only adds noise.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 ASSUMED_NOISE_RATIO: Final = 0.05
-"""The relative scatter of short benchmarks on a shared machine that is assumed until repeats show the true one."""
+"""The noise that is assumed until repeats show the true noise: the scatter of short benchmarks on a shared machine."""
 _ASSUMED_WEIGHT: Final = 2
-"""The weight of the assumption in degrees of freedom; repeats outweigh it as they come in."""
+"""The weight of the assumed noise, in degrees of freedom. The more repeats there are, the less it counts."""
 _MANY_DEGREES: Final = 300
 
 
@@ -33,7 +33,7 @@ class Noise:
 
     Attributes:
         sd_log: Standard deviation of a measurement's logarithm; 0.05 is about 5 %.
-        degrees_of_freedom: Degrees of freedom of the estimate; a mere assumption has `_ASSUMED_WEIGHT`.
+        degrees_of_freedom: Degrees of freedom of the estimate; `_ASSUMED_WEIGHT` while there are no repeats.
     """
 
     sd_log: float
@@ -51,7 +51,10 @@ class Noise:
         assumed_ratio: float = ASSUMED_NOISE_RATIO,
         assumed_weight: int = _ASSUMED_WEIGHT,
     ) -> Self:
-        """Return the noise pooled over configs, mixed with an assumption that repeats outweigh.
+        """Return the noise, pooled over the repeats of all configs.
+
+        An assumed noise counts too, as if it had been measured with `assumed_weight` degrees of freedom. So a few
+        repeats that happen to agree do not make the noise look like 0.
 
         Args:
             groups: One sequence of positive values per config; a config measured once does not count.
@@ -70,12 +73,12 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean of a config's repeats with its interval.
+    """The mean of a config's repeats, with the confidence interval of the mean.
 
     Attributes:
         value: Geometric mean.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
+        low: Lower end of the confidence interval.
+        high: Upper end of the confidence interval.
         repeats: How many measurements the mean was computed from.
     """
 
@@ -85,16 +88,22 @@ class Estimate:
     repeats: int
 
     def __str__(self) -> str:
-        """Return the mean with its interval, such as `12.3 (11.9 to 12.8)`."""
+        """Return the mean with its confidence interval, such as `12.3 (11.9 to 12.8)`."""
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
 @lru_cache(maxsize=1_000)
 def t_quantile(level: float, degrees_of_freedom: int) -> float:
-    """Return how many standard errors a two-sided interval of this level extends to each side (Student 1908).
+    """Return the quantile of Student's t distribution for a two-sided interval.
 
-    Computed here, because importing scipy.special takes longer than reading a study of 3,000 trials. A series is used
-    for many degrees of freedom. Source: Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 to
+    It is the number of standard errors that the interval extends to each side. It is computed here, because importing
+    scipy.special takes longer than reading a study of 3,000 trials. For many degrees of freedom, a series is used.
+
+    Args:
+        level: The interval's level, such as 0.95.
+        degrees_of_freedom: Degrees of freedom of the standard error; below 1, the result is infinite.
+
+    Source: Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 to
     26.7.5.
     """
     if degrees_of_freedom < 1:
@@ -113,7 +122,7 @@ def t_quantile(level: float, degrees_of_freedom: int) -> float:
 
 
 def _within(angle: float, degrees_of_freedom: int) -> float:
-    """Return the probability that |t| is at most sqrt(degrees of freedom) times the angle's tangent."""
+    """Return the probability that Student's |t| is at most sqrt(degrees of freedom) times the angle's tangent."""
     odd, square = degrees_of_freedom % 2, cos(angle) ** 2
     term = sin(angle) * (cos(angle) if odd else 1.0)
     total = term if degrees_of_freedom > 1 else 0.0
@@ -124,24 +133,28 @@ def _within(angle: float, degrees_of_freedom: int) -> float:
 
 
 _STEPS: Final = (0.0, *np.geomspace(1e-4, 0.1, 13).tolist())
-"""Candidate standard deviations of the walk's step per trial."""
+"""Candidates for the standard deviation of the drift: of the random walk's step per trial, on logarithms."""
 _NOISES: Final = tuple((ASSUMED_NOISE_RATIO * np.geomspace(0.2, 20.0, 14)).tolist())
-"""Candidate standard deviations of a measurement; some are large, as a stall can make a p99 five times higher."""
+"""Candidates for a measurement's standard deviation; some are large, as a stall can make a p99 five times higher."""
 _EVIDENCE: Final = 2.0
-"""How much larger a walk's log-likelihood must be than that of a constant; about a likelihood ratio test at 5 %."""
+"""How much larger the log-likelihood with drift must be than without, before drift is corrected.
+
+This is about a likelihood ratio test at 5 %.
+"""
 _VAGUE: Final = 100.0
-"""Prior variance of the level."""
+"""Prior variance of the baseline's level; so large that only the measurements decide."""
 _MOST: Final = 60
-"""The largest number of baselines to fit; more are averaged with their neighbours, to keep long studies fast."""
+"""The most measurements of the baseline to fit. If there are more, neighbours are averaged, to keep the fit fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The level of the baseline over the course of a study.
+    """How the baseline's speed changes over the course of a study, fitted as a random walk.
 
     Attributes:
-        step_log: Standard deviation of the walk's step per trial, on logarithms; 0 means a constant level.
-        numbers: Numbers of the trials that measured the baseline, or means of neighbours. Shape: (baselines,).
+        step_log: Standard deviation of the random walk's step per trial, on logarithms; 0 means no drift.
+        numbers: Numbers of the trials that measured the baseline. In a long study, neighbouring trials are averaged,
+            and their numbers too. Shape (measurements of the baseline,).
     """
 
     step_log: float
@@ -176,7 +189,10 @@ class Drift:
         return cls(step, fitted.numbers, fitted._level(at[0]), weights)
 
     def factor(self, number: int) -> float:
-        """Return the factor that converts a value of this trial to the time of the first baseline; 1 without drift."""
+        """Return the factor by which to multiply a value of the trial `number` to remove the drift; 1 without drift.
+
+        The product is the value that the trial would have had when the baseline was first measured.
+        """
         if not self.step_log:
             return 1.0
         return float(np.exp(self._reference - self._level(number)))

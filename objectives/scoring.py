@@ -7,8 +7,10 @@ from typing import Final
 from objectives.outcome import OUTCOME_METRICS, Direction
 
 HELD_RATE_RATIO: Final = 0.95
-"""A config that delivers less than this share of the fixed rate can't hold it. Records then queue up for as long as the
-phase lasts, so the latency would only tell how long the phase was."""
+"""A config that delivers less than this share of the fixed rate does not hold the rate.
+
+Records then queue up for as long as the phase lasts, so the latency would only tell how long the phase was.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Objective:
         return OUTCOME_METRICS[self.metric].paced
 
     def gain(self, value: float, baseline: float) -> float:
-        """Return how many times better `value` is than `baseline`; above 1 is better, whatever the direction."""
+        """Return how many times better `value` is than `baseline`; above 1 is better, for latency too."""
         if value <= 0 or baseline <= 0:
             return 0.0
         return value / baseline if self.direction is Direction.MAXIMIZE else baseline / value
@@ -74,11 +76,11 @@ class Constraint:
         return OUTCOME_METRICS[self.metric].paced
 
     def violation(self, value: float, baseline: float | None) -> float:
-        """Return by what share of the limit `value` breaks it; 0 or less means that the constraint is kept.
+        """Return by how much a value breaks the constraint, as a share of the limit; 0 or less if it is kept.
 
         Args:
             value: The metric's value.
-            baseline: The baseline's value; None if it is not known yet. A relative limit is then always kept.
+            baseline: The baseline's value; None if it is not known yet. A limit relative to the baseline is then kept.
         """
         if self.of_baseline and not baseline:
             return 0.0
@@ -98,12 +100,12 @@ ALWAYS: Final = (Constraint("delivered_ratio", at_most=False, limit=1.0), HELD_R
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A trial's values for the objectives, and how it keeps the constraints.
+    """A trial's values for the objectives, and by how much it breaks the constraints.
 
     Attributes:
-        values: The value for every objective, in its unit; None if the trial has no such value.
-        violations: By which share of its limit each constraint is broken, by the constraint's text; 0 or less means
-            kept.
+        values: The value for every objective, in the metric's unit; None if the trial has no value for the objective.
+        violations: For every constraint, by its text: by how much the trial breaks it, as a share of the limit. 0 or
+            less means that the constraint is kept.
     """
 
     values: tuple[float | None, ...]

@@ -4,8 +4,8 @@ A measurement that was limited by our own load generator says nothing about its 
 
 The possible causes are checked in a fixed order, the most certain first. A quota or the requested rate is known for
 certain. If the client's queue is neither full nor filling up in a saturating phase, our load generator is the limit. A
-thread or a connection at its limit is the cause whatever else is busy. Only then follows the broker, and last the size
-of the client's buffer.
+thread or a connection at its limit is the cause even if something else is busy too. The broker is checked after that,
+and the size of the client's buffer last.
 """
 
 from collections.abc import Callable
@@ -16,18 +16,24 @@ from typing import Final, Self
 from runners.measurement import Measurement, Resources
 
 BUSY_RATIO: Final = 0.9
-"""A thread that needs a core for this share of the time is busy; context switches take the rest."""
+"""A thread that needs a core for at least this share of the time counts as busy; context switches take the rest."""
 DRAIN_BUSY_RATIO: Final = 0.8
-"""The same for the thread that processes deliveries, which shares the Python interpreter with the sending thread."""
+"""From this share on, our thread that processes delivery reports counts as busy.
+
+The share is below `BUSY_RATIO`, because this thread shares the Python interpreter with the thread that sends.
+"""
 HELD_RATE_RATIO: Final = 0.98
-"""From this share of the requested rate on, the rate counts as held; the rest may be in flight at the end."""
+"""From this share of the requested rate on, the rate counts as held; missing records may be in flight at the end."""
 UNDER_WAY_RATIO: Final = 0.9
 """Below this share of the requested rate, the rate counts as not held, however small the latency was."""
 LATE_MS: Final = 10.0
 """A paced sender that is this late on average has fallen behind; it checks for due records 4,000 times a second."""
 QUEUE_FULL_RATIO: Final = 0.1
 OUTRUN_RATIO: Final = 0.05
-"""A queue that grows by this share of the acknowledged records is filling up, so whatever empties it is the limit."""
+"""A client queue that grows by at least this share of the acknowledged records is filling up.
+
+Then the limit is not the thread that sends, but something that takes records out of the queue.
+"""
 HELD_BACK_RATIO: Final = 0.5
 HOST_BUSY_RATIO: Final = 0.93
 OTHERS_RATIO: Final = 0.5
@@ -36,7 +42,10 @@ THROTTLE_MS: Final = 1.0
 IDLE_IN_FLIGHT: Final = 0.9
 """With fewer requests in flight than this on average, the broker has nothing to do part of the time."""
 BUFFER_LATENCY_TOLERANCE: Final = 0.1
-"""Largest relative error with which Little's law explains a latency; it explains those of the VU thesis within 6 %."""
+"""Largest relative error with which Little's law still explains a latency by the time in the client's buffer.
+
+Its error for the latencies in the thesis of De Vos Meaker (2020) is at most 6 %.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +139,7 @@ class Verdict:
 
     @property
     def says_nothing_of_config(self) -> bool:
-        """Whether the load generator or other processes were the limit, so that nothing can be said of the config."""
+        """Whether the load generator or other processes were the limit, so that nothing is known about the config."""
         return self.bound in (Bottleneck.GENERATOR, Bottleneck.OTHER_PROCESSES)
 
 
@@ -141,7 +150,7 @@ def judge(evidence: Evidence) -> Verdict:
         if because is not None:
             return Verdict(bound, because, latency_is_buffer(evidence))
     return Verdict(
-        Bottleneck.UNKNOWN, "none of the limits that can be measured from here was reached", latency_is_buffer(evidence)
+        Bottleneck.UNKNOWN, "no limit that the load generator can measure was reached", latency_is_buffer(evidence)
     )
 
 
@@ -167,16 +176,17 @@ def _offered_rate(evidence: Evidence) -> str | None:
     if offered is None or not _held(evidence, evidence.records_per_s / offered):
         return None
     return (
-        f"{evidence.records_per_s:,.0f} records/s were delivered of the requested {offered:,.0f}: no more was requested"
+        f"{evidence.records_per_s:,.0f} records/s were delivered of the requested {offered:,.0f} records/s, "
+        "so the requested rate was the limit"
     )
 
 
 def _held(evidence: Evidence, delivered_ratio: float) -> bool:
-    """Return whether the requested rate was held, apart from records that were still in flight at the end.
+    """Return whether the requested rate was held, with records that were in flight at the end counted as delivered.
 
-    A load that falls behind steadily gets later and later. At the end of the phase it is late by the time that the
-    missing records would have taken, and by half of that on average. If records are missing without that much latency,
-    they were only in flight when the phase ended, for instance because of a short pause.
+    If the client falls behind steadily, records are sent or acknowledged later and later. At the end of the phase, the
+    delay is the time that the missing records would have taken; on average, it is half of that. If the measured latency
+    is lower, the missing records were only in flight when the phase ended, for instance because of a short pause.
     """
     if delivered_ratio >= HELD_RATE_RATIO:
         return True
@@ -194,16 +204,21 @@ def _generator(evidence: Evidence) -> str | None:
         drain = evidence.resources.drain_demand_ratio or 0.0
         if drain < DRAIN_BUSY_RATIO:
             return None
-        busy = f"the load generator's thread for deliveries was busy {drain:.0%} while the client's queue grew"
+        busy = (
+            f"the load generator's thread for delivery reports was busy {drain:.0%} of the time "
+            "while the client's queue grew"
+        )
         return f"{busy}{_on_a_full_host(evidence)}"
     full = f"the client's queue was full only {evidence.queue_full_ratio:.0%} of the time"
     if evidence.offered_records_per_s is None:
         # A saturating sender waits only when the queue is full.
-        return f"{full}, so the load generator hardly had to wait: it could not send faster{_on_a_full_host(evidence)}"
+        return (
+            f"{full}, so the load generator hardly had to wait: it sent as fast as it could{_on_a_full_host(evidence)}"
+        )
     busiest = max(evidence.resources.sender_demand_ratio or 0.0, evidence.resources.drain_demand_ratio or 0.0)
     if busiest >= BUSY_RATIO:
         return (
-            f"{full}, and a thread of the load generator was busy {busiest:.0%}: "
+            f"{full}, and a thread of the load generator was busy {busiest:.0%} of the time: "
             f"it could not send faster{_on_a_full_host(evidence)}"
         )
     if (evidence.send_delay_ms or 0.0) >= LATE_MS:
@@ -277,9 +292,10 @@ def _broker(evidence: Evidence) -> str | None:
 def _client_buffer(evidence: Evidence) -> str | None:
     if evidence.offered_records_per_s is None and latency_is_buffer(evidence):
         return (
-            f"{(evidence.queued_bytes or 0) / 1e6:.1f} MB queued in the client at {evidence.mb_per_s:.1f} MB/s take "
-            f"{evidence.buffer_latency_ms:.0f} ms, and the latency is {evidence.mean_latency_ms:.0f} ms: "
-            "the buffer is full"
+            f"the {(evidence.queued_bytes or 0) / 1e6:.1f} MB queued in the client "
+            f"take {evidence.buffer_latency_ms:.0f} ms at {evidence.mb_per_s:.1f} MB/s, "
+            f"and the mean latency is {evidence.mean_latency_ms:.0f} ms: "
+            "the client's buffer is full"
         )
     if (evidence.queue_full_ratio or 0.0) < QUEUE_FULL_RATIO:
         return None
@@ -287,16 +303,16 @@ def _client_buffer(evidence: Evidence) -> str | None:
 
 
 def _nothing_else(evidence: Evidence) -> str | None:
-    """Return a sentence if nothing that empties the queue was at its limit.
+    """Return why the load generator was the limit, if nothing that empties the client's queue was; None if unknown.
 
-    Even a growing queue then does not show a limit: its length only fluctuated.
+    If the queue grew a little all the same, its length only fluctuated.
     """
     known = (evidence.queue_full_ratio, evidence.in_flight_requests, evidence.resources.client_thread_demand_ratio)
     if evidence.offered_records_per_s is not None or None in known:
         return None
     return (
-        "nothing that empties the client's queue was at its limit, but it was full only "
-        f"{evidence.queue_full_ratio:.0%} of the time"
+        "neither the client's thread nor the network nor the broker was at its limit, but the client's queue was full "
+        f"only {evidence.queue_full_ratio:.0%} of the time"
     )
 
 

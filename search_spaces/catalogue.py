@@ -27,7 +27,7 @@ Kind = Literal["bool", "int", "float", "string", "enum", "flags", "patterns", "p
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One row of the client's list of properties.
+    """One property in the client's own list of properties.
 
     Attributes:
         name: The property's name as the client spells it.
@@ -104,7 +104,8 @@ class Catalogue:
 
         Raises:
             UnknownProperty: The client has no such property. The error carries the most similar names.
-            MisplacedProperty: The client has the property but does not list it (`test.mock.*`).
+            MisplacedProperty: The client has the property but does not list it, and users must not set it. This holds
+                for all properties `test.mock.*`.
         """
         entry = self._properties.get(name)
         if entry is None:

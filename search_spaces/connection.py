@@ -1,7 +1,7 @@
 """Connection properties: how to reach a cluster and how to log in. They are neither measured nor recorded.
 
 A file written for Kafka's Java clients works too: its logins and PEM files are translated to librdkafka's properties.
-Java key stores cannot be read here. The error for one names the commands that convert it.
+Java key stores cannot be read here. The error for a Java key store names the commands that convert it.
 
 Source: "TLS" and "SASL" in the documentation of Apache Kafka 4.3; `DefaultSslEngineFactory` of kafka-clients 4.3.1 for
 the contents of a store of type PEM; `JaasConfig` of kafka-clients 4.3.1, which reads `Module flag name=value ...;` with
@@ -101,10 +101,11 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def from_java(mapping: Mapping[str, Value]) -> dict[str, Value]:
-    """Return connection properties with those of the Java client translated to librdkafka's.
+    """Return connection properties for librdkafka; properties of the Java client are translated.
 
     Args:
-        mapping: Properties of either client, or of both. Only those of logins, key stores and trust stores change.
+        mapping: Properties of librdkafka, of the Java client, or of both. Only properties of logins, key stores and
+            trust stores are translated.
 
     Raises:
         InvalidValue: A login or a key store cannot be translated. The message says what to do and shows no secret.
@@ -184,7 +185,7 @@ def _identity(properties: dict[str, Value]) -> Iterator[_Translated]:
         yield "ssl.keystore.certificate.chain", "ssl.certificate.pem", _pem(chain)
     elif location is None:
         if stated is not None:
-            raise _unknown("ssl.keystore.type", "it needs ssl.keystore.location, which is missing")
+            raise _unknown("ssl.keystore.type", "it goes with Java's ssl.keystore.location, which is missing; set both")
     elif kind == "PEM":
         yield "ssl.keystore.location", "ssl.key.location", location
         yield "ssl.keystore.location", "ssl.certificate.location", location
@@ -244,7 +245,7 @@ class ConnectionConfig:
             UnknownProperty: The client has no property of this name. For a Java name, the message says what to use.
             InvalidValue: A property does not accept its value. The value of a secret is not shown.
             ConflictingSpellings: A property is given under two names with different values.
-            MisplacedProperty: The property is a knob of the producer, or the load generator sets it.
+            MisplacedProperty: A property is a knob of the producer, or the load generator sets it.
         """
         values = canonical_values(from_java(mapping), Role.CONNECTION)
         return cls(tuple(sorted(values.items())))

@@ -1,9 +1,10 @@
 """Dependencies between knobs: how the value of one knob limits the range of another.
 
 A space draws only configs that keep the rules between knobs. Where one number bounds another, the space draws the
-larger number first and then limits the range of the smaller one to it. That range is never empty, because the range of
-the larger number starts no lower than the range of the smaller one. Before anything is drawn, `narrow` cuts the ranges
-of a space to the values that the rules and the guarantee allow, and raises `EmptySpace` if a knob has no value left.
+larger number first, and then limits the range of the smaller number to it. The limited range is never empty, because
+the range of the larger number starts no lower than the range of the smaller number. Before anything is drawn, `narrow`
+cuts the ranges of a space to the values that the rules and the guarantee allow. If a knob has no value left, `narrow`
+raises `EmptySpace`.
 """
 
 from collections.abc import Callable
@@ -45,7 +46,7 @@ class Ordering:
         factor: How many units of `small` make one unit of `large`.
         gap: How far `small` must stay below the bound, in the unit of `small`.
         unlimited: The value of `large` that means "no limit"; None if there is none.
-        with_default: Whether the rule applies even where `small` is left at its default.
+        with_default: Whether the rule also applies if `small` has its default value.
     """
 
     small: str
@@ -59,7 +60,7 @@ class Ordering:
 
 @lru_cache
 def orderings(sizes: Sizes) -> tuple[Ordering, ...]:
-    """Return the orderings between numeric properties, for records of the given sizes."""
+    """Return the rules by which one numeric property bounds another, for the given sizes of records and topic."""
     timeout, backoff = "delivery.timeout.ms", "retry.backoff.max.ms"
     refresh = "topic.metadata.refresh.fast.interval.ms"
     return (
@@ -97,14 +98,21 @@ def ties(sizes: Sizes) -> tuple[frozenset[str], ...]:
 
 
 def drawing_order(name: str) -> tuple[int, str]:
-    """Return a sort key that puts the names of knobs into the order in which they are drawn."""
+    """Return a sort key for the order in which values are drawn for knobs: a knob that bounds another comes first."""
     knobs = [knob.name for knob in KNOBS]
     order = [*knobs[:2], *_FIRST, *knobs[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
     return (order.index(name) if name in order else len(order)), name
 
 
 def bounds(name: str, so_far: Effective, sizes: Sizes, floor: Guarantee) -> tuple[float, float]:
-    """Return the lowest and the highest value allowed for a number, given the values drawn before it."""
+    """Return the lowest and the highest value allowed for a numeric knob, given the values already drawn.
+
+    Args:
+        name: The knob's name.
+        so_far: The fixed values, and the values drawn before this knob.
+        sizes: The sizes of records and of the topic.
+        floor: The weakest guarantee that the config may have.
+    """
     low, high = UNBOUNDED
     if so_far.flag(IDEMPOTENCE):
         low, high = IDEMPOTENT_BOUNDS.get(name, UNBOUNDED)
@@ -127,8 +135,8 @@ def limit(ordering: Ordering, config: Effective) -> float:
 def follow(config: Effective, sizes: Sizes) -> dict[str, str]:
     """Return the values of properties that must change so that the config's batches and records fit.
 
-    If the batches or the record are larger than the default of `message.max.bytes`, it is raised. If `batch.size` was
-    left at its default and the topic does not accept batches of that size, it is lowered.
+    `message.max.bytes` is raised if a batch or the record is larger than its default. `batch.size` is lowered if the
+    config leaves it at its default and the topic does not accept batches of that size.
     """
     following: dict[str, str] = {}
     needed = sizes.message_bytes
@@ -143,7 +151,7 @@ def follow(config: Effective, sizes: Sizes) -> dict[str, str]:
 
 
 def is_drawn(name: str, so_far: Effective) -> bool:
-    """Return whether a knob has any effect, given the values drawn before it."""
+    """Return whether to draw a value for a knob: only if the knob has an effect, given the values drawn before it."""
     if name == IDEMPOTENCE:
         return so_far.integer("acks") == -1
     if name == STRATEGY:
@@ -154,7 +162,15 @@ def is_drawn(name: str, so_far: Effective) -> bool:
 
 
 def narrow(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee) -> None:
-    """Cut the domains of `parameters` in place; a parameter with only one value left moves to `fixed`.
+    """Remove from the parameters, in place, all values that the rules or the guarantee exclude.
+
+    A parameter with only one value left moves to `fixed`.
+
+    Args:
+        parameters: The parameters of the search space, by name.
+        fixed: The values that every config has.
+        sizes: The sizes of records and of the topic.
+        floor: The weakest guarantee that a config may have.
 
     Raises:
         EmptySpace: A knob has no value left.
@@ -173,13 +189,17 @@ def narrow(parameters: Parameters, fixed: Values, sizes: Sizes, floor: Guarantee
 
 
 def check_acks(acks: Parameter | None, floor: Guarantee) -> None:
-    """Check the choices that the study file itself gives for acks.
+    """Check that the study file's choices for acks keep the required guarantee.
 
-    Where the knob keeps its own choices, those that promise too little are dropped silently. A choice that the user
-    wrote is refused instead, so that nobody wonders why it was never tried.
+    Without choices in the study file, the default choices that promise too little are dropped silently. But a choice
+    that the user wrote is refused, so that nobody wonders why it was never tried.
+
+    Args:
+        acks: The parameter for acks; None if acks is not searched.
+        floor: The weakest guarantee that a config may have.
 
     Raises:
-        InvalidKnob: A choice promises less than the floor.
+        InvalidKnob: A choice promises less than `floor`.
         InvalidValue: A choice is a number of replicas, such as 2.
     """
     if acks is None or not isinstance(acks.domain, Words):
@@ -190,7 +210,7 @@ def check_acks(acks: Parameter | None, floor: Guarantee) -> None:
 
 
 def _acknowledged(acks: int) -> Guarantee:
-    """Return the strongest guarantee that a config with these acks can give."""
+    """Return the strongest guarantee that a config with this value of acks can give."""
     return Guarantee(acks, ordered=True, idempotent=True)
 
 

@@ -1,7 +1,8 @@
 """The domains of knobs: a range of numbers, a list of numbers, or a list of words.
 
-A domain asks a chooser for a value and can tell which answer leads to a given value. Two choosers are defined here:
-`Ends` picks the ends of ranges, and `Odometer` goes through the points of a grid.
+A domain is the set of values that a knob may have. A chooser, such as an Optuna trial, picks one of them when the
+domain asks it. The domain can also tell which answer of a chooser leads to a given value. Two choosers are defined
+here: `Ends` picks the ends of ranges, and `Odometer` goes through the points of a grid.
 """
 
 import math
@@ -17,20 +18,20 @@ _SLACK: Final = 1e-9
 class Chooser(Protocol):
     """The source of a knob's value: an Optuna trial, a point of a grid, a random generator, or a recorded answer.
 
-    Both bounds are allowed values. A name is always asked for with the same method and, for `choice`, with the same
-    choices. The bounds of a number may differ from config to config.
+    The bounds `low` and `high` are allowed values too. A knob is always asked for with the same method and, for
+    `choice`, with the same choices. The bounds of a number may differ from config to config.
     """
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Pick a whole number."""
+        """Pick a whole number from `low` to `high` for the knob `name`."""
         ...
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Pick a number."""
+        """Pick a number from `low` to `high` for the knob `name`."""
         ...
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Pick one of the words."""
+        """Pick one of the words for the knob `name`."""
         ...
 
 
@@ -86,7 +87,7 @@ class Range:
         return replace(self, low=low, high=high, special=self.special if keeps_special else None)
 
     def ask(self, chooser: Chooser, name: str) -> str:
-        """Let `chooser` pick a value and return the value as text.
+        """Return the value that `chooser` picks, as text.
 
         Raises:
             ValueError: The chooser answered with a number outside the range.
@@ -120,8 +121,8 @@ class Range:
 class Numbers:
     """A list of numbers.
 
-    A chooser picks the position of a number, counted from 0. Positions stay the same when a rule shortens the list for
-    one config.
+    A chooser picks the position of a number, counted from 0. A rule may leave only a part of the list for a config; the
+    numbers in this part keep their positions.
 
     Attributes:
         values: The numbers as text, ascending.
@@ -154,7 +155,7 @@ class Numbers:
         return replace(self, values=self.values[kept[0] : kept[-1] + 1], first=self.first + kept[0])
 
     def ask(self, chooser: Chooser, name: str) -> str:
-        """Let `chooser` pick the position of a value and return the value.
+        """Return the number at the position that `chooser` picks, as text.
 
         Raises:
             ValueError: The chooser answered with a position outside the list.
@@ -172,7 +173,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A list of words, which is never shortened.
+    """A list of words. Unlike ranges and lists of numbers, it is the same for every config of a search space.
 
     Attributes:
         values: The words as users read them.
@@ -193,7 +194,7 @@ class Words:
         return self.canonical[0] if len(self.canonical) == 1 else None
 
     def ask(self, chooser: Chooser, name: str) -> str:
-        """Let `chooser` pick a word and return its canonical text.
+        """Return the canonical text of the word that `chooser` picks.
 
         Raises:
             ValueError: The chooser answered with a word that is not in the list.
@@ -218,47 +219,48 @@ def _number(value: float) -> str:
 
 
 class Ends:
-    """A chooser that answers with the low or the high end of every range, and with a given word for one name."""
+    """A chooser that picks the low or the high end of every range, and a given word for one knob."""
 
     def __init__(self, name: str, word: str, *, at_high: bool) -> None:
-        """Set up the answers.
+        """Set up what the chooser picks.
 
         Args:
-            name: The choice to answer with `word`; every other choice is answered with its first word.
-            word: The answer for `name`.
-            at_high: Whether to answer with the high end of a range rather than the low one.
+            name: The knob for which to pick `word`; for every other knob with words, the first word is picked.
+            word: The word for the knob `name`.
+            at_high: Whether to pick the high end of every range; otherwise the low end.
         """
         self._name = name
         self._word = word
         self._at_high = at_high
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return the chosen end of the range."""
+        """Return `low` or `high`: the end that was chosen for all ranges."""
         return high if self._at_high else low
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the chosen end of the range."""
+        """Return `low` or `high`: the end that was chosen for all ranges."""
         return high if self._at_high else low
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the given word for the given name, and the first word for any other."""
+        """Return the given word for the given knob, and the first of the choices for any other knob."""
         return self._word if name == self._name else choices[0]
 
 
 class Odometer:
-    """A chooser that answers with grid points and goes through their combinations like an odometer.
+    """A chooser that goes through all combinations of grid points, like the wheels of an odometer.
 
-    Every parameter has a wheel, and the last wheel turns fastest. A parameter that is only asked for in some
-    combinations has a wheel only there, so no combination is repeated for a parameter that was never asked for.
+    Every parameter has a wheel, and the last wheel turns fastest. Some parameters are asked for only in some
+    combinations, such as the level of a codec. They have a wheel only in these combinations, so that no combination is
+    repeated for them.
     """
 
     def __init__(self, steps: int, own_steps: Mapping[str, int], turning: frozenset[str] | None = None) -> None:
         """Start at the first combination.
 
         Args:
-            steps: Number of grid points of a range, its ends included.
-            own_steps: Number of grid points of single parameters, by name, where it differs from `steps`.
-            turning: Names of the parameters to go through; the others keep their first value. None means all.
+            steps: Number of grid points of a range, including both ends.
+            own_steps: Number of grid points by parameter, for parameters that do not use `steps`.
+            turning: Names of the parameters to vary; all others keep their first value. None varies all parameters.
         """
         self._steps = steps
         self._own_steps = own_steps
@@ -280,17 +282,17 @@ class Odometer:
             yield self
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return the grid point that the parameter's wheel shows."""
+        """Return the parameter's grid point in the current combination."""
         points = dict.fromkeys(round(point) for point in self._points(name, low, high, log=log))
         return list(points)[self._turn(name, len(points))]
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the grid point that the parameter's wheel shows."""
+        """Return the parameter's grid point in the current combination."""
         points = self._points(name, low, high, log=log)
         return points[self._turn(name, len(points))]
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the word that the parameter's wheel shows."""
+        """Return the parameter's word in the current combination."""
         return choices[self._turn(name, len(choices))]
 
     def _points(self, name: str, low: float, high: float, *, log: bool) -> list[float]:

@@ -1,4 +1,7 @@
-"""The values in force: the value that a config sets, or else the default, which the client may derive from others."""
+"""The values in force in a config: the values that it sets, and the client's defaults for all other properties.
+
+The client derives some defaults from other properties.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -9,7 +9,7 @@
     +-- RuleBroken              every value is valid alone, but together they break a rule
     +-- PropertiesFileError     a line of a properties file or a `key=value` pair cannot be read
     +-- InvalidKnob             a change to a knob of a search space contradicts itself or does not suit the knob
-    +-- EmptySpace              changes, rules and guarantee together leave no value for a knob
+    +-- EmptySpace              the study file, the rules and the guarantee together leave no value for a knob
     +-- NothingToSearch         the search space holds only one config
 
 Every message states the rule first, then the values, then what to do. No message contains the value of a secret. Nor
@@ -122,7 +122,7 @@ class PropertiesFileError(ConfigError):
     Attributes:
         source: The file's name, or "-X" for pairs.
         line: The number of the line or pair, from 1; 0 if the error concerns the whole file. For an entry that runs
-            over several lines, the number of the first.
+            over several lines, the number of the first line.
         key: The entry's key; "" if it could not be read.
         rule: What a valid entry looks like.
     """
@@ -156,19 +156,19 @@ class InvalidKnob(ConfigError):
 
 
 class EmptySpace(ConfigError):
-    """Raised when changes, rules and guarantee together leave no value for a knob.
+    """Raised when the study file, the rules and the guarantee together leave no value for a knob.
 
     Attributes:
         knob: The knob's name.
-        rule: The rule or guarantee that no value can keep.
-        value: The given values that contradict the rule, as text.
+        rule: The rule or guarantee that no value of the knob can keep.
+        value: The values in the study file that contradict the rule, as text.
     """
 
     def __init__(self, knob: str, rule: str, value: str) -> None:
         self.knob = knob
         self.rule = rule
         self.value = value
-        super().__init__(f"no value is left for the knob {knob}: {rule}, but {value}; change one or the other")
+        super().__init__(f"no value is left for the knob {knob}: {rule}, but {value}; change one of the two")
 
 
 class NothingToSearch(ConfigError):

@@ -1,4 +1,4 @@
-"""Translation of a librdkafka config for Kafka's Java producer. The result is translated, not measured.
+"""Translation of a librdkafka config for Kafka's Java producer. The translated config is not measured.
 
 Properties that affect speed are written out even if the config leaves them at librdkafka's default, because the Java
 producer has other defaults.

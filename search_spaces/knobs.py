@@ -28,7 +28,7 @@ _INTRODUCTION: Final = "librdkafka's INTRODUCTION.md"
 
 
 class Stage(IntEnum):
-    """The part of a search in which a knob is first changed, if the search starts with few knobs.
+    """The part of a search in which a knob is changed for the first time, if the search starts with few knobs.
 
     A few knobs bring most of the gain, and the search finds their best values sooner while all other knobs stay fixed.
     Source: Kanellis, Alagappan and Venkataraman (2020), Too Many Knobs to Tune?, HotStorage. Simulated clusters showed
@@ -47,10 +47,11 @@ class Knob:
     Attributes:
         name: Kafka's name of the property; for a compression level, the codec is appended.
         unit: The unit of the knob's numbers; "" for words and for counts without a unit.
-        domain: Returns the knob's domain for given sizes.
-        searched: Returns whether a space searches the knob by default, for given sizes and the baseline.
+        domain: Returns the values that the search may try, for given sizes of records and of the topic.
+        searched: Returns whether the knob is searched by default, for given sizes and the baseline's values.
         source: How we know that the knob matters, and where its range comes from.
-        stage: The stage from which the knob is searched. A knob that the study file names is searched from the first.
+        stage: The part of the search in which the knob is changed for the first time. For a knob that the study file
+            names, this is always the first part.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Knob:
 
 
 def words(*values: str) -> Words:
-    """Return a domain of words that are already canonical text."""
+    """Return the domain that consists of these words; each must be text as the client writes it."""
     return Words(values, values)
 
 

@@ -1,4 +1,7 @@
-"""The parameters of a search space and its fixed values, from the knobs, the baseline and the study file's changes."""
+"""How the parameters of a search space, and its fixed values, are derived.
+
+They follow from the knobs, the baseline and the changes to knobs in the study file.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,17 +20,18 @@ _NUMBERS = ("int", "float")
 
 @dataclass(frozen=True, slots=True)
 class KnobChange:
-    """What a study file says about one knob. An empty change means: search the knob with its own domain.
+    """What a study file says about one knob. An empty change means: search the knob's default values.
 
     A change has only one of `value`, `off`, `choices` and a range (`low`, `high`, `log`, `steps`).
 
     Attributes:
-        value: The value that every config has.
-        low: The smallest value to search, in the knob's unit; None for the knob's own.
-        high: The largest value to search, in the knob's unit; None for the knob's own.
+        value: The value that the knob has in every config.
+        low: The smallest value to search, in the knob's unit; None for the knob's default.
+        high: The largest value to search, in the knob's unit; None for the knob's default.
         choices: The only values to search.
-        log: Whether to search the range on a logarithmic scale; None for the knob's own setting.
-        steps: How many values of the knob a grid has; None for the grid's own number.
+        log: Whether to search the range on a logarithmic scale; None for the knob's default.
+        steps: How many values of the knob a grid search tries; None for the number that the study file sets for all
+            knobs.
         off: Whether to leave the knob at the baseline's value.
     """
 
@@ -41,12 +45,12 @@ class KnobChange:
 
     @property
     def is_range(self) -> bool:
-        """Whether the change sets a property of a range."""
+        """Whether the change sets any of `low`, `high`, `log` and `steps`."""
         return not (self.low is None and self.high is None and self.log is None and self.steps is None)
 
 
 def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
-    """Return `change` unchanged if it is valid for the property, whatever the record size.
+    """Check everything about a change that does not depend on the record size, and return the change.
 
     Args:
         name: The knob's name.
@@ -99,13 +103,13 @@ def _check_order(name: str, low: float, high: float) -> None:
 
 
 def changed(name: str, entry: Property, domain: Domain | None, change: KnobChange) -> Domain:
-    """Return the domain of a knob after a change.
+    """Return the values to search for a knob (its domain), as the study file changes them.
 
     Args:
         name: The knob's name.
         entry: The client's property that the knob sets.
-        domain: The knob's own domain; None for a property that is not in `KNOBS`.
-        change: What the study file says about the knob, as `checked` returns it; neither `off` nor a `value`.
+        domain: The values searched by default; None for a property that is not in `KNOBS`.
+        change: What the study file says about the knob, as `checked` returns it. It must not set `off` or `value`.
 
     Raises:
         InvalidKnob: The change does not suit the knob.
@@ -121,7 +125,7 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
             raise InvalidKnob(name, "low and high, or choices, must be given, as it has no default range", "neither")
         return Words(words, words)
     if isinstance(domain, Words):
-        raise InvalidKnob(name, "only choices suit this property", "a range")
+        raise InvalidKnob(name, "this property takes only choices or one value", "a range")
     return _ranged(name, entry, domain if isinstance(domain, Range) else None, change)
 
 
@@ -154,10 +158,15 @@ def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -
 
 
 def _with_special(bounds: Range, own: Range, change: KnobChange) -> Range:
-    """Add the knob's special value to changed bounds, unless the change excludes it.
+    """Add the special value of a knob, such as 0 for "do not wait", to its new range, unless the change excludes it.
 
-    A special value above the range is kept if the change gives no `high`. One below the range is kept if the change
-    gives no `low`, or a `low` that includes the special value.
+    A special value above the range is kept if the change gives no `high`. A special value below the range is kept if
+    the change gives no `low`, or gives a `low` that is at most the special value.
+
+    Args:
+        bounds: The new range, without the special value.
+        own: The knob's default range, with its special value.
+        change: What the study file says about the knob.
     """
     special = own.special or 0
     if special < own.low:
@@ -184,8 +193,9 @@ class Parameter:
         domain: The values that the parameter may have.
         default: The client's default, as text.
         source: How we know that the knob matters, and where its range comes from.
-        steps: How many values of the parameter a grid has; None for the grid's own number.
-        stage: The stage from which the parameter is searched; the first stage if the study file names the knob.
+        steps: How many values of the parameter a grid has; None for the number that holds for all parameters.
+        stage: The part of the search in which the parameter is changed for the first time. For a knob that the study
+            file names, this is always the first part.
     """
 
     name: str
@@ -203,7 +213,7 @@ class Parameter:
         return self.domain.text
 
     def ask(self, chooser: Chooser) -> str:
-        """Return the value that `chooser` picks, as text; if there is only one value, do not ask."""
+        """Return the value that `chooser` picks, as text. If only one value is possible, `chooser` is not asked."""
         only = self.domain.only
         return self.domain.ask(chooser, self.name) if only is None else only
 
@@ -222,7 +232,7 @@ def entry_of(name: str) -> Property:
 
 
 def named(changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
-    """Return the checked `changes` by canonical name.
+    """Check a study file's changes to knobs, and return them by the canonical names of the knobs.
 
     Raises:
         UnknownProperty: The client has no such property.
@@ -241,9 +251,9 @@ def named(changes: Mapping[str, KnobChange]) -> dict[str, KnobChange]:
 def resolved(
     sizes: Sizes, baseline: ProducerConfig, changes: Mapping[str, KnobChange]
 ) -> tuple[dict[str, Parameter], dict[str, str]]:
-    """Return the parameters by name, in no particular order, and the values that every config has.
+    """Return the parameters of a search space by name, and the fixed values that every config has.
 
-    The rules between knobs are not applied yet.
+    The rules between knobs are not applied yet, and the order of the parameters means nothing.
 
     Args:
         sizes: The sizes that the ranges depend on.
@@ -278,7 +288,7 @@ def resolved(
         change = requested or KnobChange()
         if name.removeprefix(f"{LEVEL}.") not in codecs:
             if name in changes and not change.off:
-                raise InvalidKnob(name, "its codec must be among the codecs that are searched", ", ".join(codecs))
+                raise InvalidKnob(name, "its codec must be searched too", f"only {', '.join(codecs)}")
             continue
         value = level if change.off and name == kept else change.value
         if value is not None:

@@ -25,12 +25,11 @@ DEFAULT_LEVELS: Final = {"gzip": 6, "lz4": 0, "zstd": 3}
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig:
-    """The properties under test, checked: the client accepts them and does what they say.
+    """A checked set of producer properties: the client accepts all of them, and obeys them.
 
     Only `parse` and `updated` build a config, and both check it. Configs are hashable and can be pickled. Two configs
-    are equal if the same properties are given with the same values. A config that states a default value is not equal
-    to one that leaves the property out, because the client derives some defaults only for properties that are left
-    out.
+    are equal if the same properties are given with the same values. A config that states a default value differs from a
+    config that leaves the property out, because the client derives some defaults only for properties left out.
 
     Attributes:
         client: The client that the property names belong to, "librdkafka".
@@ -61,7 +60,7 @@ class ProducerConfig:
             InvalidValue: A property does not accept its value.
             ConflictingSpellings: A property is given under two names with different values.
             MisplacedProperty: A property belongs to the connection, or the load generator sets it.
-            RuleBroken: The values break a rule together.
+            RuleBroken: Values that are valid alone break a rule together.
         """
         values = canonical_values(mapping, Role.PRODUCER)
         effective = Effective(values)
@@ -84,7 +83,7 @@ class ProducerConfig:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that identify the config, whatever the order and the spelling of its properties."""
+        """Sixteen hex digits that identify the config; the order and spelling of its properties do not matter."""
         lines = [self.client, *(f"{name}={value}" for name, value in self.pairs)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
@@ -135,6 +134,10 @@ class ProducerConfig:
 def canonical_values(mapping: Mapping[str, Value], role: Role) -> dict[str, str]:
     """Return canonical values by canonical name, after checking that every property has the role `role`.
 
+    Args:
+        mapping: Property names (aliases are allowed) and values, as text or plain YAML values.
+        role: The role that every property must have, such as `Role.CONNECTION`.
+
     Raises:
         UnknownProperty: The client has no property of this name.
         MisplacedProperty: A property has another role.
@@ -161,12 +164,12 @@ def canonical_values(mapping: Mapping[str, Value], role: Role) -> dict[str, str]
 
 
 def same_effect(one: Effective, other: Effective) -> bool:
-    """Return whether every property of the producer has the same value in force in both configs."""
+    """Return whether every producer property has the same value in both configs, with defaults considered."""
     return all(spelt_out(one, name) == spelt_out(other, name) for name in _names())
 
 
 def spelt_out(config: Effective, name: str) -> str:
-    """Return the value in force; for `compression.level=-1`, return the codec's default level."""
+    """Return a property's value in force, as text; `compression.level=-1` is replaced by the codec's default level."""
     if name == "compression.level" and config.integer(name) == NO_LEVEL:
         return str(DEFAULT_LEVELS.get(config.text("compression.type"), NO_LEVEL))
     return config.text(name)
@@ -213,7 +216,7 @@ class Guarantee:
         return cls(config.acks, config.idempotent or one_at_a_time or never_retried, config.idempotent)
 
     def at_least(self, floor: "Guarantee") -> bool:
-        """Return whether this guarantee includes everything that `floor` promises."""
+        """Return whether this guarantee promises at least as much as the guarantee `floor`."""
         return (
             _ACKS.index(self.acks) >= _ACKS.index(floor.acks)
             and self.ordered >= floor.ordered

@@ -79,7 +79,8 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
     A pair is split at its first `=`, so values may contain `=`. There are no escapes.
 
     Raises:
-        PropertiesFileError: A pair has no `=` or no key, or a key is repeated. The error's `line` is the pair's number.
+        PropertiesFileError: A pair has no `=` or no key, or a key is repeated. The error's `line` is the number of the
+            pair, from 1.
     """
     entries: dict[str, str] = {}
     positions: dict[str, int] = {}
@@ -156,7 +157,10 @@ def _unescape(raw: str, source: str, line: int, key: str) -> str:
     text = _SURROGATE_PAIR.sub(lambda pair: pair.group().encode("utf-16", "surrogatepass").decode("utf-16"), unescaped)
     if _SURROGATE.search(text):
         raise PropertiesFileError(
-            source, line, key, "text must not contain half a character (a lone \\uD800 to \\uDFFF)"
+            source,
+            line,
+            key,
+            "text must not contain a lone surrogate (\\uD800 to \\uDFFF), which is only half a character",
         )
     return text
 

@@ -50,14 +50,15 @@ def check_record(
         raise RuleBroken(
             "record-within-message-max",
             f"key, value and {RECORD_OVERHEAD_BYTES} bytes of framing must fit in message.max.bytes",
-            f"{_sizes(record_bytes, key_bytes)}, message.max.bytes={limit_bytes}; "
-            f"set it to at least {payload_bytes + RECORD_OVERHEAD_BYTES}",
+            f"{_sizes(record_bytes, key_bytes)}, but message.max.bytes={limit_bytes}; "
+            f"set message.max.bytes to at least {payload_bytes + RECORD_OVERHEAD_BYTES}",
         )
     if record_bytes > config.queue_bytes:
         raise RuleBroken(
             "record-within-queue",
             "a record's value must fit in queue.buffering.max.kbytes",
-            f"a value of {record_bytes} bytes, but the queue holds {config.queue_bytes}; enlarge the queue",
+            f"a value of {record_bytes} bytes, but the queue holds {config.queue_bytes} bytes; "
+            "raise queue.buffering.max.kbytes",
         )
     if topic_max_message_bytes is None or config.compression != "none":
         return
@@ -67,7 +68,7 @@ def check_record(
             "record-within-topic",
             "a batch of one record must fit in the topic's max.message.bytes",
             f"{_sizes(record_bytes, key_bytes)} make a batch of {alone_bytes} bytes, "
-            f"but max.message.bytes={topic_max_message_bytes}; raise it on the topic",
+            f"but max.message.bytes={topic_max_message_bytes}; raise max.message.bytes on the topic",
         )
     records = int(config.effective("batch.num.messages"))
     full_bytes = min(config.max_batch_bytes, config.queue_bytes, records * alone_bytes)
@@ -99,7 +100,7 @@ def _sizes(record_bytes: int, key_bytes: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes that the ranges of knobs depend on.
+    """The sizes of records, topic and queue memory that the ranges of knobs depend on.
 
     Attributes:
         record_bytes: Size of a record's value, in bytes.
@@ -132,12 +133,12 @@ class Sizes:
 
     @property
     def batch_low_bytes(self) -> int:
-        """The smallest `batch.size` worth trying; it has room for at least one record."""
+        """The smallest `batch.size` that is worth trying, in bytes; such a batch has room for at least one record."""
         return max(_SMALL_BATCH_BYTES, self.alone_bytes, self.message_bytes)
 
     @property
     def batch_high_bytes(self) -> int:
-        """The largest `batch.size` worth trying; the topic accepts such a batch uncompressed."""
+        """The largest `batch.size` that is worth trying, in bytes; the topic accepts such a batch uncompressed."""
         return max(self.batch_low_bytes, min(self.topic_max_message_bytes, _LARGE_BATCH_BYTES))
 
     @property

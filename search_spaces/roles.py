@@ -100,7 +100,7 @@ def role_of(name: str, *, producer: bool, pointer: bool) -> tuple[Role, str]:
     Args:
         name: The property's canonical name.
         producer: Whether a producer uses the property.
-        pointer: Whether the property holds a pointer or a callback.
+        pointer: Whether the property's value is a pointer or a callback, which only a program can set.
     """
     if pointer:
         return Role.RESERVED, _CODE

@@ -74,12 +74,12 @@ def above_queue(name: str) -> Condition:
 
 
 def odd_acks(config: Effective) -> str | None:
-    """Return the value of acks if it is a number of replicas, which brokers no longer accept."""
+    """Return acks as text if it is a number of replicas, such as 2, which brokers no longer accept; None otherwise."""
     return None if config.integer("acks") in (-1, 0, 1) else show(config, "acks")
 
 
 def level_beyond_codec(config: Effective) -> str | None:
-    """Return level and codec if the config gives a level that the codec does not have."""
+    """Return compression level and codec, as text, if the codec does not have the given level; None otherwise."""
     level = config.integer("compression.level")
     low, high = CODEC_LEVELS.get(config.text("compression.type"), (NO_LEVEL, NO_LEVEL))
     if level == NO_LEVEL or low <= level <= high:
@@ -89,7 +89,10 @@ def level_beyond_codec(config: Effective) -> str | None:
 
 
 def linger_beyond_timeout(config: Effective) -> str | None:
-    """Return linger and timeout if a record may time out while it waits for its batch; a timeout of 0 means none."""
+    """Return linger and delivery timeout, as text, if a record may time out while it waits for its batch.
+
+    The result is None if that can't happen. A timeout of 0 means that there is no timeout.
+    """
     timeout_ms = config.number("delivery.timeout.ms")
     if timeout_ms == 0 or config.number("linger.ms") < timeout_ms:
         return None

@@ -29,12 +29,12 @@ class _OutsideError(Exception):
 class SearchSpace:
     """The configs that a search may try for one record size. Immutable and hashable; can be pickled.
 
-    `ProducerConfig.parse` accepts every drawn config, the config can send the record to the topic (`check_record`), and
-    it promises at least `floor`. Knobs without effect in a config, such as the level of a codec that is not used, are
-    neither asked for nor set.
+    Every config of the space is valid (`ProducerConfig.parse`), can send the record to the topic (`check_record`), and
+    promises at least `floor`. Knobs without effect in a config, such as the level of a codec that is not used, are left
+    out of the config.
 
     Attributes:
-        sizes: The sizes that the ranges were made for.
+        sizes: The sizes of records and of the topic that the ranges were made for.
         floor: The weakest guarantee that a config may have.
         parameters: The knobs that are searched, in the order in which they are drawn.
         fixed_pairs: Canonical names and values of the properties that every config has, sorted by name.
@@ -67,8 +67,8 @@ class SearchSpace:
             baseline: The config that the search starts from.
             key_bytes: Size of a record's key, in bytes; 0 for no key.
             partitions: Number of partitions of the topic.
-            changes: The study file's changes to knobs, by name or alias. A producer property that is not among `KNOBS`
-                becomes a knob if it is named here.
+            changes: The study file's changes to knobs, by name or alias. A producer property that is not searched by
+                default becomes a knob if it is named here.
             floor: The weakest guarantee that a config may have; None for the baseline's guarantee.
             topic_max_message_bytes: The topic's `max.message.bytes`; by default, Kafka's own default.
             queue_memory_bytes: How much memory the client's queue may use, in bytes.
@@ -78,7 +78,7 @@ class SearchSpace:
             MisplacedProperty: A change names a property that does not belong to the measured config.
             InvalidKnob: A change contradicts itself or does not suit its knob.
             InvalidValue: A property does not accept the given value.
-            EmptySpace: Rules and guarantee leave no value for a knob.
+            EmptySpace: The rules and the guarantee leave no value for a knob.
             RuleBroken: Fixed values break a rule together, or the record does not fit.
         """
         sizes = Sizes(record_bytes, key_bytes, partitions, topic_max_message_bytes, queue_memory_bytes)
@@ -101,19 +101,22 @@ class SearchSpace:
 
     @property
     def fixed(self) -> dict[str, str]:
-        """The properties that every config has, besides the parameters; a new dict on every access."""
+        """The properties with the same value in every config of the space; a new dict on every access."""
         return dict(self.fixed_pairs)
 
     def draw(self, chooser: Chooser) -> ProducerConfig:
-        """Return the config that `chooser` picks.
+        """Return the config that results when `chooser` picks a value for every knob.
 
         Raises:
-            ValueError: The chooser answered with a value that it was not offered.
+            ValueError: The chooser picked a value that was not among the values to pick from.
         """
         return ProducerConfig.parse(self._drawn(chooser))
 
     def starting_points(self, baseline: ProducerConfig) -> Iterator[ProducerConfig]:
-        """Yield the configs to try first: `baseline` with each of the `STARTING_POINTS` that leads into this space."""
+        """Yield the configs to try first: the baseline with the changes of each of the `STARTING_POINTS`.
+
+        Configs that this space does not contain are left out.
+        """
         for point in STARTING_POINTS:
             try:
                 config = baseline.updated(point.changes)
@@ -123,10 +126,10 @@ class SearchSpace:
                 yield config
 
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
-        """Return the answers with which a chooser draws `config`; None if the space does not contain it.
+        """Return `config` as values of this space's parameters, by name; None if the space does not contain the config.
 
-        For a config that was drawn from this space, the answers lead to an equal config. For any other config, they
-        lead to a config with the same values in force, which may state defaults that `config` leaves out.
+        If a chooser picks these values, `draw` returns a config with the same effect. It is equal to a `config` that
+        was drawn from this space. For any other `config`, the result may state defaults that `config` leaves out.
         """
         params: dict[str, ParamValue] = {}
         in_force = config.in_force
@@ -150,7 +153,7 @@ class SearchSpace:
         """Yield the configs of a grid without repeats, always in the same order.
 
         Args:
-            steps: Number of grid points of a range, its ends included; a knob with its own number ignores it.
+            steps: Number of grid points of a range, including both ends, for knobs without a number of their own.
         """
         yielded: set[ProducerConfig] = set()
         for combination in self._odometer(steps):
@@ -176,7 +179,7 @@ class SearchSpace:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The guarantee and the rules that tie searched knobs together, one sentence each."""
+        """The required guarantee, and the rules between knobs that are searched; one sentence each."""
         searched = {parameter.sets for parameter in self.parameters}
         find = load_catalogue().find
         tied = [rule for rule in RULES if len({find(knob).name for knob in rule.knobs} & searched) > 1]

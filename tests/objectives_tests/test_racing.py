@@ -201,7 +201,8 @@ def test_a_latency_worse_than_the_whole_front_ends_the_paced_phase() -> None:
     assert stop is not None
     assert not stop.ends_trial, "a record throughput could still make up for it"
     assert stop.because == (
-        "latency_p99_ms is at least 21, worse than trial 3 (mb_per_s 100, latency_p99_ms 2) and all of the front"
+        "latency_p99_ms is at least 21, worse than trial 3 (mb_per_s 100, latency_p99_ms 2) "
+        "and all other trials of the front"
     )
     assert race().judge(sure(latency_p99_ms=19), last=False) is None
 
@@ -210,7 +211,7 @@ def test_a_latency_matters_while_some_trials_can_make_up_for_it() -> None:
     slow = [(150.0, 9.0)] * 18
     assert race(others=[*slow, (250.0, 9.0)]).judge(sure(latency_p99_ms=6), last=False) == Stop(
         "latency_p99_ms is at least 6, worse than trial 3 (mb_per_s 100, latency_p99_ms 2); "
-        "only 1 of 19 trials had the mb_per_s to make up for it",
+        "only 1 of 19 trials had a mb_per_s good enough to make up for it",
         ends_trial=False,
     )
     assert race(others=[*slow, *[(250.0, 9.0)] * 13]).judge(sure(latency_p99_ms=6), last=False) is None

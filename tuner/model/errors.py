@@ -1,4 +1,4 @@
-"""Errors of a study, beside those of the packages below, and the exit code for each of them.
+"""Errors about studies, and the exit code of every error, including those of `search_spaces` and `runners`.
 
 StudyError
 ├── StudyNotFound       no study has that name                                   (exit 2)
@@ -28,7 +28,7 @@ class StudyNotFound(StudyError):
 
 
 class StudyChanged(StudyError):
-    """The study file asks for other measurements than the study's trials are; they can't be mixed."""
+    """The study file's settings differ from those of the study's trials, so new trials can't be added to them."""
 
 
 class StudyBusy(StudyError):
@@ -36,7 +36,7 @@ class StudyBusy(StudyError):
 
 
 class StudyTakenOver(StudyError):
-    """Another process runs the study now. This one stores nothing more, and ends."""
+    """Another process has taken over the study, so this process stores nothing more and ends."""
 
 
 class StorageMisnamed(StudyError):
@@ -48,15 +48,15 @@ class StorageUnreachable(StudyError):
 
 
 class RecordDamaged(StudyError):
-    """The results store can't be read."""
+    """The results store can't be read: it is damaged, or a newer release wrote it."""
 
 
 class NoFeasibleConfig(StudyError):
-    """No config keeps every condition."""
+    """No measured config keeps every constraint, so none can be recommended."""
 
 
 class TooManyFailures(StudyError):
-    """Several trials in a row gave no measurement, so that the cause is not the configs."""
+    """Several trials in a row gave no measurement, so the cause is probably not their configs."""
 
 
 class ExitCode(IntEnum):
@@ -65,17 +65,17 @@ class ExitCode(IntEnum):
     DONE = 0
     """The command did what it was asked to do."""
     FAILED = 1
-    """The command failed for a reason that no other code stands for."""
+    """The command failed for a reason that has no exit code of its own."""
     USAGE = 2
     """The input is wrong: the command line, the study file, or a property. The message says what to change."""
     TARGET = 3
     """The cluster can't be reached, or it refuses us."""
     SAFETY = 4
-    """A safety limit stopped the study: too many bytes in a trial, or too little free disk."""
+    """A safety limit stopped the study: too many bytes in a trial, or too little free space on a disk."""
     NO_FEASIBLE_CONFIG = 5
     """No config keeps every constraint."""
     THRESHOLD_MISSED = 99
-    """`tuner verify` measured the config, and it is worse than it may be."""
+    """`tuner verify` measured the config, and the config is worse than the command's options allow."""
     INTERRUPTED = 130
     """Ctrl-C or SIGTERM ended the command. The same command resumes a study."""
 

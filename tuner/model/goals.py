@@ -10,11 +10,11 @@ from tuner.model.spec import Goal
 _LATENCY: Final = "latency_p99_ms"
 
 TOLERATED_LOSS: Final = 0.9
-"""The least gain that a balanced config may have in any objective: it may lose 10 % there to gain more elsewhere."""
+"""The least gain that a balanced config may have in any objective: it may lose 10 % there to gain more in another."""
 
 
 def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
-    """Return the goals that a study with these objectives can recommend for, the default goal first."""
+    """Return the goals for which a study with these objectives can recommend a config, the default goal first."""
     known = {asked_metric(goal, objectives): goal for goal in (Goal.THROUGHPUT, Goal.LATENCY)}
     if len(objectives) == 1:
         metric = "mb_per_s" if objectives[0].metric == "records_per_s" else objectives[0].metric
@@ -26,8 +26,8 @@ def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
 def asked_metric(goal: Goal, objectives: Sequence[Objective]) -> str | None:
     """Return the one metric that a goal is about; None for the goal balanced, which is about all objectives.
 
-    The metric of the goal latency is the latency that the study optimises, such as `latency_p95_ms`. If the study
-    optimises no latency, it is the p99.
+    The metric of the goal latency is the p99. If the study optimises latencies, but not the p99, the metric is the
+    first of these latencies, such as `latency_p95_ms`.
     """
     match goal:
         case Goal.THROUGHPUT:
@@ -50,7 +50,7 @@ def goal_gain(
 ) -> float | None:
     """Return the gain over the baseline for a goal; None if a metric is missing.
 
-    Several metrics count by the geometric mean of their gains.
+    For a goal with several metrics, this is the geometric mean of their gains.
     """
     gains = _gains(goal, metrics, baseline, objectives)
     if not gains:

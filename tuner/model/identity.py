@@ -13,7 +13,7 @@ from tuner.model.target import Target
 def study_identity(spec: StudySpec) -> dict[str, Any]:
     """Return every setting that trials depend on, by section of the study file.
 
-    Budgets and tracking are not among them, as they may change between two runs. Secrets are not among them either.
+    Budgets and tracking are left out, because they may change between two runs of the study. Secrets are left out too.
     """
     load = spec.workload
     return {
@@ -48,7 +48,7 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
             "grid_steps": spec.search.grid_steps,
         },
         "executor": "simulated" if spec.executor == "simulated" else "real",
-        # Left out if empty, so that studies from before there were zones can still be resumed.
+        # Left out if empty, so that studies that older releases stored without zones can still be resumed.
         **({"placement": list(spec.placement)} if spec.placement else {}),
     }
 
@@ -59,10 +59,10 @@ def check_unchanged(name: str, asked: dict[str, Any], on_record: dict[str, Any])
     Args:
         name: The study's name.
         asked: What `study_identity` returns for the study file.
-        on_record: What it returned when the study began, from the results store.
+        on_record: What `study_identity` returned when the study began, from the results store.
 
     Raises:
-        StudyChanged: They differ; the message names each section with both values.
+        StudyChanged: The settings differ; the message names every section that differs, with both values.
     """
     changed = [
         f"{section} is {asked.get(section)} but was {on_record.get(section)}"
@@ -86,7 +86,10 @@ def target_label(target: Target) -> str:
 
 
 def lock_key(target: Target) -> str:
-    """Return what two studies must not use at the same time: a cluster, or this host if it runs the brokers."""
+    """Return the name of a study's lock on its target: the cluster's address, or this host if we start the brokers.
+
+    Two studies whose locks have the same name must not run at the same time.
+    """
     return ",".join(sorted(target.bootstrap.split(","))) if target.bootstrap is not None else "brokers on this host"
 
 

@@ -26,7 +26,7 @@ class Method(StrEnum):
 
 
 class Goal(StrEnum):
-    """What a config is recommended for."""
+    """What a config is recommended for: high throughput, low latency, or both."""
 
     THROUGHPUT = "throughput"
     LATENCY = "latency"
@@ -70,7 +70,7 @@ class WorkloadSpec:
     """The records that are sent, and at which rate.
 
     Attributes:
-        record_sizes: The record sizes; each has a search of its own, in this order.
+        record_sizes: The record sizes. Every record size is searched separately, in this order.
         key_bytes: Size of the keys; 0 sends records without keys.
         compressibility_ratio: The share of each value that compression removes.
         partitions: Partitions of the topics that we create.
@@ -78,8 +78,9 @@ class WorkloadSpec:
         producers: Number of producers in one trial.
         saturate: Durations of the saturating phase.
         paced: Durations of the paced phase.
-        rate_records_per_s: Fixed rate of the paced phase; None takes a share of the baseline's throughput.
-        rate_ratio: That share.
+        rate_records_per_s: Fixed rate of the paced phase; None takes the share `rate_ratio` of the baseline's
+            throughput.
+        rate_ratio: Share of the baseline's throughput at which the paced phase sends, if no rate is given.
         seed: Seed of the random payload.
     """
 
@@ -131,12 +132,12 @@ class SearchSpec:
         seed: Seed of the sampler.
         startup_trials: Random trials before the sampler uses a model.
         baseline_every: Number of trials after which the baseline is measured again.
-        burn_in_max: The most burn-in runs of the baseline before the first trial. They end when two runs in a row agree
-            in throughput. If latencies are objectives, as many runs may follow until two agree in each of these
-            latencies. Each winner gets as many before its confirmation rounds. With 0 or 1 there is one burn-in run,
-            and nothing has to agree.
-        grid_steps: Values per knob of a grid, for knobs that do not name their values.
-        transfer: Whether the search of a record size starts with the front of the record sizes before it.
+        burn_in_max: The most burn-in runs (measurements whose values are not used) before the first trial. The baseline
+            is repeated until two runs in a row agree in throughput. If latencies are objectives, up to the same number
+            of runs follows, until two in a row agree in these latencies too. The same limit holds for the burn-in runs
+            of every winner before its confirmation rounds. With 0 or 1, there is one burn-in run of the baseline.
+        grid_steps: Number of values per knob that the grid method tries, for knobs without a list of values.
+        transfer: Whether the search of a record size starts with the front (the best configs) of previous record sizes.
         racing: Whether a trial is stopped early once it is certain not to reach the front.
         sampler: Name of a sampler that the user supplies in place of `method`; empty if there is none.
     """
@@ -161,16 +162,16 @@ class ConfirmSpec:
     """How winners are measured again.
 
     Attributes:
-        rounds: Rounds of baseline and winners in turn that are measured in any case. With 0 there are none, and no gain
-            is claimed.
-        max_rounds: The most rounds, for winners whose interval is still too wide after `rounds`.
-        width_ratio: The width at which an interval is narrow enough, relative to the gain.
-        goals: The goals that a winner is confirmed for.
-        nominees: Number of best configs per goal whose measurement is repeated to choose the winner.
-        looks: Repeat measurements of each of them.
-        ablation_rounds: Rounds that measure each proven winner beside copies of it, in which one knob is back at the
-            baseline's value. With 0 there are none.
-        configs: Configs to confirm in place of the search's best.
+        rounds: Number of rounds that are always measured. In a round, the baseline and the winners are measured in
+            turn. With 0, there is no confirmation, and no gain is claimed.
+        max_rounds: The most rounds, for winners whose interval of the gain is still too wide after `rounds`.
+        width_ratio: The width at which the interval of a gain is narrow enough, relative to the gain.
+        goals: The goals for which a winner is confirmed.
+        nominees: Number of the search's best configs per goal that are measured again to choose the winner.
+        looks: Number of repeat measurements of each of these best configs.
+        ablation_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
+            the winner and its copies; in every copy, one knob has the baseline's value again. With 0, there are none.
+        configs: Configs to confirm in place of the best configs of the search.
     """
 
     rounds: int = 8
@@ -188,7 +189,8 @@ class TrackingSpec:
     """Where the study is shown in MLflow.
 
     Attributes:
-        uri: Tracking URI; None takes MLFLOW_TRACKING_URI, or else an SQLite file beside the studies.
+        uri: Tracking URI. None takes the variable MLFLOW_TRACKING_URI, or an SQLite file beside the studies if the
+            variable is not set.
         experiment: Name of the MLflow experiment; None derives it from the target.
         enabled: Whether MLflow is used at all.
     """
@@ -225,7 +227,7 @@ class StudySpec:
         workload: The records that are sent.
         baseline: The config that all others are compared with: the client's defaults, or the config in use today.
         space: Changes to the knobs that are searched, by knob name.
-        floor: The least guarantee that a config may give; None requires the baseline's.
+        floor: The weakest guarantee that a config may give; None stands for the baseline's guarantee.
         objectives: What the study optimises; at least one.
         constraints: Limits that a recommended config must keep.
         search: How configs are proposed.
@@ -234,9 +236,9 @@ class StudySpec:
         safety: Limits that protect the targets.
         executor: Where benchmarks run.
         ray_address: Address of an existing Ray cluster; None starts Ray on this host.
-        ray_code: Whose code the workers of that cluster run.
-        ray_wait_s: Seconds to wait for that cluster's nodes.
-        placement: Zones of that cluster in which the producers of a trial run, assigned in turn; empty allows any node.
+        ray_code: Whether the workers of the Ray cluster run this process's code or the code installed on the nodes.
+        ray_wait_s: Seconds to wait for the nodes of the Ray cluster.
+        placement: Zones of the Ray cluster in which a trial's producers run, assigned in turn; empty allows any node.
     """
 
     name: str
@@ -264,26 +266,30 @@ class StudySpec:
 
     @property
     def stabilising_metrics(self) -> tuple[str, ...]:
-        """Latency objectives in which two burn-in runs in a row must agree; empty if nothing has to agree."""
+        """The latencies in which two burn-in runs of the baseline in a row must agree before the first trial.
+
+        These are the latencies among the objectives; empty if the study has no such objective or `burn_in_max` is
+        below 2.
+        """
         return tuple(asked.metric for asked in self.objectives if asked.paced) if self.search.burn_in_max > 1 else ()
 
     @property
     def stabilising_trials(self) -> int:
-        """The most burn-in runs of the baseline: for throughput, and as many again for latency objectives."""
+        """The most burn-in runs of the baseline: `burn_in_max`, or twice that if latencies must agree too."""
         return max(1, self.search.burn_in_max) * (2 if self.stabilising_metrics else 1)
 
     @property
     def winner_stabilising_trials(self) -> int:
-        """The most burn-in runs of winners before their rounds; 0 if no two runs have to agree."""
+        """The most burn-in runs of all winners together before the confirmation; 0 if winners have none."""
         asked = self.confirm.rounds and self.search.burn_in_max > 1
         return self.search.burn_in_max * len(self.confirm.goals) if asked else 0
 
     @property
     def least_winner_stabilising_trials(self) -> int:
-        """The fewest burn-in runs of winners before their rounds.
+        """The fewest burn-in runs of all winners together before the confirmation.
 
-        Two measurements have to agree. A winner with repeat measurements has two already; one without has a single
-        trial of the search, and needs at least one more.
+        Two measurements of a winner must agree. A winner that was measured again after the search already has two
+        measurements. Any other winner has only its trial of the search, so it needs at least one burn-in run.
         """
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
         return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0

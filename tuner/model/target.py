@@ -37,7 +37,7 @@ class Target:
         return any(host == "localhost" or host == "::1" or host.startswith("127.") for host in hosts)
 
     def cluster(self) -> "Cluster":
-        """Return the cluster, not started yet."""
+        """Return the cluster that the target describes; the cluster is not started yet."""
         # Imported here because the client library takes a while to import, and reading results does not need it.
         from runners.clusters.container import ContainerCluster
         from runners.clusters.embedded import EmbeddedCluster

@@ -1,6 +1,6 @@
-"""A trial with everything that was measured in it, and a study's progress.
+"""The types for a trial with its measured values, for a proposed config, and for a study's progress.
 
-Both are immutable, and the same in memory and in the results store.
+Their objects are immutable, and have the same fields in memory and in the results store.
 """
 
 import json
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 CONFIRMING_KINDS: Final = (Kind.SECOND_LOOK, Kind.CONFIRM, Kind.ABLATION)
-"""Kinds of trials after the search, in which its best configs are measured again."""
+"""The kinds of trials that measure the best configs again after the search."""
 
 
 class State(StrEnum):
@@ -54,11 +54,11 @@ class Trial:
         values: The config's properties by Kafka's names, as given to the client.
         fingerprint: The config's fingerprint.
         guarantee: The config's guarantee, in words.
-        params: The sampler's parameters; empty for a config that the sampler did not propose and that lies outside the
-            search space.
+        params: The config as values of the sampler's parameters; empty if the sampler did not propose the config and
+            the search space does not contain it.
         metrics: Values by the names of `objectives.outcome.OUTCOME_METRICS`.
         objectives: One value per objective of the study; None for an objective that the trial has no value for.
-        violations: By constraint, by how much it was missed; 0 or less if it was kept.
+        violations: For every constraint, by how much the trial breaks it; 0 or less if the constraint is kept.
         verdict: What limited the saturating phase.
         because: The evidence for the verdict.
         flagged: Whether the verdict is that the measurement says nothing about the config.
@@ -73,11 +73,11 @@ class Trial:
         round: Round of the confirmation; None for other trials.
         proposal: Index of the proposal in the search; None for other trials.
         sampler_state: Data that the sampler attached, given back to it when the study is resumed.
-        stopped_early: Why the trial was stopped early, certain not to reach the front; empty if it ran to its end. The
-            metrics of such a trial cover the time until then. The sampler learns from them, but the trial is never on
-            the front.
-        saved_s: Planned seconds of load that racing saved; below 0 if a shortened phase was run again at full length.
-        course: By metric, the value in each measured window, for phases that ran to their end.
+        stopped_early: Why the trial was stopped before its end; empty if it ran to its end. A trial is stopped if it is
+            certain not to reach the front. Its metrics cover the time until the stop. The sampler learns from them, but
+            the trial is never on the front.
+        saved_s: Seconds of load saved by stopping early; below 0 if a shortened phase was run again at full length.
+        course: For every metric, the values in the measured windows, if the phase ran to its end.
     """
 
     record_bytes: str
@@ -111,7 +111,7 @@ class Trial:
 
     @property
     def feasible(self) -> bool:
-        """Whether the trial has a value for every objective and kept every constraint, as far as it ran."""
+        """Whether the trial has a value for every objective, and kept every constraint until the trial ended."""
         return (
             self.state is State.COMPLETE
             and bool(self.objectives)
@@ -181,8 +181,8 @@ class Progress:
         trial: Number of the running trial.
         kind: Why that trial is run.
         trials: Number of trials planned for this record size; None if only time or bytes limit the search.
-        phase: The running phase; empty before its first window.
-        message: All of this in words; empty if nothing is being measured.
+        phase: The running phase; empty until the first window of the phase is measured.
+        message: The progress in words; empty if nothing is being measured.
         ends_at: Estimated end of the study, ISO 8601; None if unknown.
         behind_mlflow: Number of stored trials that MLflow does not show yet.
         pid: Process ID of the process that runs the study.
