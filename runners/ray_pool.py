@@ -97,7 +97,7 @@ class RayPool(Pool):
             raise ValueError(f"a job may have at most {self._producers} producers, but has {len(job.runners)}")
         free = next((slot for slot in self._slots if slot.underway is None), None)
         if free is None:
-            raise ValueError(f"at most {self.capacity} jobs may run at once, and all slots are taken")
+            raise ValueError(f"at most {self.capacity} jobs may run at once, and as many are running")
         free.underway = Underway(job, watch)
         self._begin(free, free.underway)
 
