@@ -261,7 +261,7 @@ class Underway:
         return lost and self.attempts < _ATTEMPTS
 
     def done(self, worker: str) -> Done:
-        """Return the finished job with the merged outcome of its producers; `worker` names the processes that measured."""
+        """Return the finished job and its producers' merged outcome; `worker` names the processes that measured."""
         return Done(self.job, self._outcome(), self.attempts, worker)
 
     def _outcome(self) -> Outcome:

@@ -82,7 +82,7 @@ def test_a_driver_without_the_right_token_is_refused(nodes: Nodes) -> None:
     none = {**rest, "HOME": str(nodes.folder / "nobody")}
     for environ, sent in (
         (wrong, "accepts the token that was found here"),
-        (none, "accept clients without a token"),
+        (none, "accepts clients without a token"),
     ):
         (refused,) = drive(nodes, {}, environ=environ)
         assert refused["error"] == "GeneratorError"
