@@ -80,7 +80,7 @@ class HostProbe:
     _process: psutil.Process = field(default_factory=psutil.Process)
 
     def read(self) -> Reading:
-        """Read all counters now."""
+        """Return the current values of all counters."""
         host = psutil.cpu_times()
         idle = host.idle + getattr(host, "iowait", 0.0)
         # User time already includes guest time, which must not be counted twice. Source: proc(5).

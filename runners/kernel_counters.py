@@ -116,7 +116,7 @@ def _schedstat(pid: int, thread_id: int | None) -> tuple[float, float] | None:
 
 
 def busiest(before: Mapping[K, ThreadTime], after: Mapping[K, ThreadTime], elapsed_s: float) -> ThreadTime | None:
-    """Return the CPU use of the busiest thread, in seconds per second between two readings; None without threads.
+    """Return the CPU use of the busiest thread per second between two readings; None if there are no threads.
 
     `used_s` of the result is the largest CPU time that one thread used. `demand_s` is the largest time that one thread
     used or waited for a core. The two values may come from different threads.
@@ -154,7 +154,7 @@ class SocketTimes:
     _held: dict[Connection, HeldBack] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take one sample of every connection of this process."""
+        """Take one sample of the waiting times of every TCP connection of this process."""
         self.add(_tcp_infos())
 
     def add(self, sample: Iterable[tuple[Connection, bytes]]) -> None:
@@ -178,7 +178,10 @@ class SocketTimes:
         )
 
     def held_back(self) -> Mapping[Connection, HeldBack] | None:
-        """Return how long each open connection has waited so far; None if the platform does not report it."""
+        """Return how long each open connection has waited so far for the network and for its receiver.
+
+        The result is None if the platform does not report these times.
+        """
         return dict(self._held) if _has_tcp_info() else None
 
 
@@ -211,7 +214,7 @@ def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
 def most_held_back(
     before: Mapping[Connection, HeldBack], after: Mapping[Connection, HeldBack], elapsed_s: float
 ) -> HeldBack:
-    """Return the longest time that any connection waited for the network, and that any waited for its receiver.
+    """Return the longest wait of one connection for the network, and of one connection for its receiver.
 
     Times are in seconds per second between two readings. The two may come from different connections.
     """

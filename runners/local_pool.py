@@ -50,10 +50,10 @@ class LocalPool:
         """Start a job in new threads, one for each of its producers.
 
         Raises:
-            ValueError: As many jobs are running as may run at the same time.
+            ValueError: `capacity` jobs are already running.
         """
         if len(self._running) >= self.capacity:
-            raise ValueError(f"at most {self.capacity} jobs may run at once, and as many are running")
+            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
         underway = Underway(job, watch)
         self._running.append(underway)
         self._begin(underway)

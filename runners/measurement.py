@@ -165,12 +165,12 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCheck:
-    """The mean latency that we measured, compared with the mean latency by the client's own statistics.
+    """The mean latency that we measured, compared with the mean latency in the client's own statistics.
 
     Attributes:
         seen_us: The mean that we measured: from the hand-over to the client until we served the acknowledgement. The
             send delay is subtracted.
-        client_us: The mean by the client's statistics: the sum of its times in queue, batch, output buffer and round
+        client_us: The mean in the client's statistics: the sum of its times in queue, batch, output buffer and round
             trip. `runners.librdkafka.statistics.Account` describes how they are weighted.
         queue_us: The part of `client_us` in which a record waited in the client's queue, for its batch to be closed or
             for an earlier request to be answered.

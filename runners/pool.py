@@ -205,7 +205,7 @@ class Underway:
         self._watch = watch
 
     def begin(self, stop: Callable[[], None]) -> None:
-        """Begin a new attempt, and forget the messages of the attempt before it.
+        """Begin a new attempt, and forget the messages of earlier attempts.
 
         Args:
             stop: Called at most once per attempt, to ask all producers to end soon.

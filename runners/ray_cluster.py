@@ -61,7 +61,7 @@ class RayCluster:
     this_host_only: bool = False
 
     def __post_init__(self) -> None:
-        """Raise `RayUnfit` for a `ray://` address, because workers can't stream their results to such a client."""
+        """Raise `RayUnfit` for a `ray://` address, because workers can't stream their results to a Ray client."""
         if self.address.startswith(_CLIENT):
             raise RayUnfit(
                 f"the address of a Ray cluster must be host:port or auto, but got {self.address}: workers stream their "
@@ -154,7 +154,7 @@ def check_alike(ours: Facts, theirs: Facts, code: Code) -> None:
 
 
 def check_here(ours: Facts, theirs: Facts) -> None:
-    """Check that a node is this host, where the Kafka cluster can only be reached from this host.
+    """Check that a node is this host, because only this host can reach the Kafka cluster.
 
     Raises:
         RayUnfit: The node is another host.

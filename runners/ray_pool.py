@@ -97,7 +97,7 @@ class RayPool(Pool):
             raise ValueError(f"a job may have at most {self._producers} producers, but has {len(job.runners)}")
         free = next((slot for slot in self._slots if slot.underway is None), None)
         if free is None:
-            raise ValueError(f"at most {self.capacity} jobs may run at once, and as many are running")
+            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
         free.underway = Underway(job, watch)
         self._begin(free, free.underway)
 
@@ -144,7 +144,7 @@ class RayPool(Pool):
         }
 
     def _take(self, slot: "_Slot", number: int) -> Done | None:
-        """Handle one message that has arrived; return the finished job if this was its last message."""
+        """Handle one message of a producer; return the job if this message finished the job, or else None."""
         message = self._message(slot, number)
         if isinstance(message, Report):
             del slot.streams[number]

@@ -51,7 +51,7 @@ _SYSTEM: Final = {
 def own_ray(home: Path, workers: int) -> Iterator[Any]:
     """Start Ray on this host with room for `workers` workers, and stop it at the end.
 
-    There may be more workers than cores. Ray's token authentication is on if that is Ray's default (2.59 and later).
+    There may be more workers than cores. Ray 2.59 and later accepts only clients with our token, as is its default.
 
     Args:
         home: Our folder for the token file, which only its owner can read.
@@ -242,7 +242,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Restore our own SIGTERM handler at the end, because Ray replaces it in between."""
+    """Restore our own SIGTERM handler when the context ends, because Ray replaces it meanwhile."""
     ours = signal.getsignal(signal.SIGTERM)
     try:
         yield

@@ -124,7 +124,7 @@ class Course:
         self._median_us = expected.latency_p50_ms * 1e3 * slow
 
     def run(self, watch: Watch, warning: str) -> Measurement:
-        """Compute the windows, pass each to `watch`, and return the measurement of the windows until `watch` stops."""
+        """Compute the windows, pass each to `watch`, and return the measurement of the windows up to a `STOP`."""
         windows: list[Window] = []
         stopped = False
         while len(windows) < len(self._phases.ends_ns) and not stopped:
