@@ -10,10 +10,10 @@
     │   ├── JarsUnavailable         Kafka's jars could not be fetched; run again when the network is back
     │   └── BrokerDidNotStart       the broker process ended or did not answer; the message names its log
     ├── WorkloadRefused             the workload breaks a limit of the client or of the topic      (exit 2)
-    ├── SafetyStop                  we stopped the run ourselves to protect the target             (exit 4)
+    ├── SafetyStop                  we stopped the run ourselves to protect the cluster            (exit 4)
     │   ├── ByteBudgetExceeded      the run would write more bytes than it may
     │   └── DiskTooFull             the broker's disk is nearly full
-    ├── DeliveryFailed              the client gave up records, so there is no measurement         (exit 1)
+    ├── DeliveryFailed              the client gave up on records, so there is no measurement      (exit 1)
     └── GeneratorError              the load generator failed: a defect, or an unsuitable client library (exit 1)
         ├── WorkerLost              its process was killed or ran out of memory; run it again
         └── RayUnfit                the Ray cluster lacks zones, cores or the right versions; change it or the study
@@ -63,7 +63,7 @@ class WorkloadRefused(RunnerError):
 
 
 class SafetyStop(RunnerError):
-    """We stopped the run ourselves to protect the target."""
+    """We stopped the run ourselves to protect the cluster that is measured."""
 
 
 class ByteBudgetExceeded(SafetyStop):
@@ -75,11 +75,11 @@ class DiskTooFull(SafetyStop):
 
 
 class DeliveryFailed(RunnerError):
-    """The client gave up records for good."""
+    """The client library gave up on records for good, so the run gave no measurement."""
 
 
 class GeneratorError(RunnerError):
-    """The load generator itself failed."""
+    """The load generator failed, not the cluster."""
 
 
 class WorkerLost(GeneratorError):

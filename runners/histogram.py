@@ -1,6 +1,7 @@
-"""Histograms of durations: they use the bucket layout of HdrHistogram, are filled by whole arrays, and can be merged.
+"""Histograms of durations, which are filled from whole arrays and can be merged.
 
-Percentiles of several producers or windows always come from merged histograms, never from other percentiles.
+Percentiles can't be averaged. So a percentile over several producers, or over several windows (parts of a run), is
+always computed from their merged histograms.
 
 Source: HdrHistogram's bucket layout (hdrhistogram.org) with three significant digits, so a value is known within 0.1 %.
 """
@@ -75,10 +76,10 @@ class Histogram:
         return self.sum_us / self.count if self.count else float("nan")
 
     def percentile_us(self, ratio: float) -> float:
-        """Return the percentile for the share `ratio` (0 to 1), in microseconds.
+        """Return the value that the share `ratio` of all values does not exceed, in microseconds; 0.99 gives the p99.
 
-        This share of all values is at or below the percentile. As in HdrHistogram, the result is the highest value of
-        its bucket, or the lowest one if `ratio` is 0. The result is NaN if the histogram is empty.
+        As in HdrHistogram, the result is the highest value of its bucket, or the bucket's lowest value if `ratio` is 0.
+        The result is NaN if the histogram is empty.
 
         Raises:
             ValueError: `ratio` is not within 0 to 1.
@@ -113,14 +114,14 @@ class Histogram:
 
 
 class Recorder:
-    """Collects values and turns them into a `Histogram`. Only one thread may use it."""
+    """Collects durations and turns them into a `Histogram`. Only one thread may use a recorder."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(_SIZE, dtype=np.int64)
         self._sum_us = 0
 
     def record(self, values_us: NDArray[np.int64]) -> None:
-        """Count `values_us`, in microseconds, shape (n,)."""
+        """Add `values_us`, an array of durations in microseconds, shape (n,)."""
         if not len(values_us):
             return
         clipped = np.clip(values_us, LOWEST_US, HIGHEST_US)

@@ -1,4 +1,4 @@
-"""CPU use of our threads, the client, the brokers and the host during a load, and what held back the client's sockets.
+"""CPU use of the load generator, the client library, local brokers and the host, and waiting times of connections.
 
 Counters are read at the start and at the end of the measured phase; their difference is the usage. A value that this
 platform does not report, or that we may not read, is None and never 0.
@@ -38,15 +38,16 @@ class Reading:
 
     Attributes:
         at_s: Time of the reading, on the monotonic clock.
-        own_threads: CPU times of the load generator's own threads, by role (`sender`, `drain`).
+        own_threads: CPU times of the load generator's own threads, by role: `sender` sends the records, and `drain`
+            handles the delivery reports.
         client_threads: CPU times of the client library's threads, by thread id and name.
         client_user_s: User-mode CPU time of the client library's threads, added up.
         process_cpu_s: CPU time of this process.
-        host_busy_s: Time of all the host's cores together in which they were busy.
-        host_total_s: Time of all the host's cores together, busy or idle.
+        host_busy_s: Time in which the host's cores were busy, added up over all cores.
+        host_total_s: Time in which the host's cores were busy or idle, added up over all cores.
         brokers: CPU time of each local broker, by process id.
         broker_threads: CPU times of the local brokers' threads, by process id and thread id.
-        sockets: How long each connection was held back.
+        sockets: How long each TCP connection had to wait for the network or for its receiver.
     """
 
     at_s: float
@@ -66,9 +67,11 @@ class HostProbe:
     """Reads the counters of this process, of the host and of the local brokers.
 
     Attributes:
-        threads: Our own threads by role (`sender`, `drain`). Their thread ids are looked up at each reading.
+        threads: The load generator's own threads, by role: `sender` sends the records, and `drain` handles the
+            delivery reports. Their thread ids are looked up at each reading.
         brokers: The broker processes on this host.
-        sockets: The connections of this process. Call `sockets.look()` several times a second between two readings.
+        sockets: Samples the TCP connections of this process. Between two readings, call `sockets.look()` several times
+            a second.
     """
 
     threads: Mapping[str, threading.Thread]
@@ -77,7 +80,7 @@ class HostProbe:
     _process: psutil.Process = field(default_factory=psutil.Process)
 
     def read(self) -> Reading:
-        """Read all counters now."""
+        """Return the current values of all counters."""
         host = psutil.cpu_times()
         idle = host.idle + getattr(host, "iowait", 0.0)
         # User time already includes guest time, which must not be counted twice. Source: proc(5).
@@ -102,7 +105,11 @@ class HostProbe:
         )
 
     def _broker_times(self) -> tuple[dict[int, float], dict[tuple[int, int], ThreadTime]]:
-        """Return the CPU time of each local broker and of each of its threads. A broker that has ended is left out."""
+        """Return the CPU times of the local brokers that still run, and of their threads.
+
+        Returns:
+            The CPU time of each broker by process id, and of each thread by process id and thread id.
+        """
         used, spent = {}, {}
         for broker in self.brokers:
             with contextlib.suppress(psutil.Error):

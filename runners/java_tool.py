@@ -1,8 +1,8 @@
 """Runs a workload through Kafka's own `ProducerPerformance` (4.3), the benchmark that every Kafka user knows.
 
-Like our own generator, it sends distinct values: it reads them from a file of different lines. Without a file it would
-spend its time drawing random letters. The tool sends a number of records rather than for a number of seconds, so the
-number is computed from the rate that is expected.
+We give it a file of different lines to send, so that all values differ, as in our own generator. Without a file, the
+tool would spend its time drawing random letters. It can be told how many records to send, but not for how many seconds.
+So we compute the number of records from the rate that we expect.
 """
 
 import re
@@ -60,7 +60,7 @@ class PerformanceReport:
 
     Attributes:
         whole: Summary of all records.
-        steady: Summary without the warm-up; None if no warm-up was requested.
+        steady: Summary of the records after the warm-up; None if no warm-up was requested.
         complaints: The first errors that the tool printed. The tool continues when records fail, and ends with status
             0.
     """
@@ -132,7 +132,7 @@ def producer_performance(
         records: Number of records to send, including the warm-up.
         payload_file: A text file with one value per line.
         records_per_s: Rate that the tool keeps roughly; None sends as fast as possible.
-        warmup_records: Number of records at the start that `steady` leaves out.
+        warmup_records: Number of records at the start that count as warm-up, so that `steady` leaves them out.
         properties: Producer properties under their Java names. They are passed in a file, because the tool splits
             properties on its command line at every `=`.
         timeout_s: Seconds that the run may take.
@@ -170,9 +170,9 @@ def producer_performance(
 
 
 def _summaries(output: str) -> dict[bool, PerformanceSummary]:
-    """Return the summary lines in `output`, by whether they leave out the warm-up.
+    """Return the summaries that the tool printed: under False that of all records, under True that without the warm-up.
 
-    The progress lines don't match the pattern, because they have no percentiles.
+    The tool's progress lines are no summaries. They don't match the pattern, because they have no percentiles.
     """
     found = {}
     for line in output.splitlines():

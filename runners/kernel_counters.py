@@ -1,16 +1,17 @@
-"""What the kernel counts for our threads and connections: CPU time used and waited for, and what held back a socket.
+"""Reads what the kernel counts for threads (CPU time used and waited for) and for TCP connections (waiting times).
 
 **Threads.** On a busy host, a thread that never rests may get only half a core. Its CPU time alone suggests that it had
 time to spare. If we add the time in which it was ready but waited for a core, we see the truth: the thread could do no
 more. Source: `/proc/PID/task/TID/schedstat` (Linux, Documentation/scheduler/sched-stats.rst): nanoseconds run,
 nanoseconds waited on a run queue, times run.
 
-**Connections.** The kernel counts how long a TCP connection had data on its way (`tcpi_busy_time`), and how much of
-that time the receiver's window or the send buffer explains. The network is not to blame for all of the rest: it
-includes waiting for a peer that has received everything and is slow to acknowledge, as in every exchange of a request
-and its response. The network holds back a connection only while data lies *unsent* in the kernel. The kernel reports
-the unsent bytes only as of now (`tcpi_notsent_bytes`), so we look several times a second and count each interval that
-ends with unsent data. Source: Linux, include/uapi/linux/tcp.h and net/ipv4/tcp_output.c (tcp_chrono_*).
+**Connections.** The kernel counts how long a TCP connection had data on its way (`tcpi_busy_time`). It also counts for
+how much of that time the receiver's window or the send buffer was the limit. The rest of the time is not always the
+network's fault. It includes waiting for a peer that has received everything and is slow to acknowledge, as in every
+exchange of a request and its response. The network is the limit only while data lies *unsent* in the kernel. The kernel
+reports only how many bytes are unsent now (`tcpi_notsent_bytes`). So we take a sample several times a second, and count
+each interval that ends with unsent data. Source: Linux, include/uapi/linux/tcp.h and net/ipv4/tcp_output.c
+(tcp_chrono_*).
 """
 
 import contextlib
@@ -100,7 +101,7 @@ def client_thread_times() -> dict[tuple[int, str], ThreadTime]:
 
 
 def user_s(thread_ids: Collection[int]) -> float:
-    """Return the user-mode CPU time of some threads of this process, added up, in seconds since they began."""
+    """Return the user-mode CPU time that threads of this process have used since they began, added up, in seconds."""
     return sum(each.user_time for each in psutil.Process().threads() if each.id in thread_ids)
 
 
@@ -115,9 +116,10 @@ def _schedstat(pid: int, thread_id: int | None) -> tuple[float, float] | None:
 
 
 def busiest(before: Mapping[K, ThreadTime], after: Mapping[K, ThreadTime], elapsed_s: float) -> ThreadTime | None:
-    """Return the largest CPU time used, and wanted, by any one thread per second between two readings.
+    """Return the CPU use of the busiest thread per second between two readings; None if there are no threads.
 
-    The two maxima may come from different threads. The result is None if there are no threads.
+    `used_s` of the result is the largest CPU time that one thread used. `demand_s` is the largest time that one thread
+    used or waited for a core. The two values may come from different threads.
     """
     if not after:
         return None
@@ -133,11 +135,11 @@ def between(before: ThreadTime, after: ThreadTime, elapsed_s: float) -> ThreadTi
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """How long a connection was held back since we first saw it, or per second between two readings, in seconds.
+    """How long a TCP connection had to wait: in seconds since we first saw it, or per second between two readings.
 
     Attributes:
-        network_s: Held back by the network.
-        receiver_s: Held back by a receiver that did not read.
+        network_s: Time in which it had to wait for the network.
+        receiver_s: Time in which it had to wait for its receiver, which did not read.
     """
 
     network_s: float = 0.0
@@ -146,13 +148,13 @@ class HeldBack:
 
 @dataclass(slots=True)
 class SocketTimes:
-    """Adds up what held back each connection. Only one thread may use it."""
+    """Adds up how long each TCP connection waits for the network and for its receiver. Only one thread may use it."""
 
     _seen: dict[Connection, tuple[int, int]] = field(default_factory=dict)
     _held: dict[Connection, HeldBack] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take one sample of every connection of this process."""
+        """Take one sample of the waiting times of every TCP connection of this process."""
         self.add(_tcp_infos())
 
     def add(self, sample: Iterable[tuple[Connection, bytes]]) -> None:
@@ -176,7 +178,10 @@ class SocketTimes:
         )
 
     def held_back(self) -> Mapping[Connection, HeldBack] | None:
-        """Return the sums so far, for connections that are still open; None if the platform does not report them."""
+        """Return how long each open connection has waited so far for the network and for its receiver.
+
+        The result is None if the platform does not report these times.
+        """
         return dict(self._held) if _has_tcp_info() else None
 
 
@@ -209,9 +214,9 @@ def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
 def most_held_back(
     before: Mapping[Connection, HeldBack], after: Mapping[Connection, HeldBack], elapsed_s: float
 ) -> HeldBack:
-    """Return the longest time that any one connection was held back by each cause.
+    """Return the longest wait of one connection for the network, and of one connection for its receiver.
 
-    Times are per second between two readings.
+    Times are in seconds per second between two readings. The two may come from different connections.
     """
     spans = [(before.get(connection, HeldBack()), now) for connection, now in after.items()]
     return HeldBack(

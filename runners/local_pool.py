@@ -1,4 +1,7 @@
-"""A pool inside this process, with one thread per producer. Its runners should be `Isolated`."""
+"""A pool that runs benchmark jobs in this process, with one thread per producer.
+
+Its runners should be `Isolated`, so that child processes send the load.
+"""
 
 import contextlib
 import itertools
@@ -24,11 +27,11 @@ _numbers = itertools.count()
 
 
 class LocalPool:
-    """A `Pool` without Ray.
+    """A `Pool` that needs no Ray, because it runs each producer of a job in a thread of this process.
 
-    A thread can't be ended from outside. `close` can end a job only if its runner is `Isolated`, because then it can
-    kill the child process, or if the runner shows windows, because then the job stops at the next window. A job whose
-    runner does neither continues to run after `close`.
+    A thread can't be ended from outside, so `close` can end a job in two cases only. If the job's runner is `Isolated`,
+    `close` kills its child process. If the runner calls `watch` during the run, the job stops at the next call. Any
+    other job continues to run after `close`.
     """
 
     def __init__(self, capacity: int = 1) -> None:
@@ -47,10 +50,10 @@ class LocalPool:
         """Start a job in new threads, one for each of its producers.
 
         Raises:
-            ValueError: No slot is free.
+            ValueError: `capacity` jobs are already running.
         """
         if len(self._running) >= self.capacity:
-            raise ValueError(f"at most {self.capacity} jobs may run at once, and all slots are taken")
+            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
         underway = Underway(job, watch)
         self._running.append(underway)
         self._begin(underway)
@@ -131,4 +134,4 @@ class LocalPool:
 
 
 class _PoolClosed(Exception):
-    """Ends a run after its pool was closed."""
+    """Raised in the thread of a producer to end its run, because the pool was closed."""

@@ -11,11 +11,14 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 LATENCY_AGREEMENT_RATIO: Final = 0.03
-"""How far our mean latency may differ from the client's account of it. Source: VU thesis, metric validation: 3 %."""
+"""Largest relative difference at which the mean latency that we measure agrees with the client's own statistics.
+
+Source: VU thesis, metric validation: 3 %.
+"""
 
 
 class Phase(StrEnum):
-    """The two parts of a run. Every window belongs to one of them."""
+    """The two parts of a run: the warm-up, which does not count, and the measured phase."""
 
     WARMUP = "warmup"
     MEASURED = "measured"
@@ -62,7 +65,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class TimePoint:
-    """The summary of one window that is stored with a measurement.
+    """Summary of one window (a part of a run, at most a second long), as a measurement stores it.
 
     Attributes:
         at_s: Seconds from the start of the load to the end of the window.
@@ -82,7 +85,7 @@ class TimePoint:
 
     @classmethod
     def of(cls, window: Window) -> Self:
-        """Summarise a window."""
+        """Return the summary of a window."""
         return cls(
             at_s=window.at_s,
             phase=window.phase,
@@ -95,7 +98,7 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Three independent counts of the records of a whole run, including warm-up and flush.
+    """Records of a whole run, including warm-up and flush, as counted by us, by the client library and by the topic.
 
     Attributes:
         handed_over: Records that the client accepted from us.
@@ -145,12 +148,12 @@ class Counts:
     def _transmitted(self, more: int) -> str:
         if more < 0:
             return f"the client's statistics count {-more:,} records fewer than were acknowledged"
-        cause = f"{self.retries:,} requests were retried" if self.retries else "records in failed requests"
+        cause = f"{self.retries:,} requests were retried" if self.retries else "requests failed"
         return f"the client transmitted {more:,} records more than were acknowledged: {cause}"
 
     def _stored(self, more: int) -> str:
         if not self.sole_writer:
-            return f"the topic grew by {more:+,} records compared with those acknowledged: other writers use it too"
+            return f"the topic's growth differs from the acknowledged records by {more:+,}: other producers write to it"
         if more < 0 and self.acks == 0:
             return f"{-more:,} records were lost on the way: acks=0 asks for no answer, so the client did not notice"
         if more < 0:
@@ -162,18 +165,19 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCheck:
-    """The mean latency that we measured, compared with the client's own account of it.
+    """The mean latency that we measured, compared with the mean latency in the client's own statistics.
 
     Attributes:
         seen_us: The mean that we measured: from the hand-over to the client until we served the acknowledgement. The
             send delay is subtracted.
-        client_us: The mean by the client's account, which adds up queue, batch, output buffer and round trip.
-            `runners.librdkafka.statistics.Account` describes how they are weighted.
+        client_us: The mean in the client's statistics: the sum of its times in queue, batch, output buffer and round
+            trip. `runners.librdkafka.statistics.Account` describes how they are weighted.
         queue_us: The part of `client_us` in which a record waited in the client's queue, for its batch to be closed or
             for an earlier request to be answered.
         outbuf_us: The part of `client_us` between building a request and writing it to the socket.
         rtt_us: The part of `client_us` between writing a request to the socket and the broker's response.
-        drain_us: Mean time that deliveries waited for our drain thread; None if unknown. It is not part of `client_us`.
+        drain_us: Mean time that delivery reports waited for our thread that handles them; None if unknown. This time is
+            not part of `client_us`.
         batch_us: The part of `client_us` in which the client worked on a batch: building, compressing and checksumming
             it, and later handling its deliveries. librdkafka's statistics leave it out, because `int_latency` ends
             where building begins, and `outbuf_latency` begins where building has ended. We estimate it as the user-mode
@@ -191,12 +195,12 @@ class LatencyCheck:
 
     @property
     def difference_ratio(self) -> float:
-        """Difference between our mean and the client's, relative to the client's; NaN if either is missing."""
+        """Difference between our mean latency and the client's, relative to the client's; NaN if either is missing."""
         return (self.seen_us - self.client_us) / self.client_us if self.client_us else math.nan
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the two means agree within 3 %; None if one of them is missing."""
+        """Whether our mean latency and the client's agree within 3 %; None if either is missing."""
         difference = self.difference_ratio
         return None if math.isnan(difference) else abs(difference) <= LATENCY_AGREEMENT_RATIO
 
@@ -212,7 +216,7 @@ class Resources:
     Attributes:
         sender_cpu_ratio: CPU that our sender thread used.
         sender_demand_ratio: Demand of our sender thread.
-        drain_cpu_ratio: CPU that our drain thread used, which serves deliveries.
+        drain_cpu_ratio: CPU that our drain thread used, which handles delivery reports.
         drain_demand_ratio: Demand of our drain thread.
         client_thread_cpu_ratio: CPU that the busiest of the client's own threads used. They build, compress and send
             batches.
@@ -225,10 +229,10 @@ class Resources:
         broker_cpu_cores: CPU that all local brokers used, in cores.
         broker_thread_cpu_ratio: CPU that the busiest thread of a local broker used.
         broker_thread_demand_ratio: The largest demand among the threads of local brokers.
-        network_limited_ratio: For the connection that the network held back most: the share of the time with unsent
-            data that neither the receiver's window nor the send buffer explains.
-        receiver_limited_ratio: For the connection that its receiver held back most: the share of the time in which the
-            receiver did not read.
+        network_limited_ratio: Share of the time in which a connection had unsent data and had to wait for the network,
+            not for the receiver's window or the send buffer. The connection with the largest share counts.
+        receiver_limited_ratio: Share of the time in which a connection had to wait for its receiver, which did not
+            read. The connection with the largest share counts.
     """
 
     sender_cpu_ratio: float | None = None
@@ -319,10 +323,10 @@ class Measurement:
         send_delay: Microseconds from the intended send time to the hand-over, for all records; empty for a saturating
             phase.
         sample_ratio: Share of the deliveries whose latency was recorded.
-        counts: The three counts of the records.
-        latency_check: Our mean latency compared with the client's account of it; None if the client sent no statistics.
+        counts: The records as counted by us, by the client and by the topic.
+        latency_check: Our mean latency compared with that of the client's statistics; None if the client sent none.
         resources: Use of CPU and sockets.
-        activity: What the client's statistics report; None if it sent none.
+        activity: What the client's statistics report; None if the client sent no statistics.
         series: Summaries of all windows, in order.
         stopped_early: Whether `watch` stopped the run before its end.
         warnings: Sentences for the user about anything that weakens the measurement.

@@ -1,4 +1,4 @@
-"""Several producers of one trial: how a load is divided among them, and how their results are merged.
+"""Divides the load of a trial among several producers, and merges their results.
 
 Percentiles come from merged histograms. This also holds for `Measurement.series`, which is made from merged windows.
 """
@@ -74,7 +74,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
 
 
 def merge_windows(windows: Sequence[Window]) -> Window:
-    """Merge the windows that several producers have for the same number."""
+    """Merge windows with the same number, one from each producer, into one window."""
     first = windows[0]
     records = [each.records for each in windows]
     return replace(
@@ -130,8 +130,8 @@ def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]
 def _resources(all_resources: Sequence[Resources]) -> Resources:
     """Merge the resources of several producers.
 
-    For a thread, the busiest one counts. For a process, the values are added up. Every producer saw the same host and
-    the same brokers, so the highest value counts for these.
+    Of values of single threads, the highest counts. Values of a whole process are added up. All producers report the
+    same host and the same brokers, so the highest value of those counts.
     """
 
     def highest(part: Callable[[Resources], float | None]) -> float | None:

@@ -1,7 +1,8 @@
-"""Open-loop pacing: which records are due at which moment, whatever the system under test does.
+"""Open-loop pacing: a schedule that says at which moment each record is due.
 
-The schedule is fixed before the run. A sender that falls behind sends late but never skips a record, and each record
-keeps its intended send time. So a stall shows in the latency of every record that it delayed (no coordinated omission).
+The schedule is fixed before the run, and the system under test can't change it. A sender that falls behind sends late
+but never skips a record, and each record keeps its intended send time. So a stall shows in the latency of every record
+that it delayed (no coordinated omission).
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from runners.clock import NS_PER_S
 
 
 class Schedule:
-    """Records evenly spaced at a fixed rate: record k is due `k / rate` seconds after the start."""
+    """Send times of records at a fixed rate: record k, counted from 0, is due `k / rate` seconds after the start."""
 
     def __init__(self, rate_records_per_s: float, start_ns: int) -> None:
         """Make a schedule that begins at `start_ns` on the benchmark's clock."""

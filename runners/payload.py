@@ -17,12 +17,15 @@ from runners.workload import RecordSizes
 POOL_BYTES: Final = 16 * 1024 * 1024
 MAX_RECORDS: Final = 200_000
 MIN_RECORDS: Final = 500
-"""A pool has fewer records only if they are so large that 500 of them would not fit in `MOST_POOL_BYTES`."""
+"""Smallest number of records in a pool, unless so many records would be larger than `MOST_POOL_BYTES`."""
 MOST_POOL_BYTES: Final = 64 * 1024 * 1024
 FEWEST_RECORDS: Final = 4
 _ZLIB_SAMPLE_BYTES: Final = 1024 * 1024
 _SURELY_DISTINCT_BYTES: Final = 8
-"""Random bytes per record that make 200,000 records all different, but for one pool in a billion (birthday bound)."""
+"""With this many random bytes in each of 200,000 records, two records are equal in one pool of a billion.
+
+Source: the birthday bound.
+"""
 _NUMBER_BYTES: Final = 3
 """Enough bytes to number 200,000 records."""
 
@@ -59,25 +62,22 @@ class PayloadPool:
     def bytes_of_first(self, records: int) -> int:
         """Return the exact size of the values and keys of the first `records` records sent from the pool.
 
-        After its last record, the pool starts again with its first.
+        After the last record of the pool, sending continues with its first record.
         """
         rounds, rest = divmod(records, len(self))
         return rounds * len(self.values) + int(self.offsets[rest]) + records * int(self.keys.shape[1])
 
     def value(self, index: int) -> bytes:
-        """Return one value."""
+        """Return the value of the record at `index`."""
         start = int(self.offsets[index])
         return self.values[start : start + int(self.lengths[index])].tobytes()
 
     def key(self, index: int) -> bytes | None:
-        """Return one key, or None if records have no key."""
+        """Return the key of the record at `index`, or None if records have no key."""
         return self.keys[index].tobytes() if self.keys.shape[1] else None
 
     def zlib_ratio(self) -> float:
-        """Return how compressible the pool really is.
-
-        The ratio is the size of the pool's first MiB after zlib level 6, divided by its size before.
-        """
+        """Return the compressed size of the pool's first MiB, divided by its plain size, under zlib level 6."""
         sample = self.values[:_ZLIB_SAMPLE_BYTES].tobytes()
         return len(zlib.compress(sample, 6)) / len(sample)
 

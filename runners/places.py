@@ -19,7 +19,7 @@ _NO_LIMIT: Final = -1.0
 
 
 def cache_root() -> Path:
-    """Return the folder of fetched files, which may be deleted at any time.
+    """Return the folder for downloaded files, which may be deleted at any time.
 
     Returns:
         `$KAFKA_TUNER_CACHE`, or `$KAFKA_TUNER_HOME/cache`, or `kafka-tuner` below `$XDG_CACHE_HOME` or `~/.cache`.
@@ -28,7 +28,7 @@ def cache_root() -> Path:
 
 
 def state_root() -> Path:
-    """Return the folder of broker logs, locks and the records of running brokers.
+    """Return the folder for the logs of brokers, for locks, and for the files that describe running brokers.
 
     Returns:
         `$KAFKA_TUNER_HOME/state`, or `kafka-tuner` below `$XDG_STATE_HOME` or `~/.local/state`.
@@ -71,10 +71,11 @@ def _root(own_variable: str | None, below_home: str, xdg_variable: str, xdg_defa
 
 @contextlib.contextmanager
 def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[None]:
-    """Hold the lock for preparing Kafka while the context is open.
+    """Hold a lock while the context is open, so that only one process at a time prepares Kafka.
 
     Args:
-        path: The lock file. It is created if missing, and never removed: a removed file could be locked twice.
+        path: The lock file. It is created if missing. It is never removed, because a process could still hold the lock
+            of the removed file while another process locks a new file.
         timeout_s: Seconds to wait if another process holds the lock.
         progress: Called once if another process holds the lock.
 
@@ -87,8 +88,8 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
         held = _acquired(path, lambda: progress("waiting for another process that is preparing Kafka"), timeout_s)
     except Timeout:
         raise EmbeddedBrokerError(
-            f"The lock must be free within {timeout_s:.0f} s, but another process holds {path}. "
-            "Wait until that process ends, or end it, and try again."
+            f"Preparing Kafka takes the lock {path}, which must be free within {timeout_s:.0f} s, but another process "
+            "holds it. Wait until that process ends, or end it, and try again."
         ) from None
     with held:
         yield
@@ -96,15 +97,16 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
 
 @contextlib.contextmanager
 def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say = silent) -> Iterator[None]:
-    """Hold the lock of a target for one study, after waiting until no other study holds it.
+    """Hold the lock of a target cluster while the context is open.
 
-    Signals are still handled during the wait.
+    The lock lets only one study on this host use the cluster at a time. If another study holds the lock, the call
+    waits. Signals are still handled during the wait.
 
     Args:
-        key: Identifies the target, such as the sorted bootstrap addresses. Only its hash is written to disk.
-        name: Name of the study that takes the lock, shown to those who wait for it.
+        key: Identifies the cluster, such as its sorted bootstrap addresses. Only a hash of the key is written to disk.
+        name: Name of the study that takes the lock, shown to studies that wait for it.
         root: Folder of the lock files; None uses `locks` below `state_root()`.
-        on_wait: Called once if the lock is taken, with its holder as `name (process id)`.
+        on_wait: Called once if another study holds the lock, with that study as `name (process 1234)`.
 
     Raises:
         OSError: The folder or the lock file can't be written.
@@ -122,7 +124,7 @@ def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say
 def _acquired(
     path: Path, on_wait: Callable[[], None], timeout_s: float = _NO_LIMIT
 ) -> contextlib.AbstractContextManager[object]:
-    """Return an acquired lock, which is released when its context is left."""
+    """Acquire a lock, and return it as a context manager that releases it at the end."""
     # Imported here, so that callers who only need a folder do not load filelock.
     from filelock import FileLock, Timeout
 

@@ -1,10 +1,12 @@
-"""Pools, which run benchmark jobs, and the producers that a job consists of.
+"""The interface of pools, which run benchmark jobs, and the code that all pools share.
 
-A job has one runner for each of its producers. The load is divided among them, and their windows and measurements are
-merged as they arrive. All producers of a job start at one moment of the wall clock, which the driver sets
-(`StartingAt`). From that moment each producer opens its client and starts its load, so the loads begin a little apart,
-and the warm-up hides the difference. If the loads began further apart than 5 % of the measured phase, the merged
-measurement has a warning.
+A job has one runner for each of its producers. The load is divided among the producers, and their windows (parts of the
+run, at most a second long) and measurements are merged.
+
+The driver, which is the process that runs the study, sets one moment at which all producers of a job start
+(`StartingAt`). At that moment each producer opens its client and then starts its load. So the loads begin a little
+apart, usually still in the warm-up. If they began further apart than 5 % of the measured phase, the merged measurement
+has a warning.
 """
 
 import os
@@ -29,20 +31,20 @@ _ATTEMPTS: Final = 2
 
 
 def no_matter(attempt: int) -> None:
-    """Do nothing, for jobs that need not know how often they are started."""
+    """Do nothing; the default of `Job.on_attempt`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One benchmark that runs on one slot of a pool.
+    """One benchmark for a pool: a config, a workload and the runners that measure the config.
 
     Attributes:
         key: Identifies the job for the caller.
         runners: One runner per producer, all picklable. They run at the same time, from a common start.
         config: The config to measure.
         workload: The whole workload; `runners.merging.share` divides it among the producers.
-        on_attempt: Called with the attempt's number, from 1, before each attempt. It is called in the thread that
-            submits jobs or waits for them, before anything is sent.
+        on_attempt: Called before each attempt, before any record is sent, with the number of the attempt, from 1. It
+            is called in the thread that submits jobs or waits for them.
     """
 
     key: str
@@ -60,7 +62,7 @@ class Done:
         job: The job as it was submitted.
         outcome: The merged measurement of all producers, or the error that prevented it.
         attempts: Number of attempts: 2 if a lost worker was replaced and the job was repeated.
-        worker: The processes that measured, as host/process id, separated by commas.
+        worker: Names of the processes that measured, as host/process id, separated by commas.
     """
 
     job: Job
@@ -70,22 +72,23 @@ class Done:
 
 
 class Pool(Protocol):
-    """Runs jobs on its slots. Only one thread may use it."""
+    """Runs benchmark jobs, at most `capacity` at the same time. Only one thread may use a pool."""
 
     @property
     def capacity(self) -> int:
         """Number of jobs that may run at the same time."""
 
     def submit(self, job: Job, watch: Watch = go_on) -> None:
-        """Start a job on a free slot.
+        """Start a job.
 
-        `next_done` calls `watch` in its caller's thread, once for each window that all producers have reached, in
-        order. The load never waits for `watch`: after a `STOP` it ends with the next window, and `watch` is not called
-        again. If the job is repeated, `watch` sees its windows from number 0 again. If `watch` raises an error, the job
-        is stopped and `next_done` raises that error.
+        `next_done` calls `watch` in its caller's thread, in order, once for each window (part of the run, at most a
+        second long) that all producers have completed. The load never waits for `watch`: after a `STOP` it ends with
+        the next window, and `watch` is not called again. If the job is repeated, `watch` is called for its windows from
+        number 0 again. If `watch` raises an error, the job is stopped and `next_done` raises that error.
 
         Raises:
-            ValueError: No slot is free, or the job has more producers than a slot has.
+            ValueError: `capacity` jobs are already running, or the job has more producers than the pool has workers for
+                one job.
         """
 
     def next_done(self) -> Done | None:
@@ -106,12 +109,12 @@ class Pool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StartingAt:
-    """Waits for a moment of the wall clock and then runs another runner.
+    """A runner that waits for a moment of the wall clock and then measures with another runner.
 
     The producers of one job get the same moment, so that they start together even on different hosts.
 
     Attributes:
-        runner: The runner to run.
+        runner: The runner that measures.
         unix_s: The moment to start, in seconds since 1970. If it has passed, the runner starts at once.
     """
 
@@ -119,18 +122,18 @@ class StartingAt:
     unix_s: float
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Wait for the start and run the runner."""
+        """Wait until the moment to start, and then measure the config with `runner`."""
         time.sleep(max(0.0, self.unix_s - time.time()))
         return self.runner.run(config, workload, watch)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of one producer.
+    """The result of one producer of a job.
 
     Attributes:
-        outcome: Its measurement, or the error that prevented it.
-        began_unix_s: When its load began, in seconds since 1970; None if it showed no window.
+        outcome: The producer's measurement, or the error that prevented it.
+        began_unix_s: When the producer's load began, in seconds since 1970; None if it completed no window.
     """
 
     outcome: Outcome
@@ -144,14 +147,14 @@ def produce(
     tell: Callable[[Window], None],
     stopped: Callable[[], bool],
 ) -> Report:
-    """Run one producer in a worker, and return any error as its outcome.
+    """Run one producer of a job, and return its measurement or the error that prevented it.
 
     Args:
         runner: The runner to run.
         config: The config to measure.
         workload: This producer's share of the workload.
-        tell: Called with each window when it ends.
-        stopped: Returns whether the driver wants the run to end. It is called after each window.
+        tell: Called with each window (part of the run, at most a second long) when it ends.
+        stopped: Called after each window. It returns whether the process that runs the study wants the run to end.
     """
     began: float | None = None
 
@@ -189,7 +192,7 @@ def _with_priority_warning(measurement: Measurement) -> Measurement:
 
 
 class Underway:
-    """The driver's view of one running job.
+    """A running job, as the process that submitted it knows it: its attempts, and the messages of its producers.
 
     Attributes:
         job: The job.
@@ -202,10 +205,10 @@ class Underway:
         self._watch = watch
 
     def begin(self, stop: Callable[[], None]) -> None:
-        """Start an attempt.
+        """Begin a new attempt, and forget the messages of earlier attempts.
 
         Args:
-            stop: Asks all producers to end soon. It is called at most once per attempt.
+            stop: Called at most once per attempt, to ask all producers to end soon.
         """
         self.attempts += 1
         self.job.on_attempt(self.attempts)
@@ -216,7 +219,10 @@ class Underway:
         self._reports: dict[int, Report] = {}
 
     def take(self, producer: int, message: Window | Report) -> None:
-        """Handle a message from a producer: show a window to `watch`, or keep a report."""
+        """Handle a message from a producer, which is a window or the final report.
+
+        When all producers have sent a window, the merged window is passed to `watch`.
+        """
         if isinstance(message, Report):
             self._reports[producer] = message
             if not isinstance(message.outcome, Measurement):
@@ -245,17 +251,17 @@ class Underway:
 
     @property
     def over(self) -> bool:
-        """Whether all producers have reported."""
+        """Whether all producers of the job have sent their final reports."""
         return len(self._reports) == len(self.job.runners)
 
     @property
     def repeatable(self) -> bool:
-        """Whether a worker was lost and another attempt is allowed."""
+        """Whether the job can be repeated: a worker process was lost, and another attempt is allowed."""
         lost = any(isinstance(report.outcome, WorkerLost) for report in self._reports.values())
         return lost and self.attempts < _ATTEMPTS
 
     def done(self, worker: str) -> Done:
-        """Return the job with the merged outcome of all producers."""
+        """Return the finished job and its producers' merged outcome; `worker` names the processes that measured."""
         return Done(self.job, self._outcome(), self.attempts, worker)
 
     def _outcome(self) -> Outcome:

@@ -1,7 +1,7 @@
 """Settings of an existing Ray cluster, and the check that its nodes have the same software as this host.
 
-`facts_here` is sent to nodes that may not have our packages. Its code is sent along, so it needs the standard library
-only.
+The function `facts_here` also runs on nodes that may not have our packages. Ray sends its code along, so it relies on
+the standard library only.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ DEFAULT_WAIT_S: Final = 60.0
 _ZONE: Final = "zone:"
 _CLIENT: Final = "ray://"
 Facts = Mapping[str, str]
-"""The software and the location of a node, by name.
+"""Versions of a node's software, and what identifies its host, by name, such as `Python` or `host`.
 
-A package that the node lacks is left out, and `trouble` then says why our code can't run there.
+If our code can't run on the node, `trouble` says why, and the versions of missing packages are left out.
 """
 
 _PACKAGES: Final = ("search_spaces", "runners", "objectives", "tuner")
@@ -48,9 +48,10 @@ class RayCluster:
     Attributes:
         address: Address of the head node as `host:port`, or `auto`. This process must run on one of the nodes.
         code: Which copy of our code the workers run.
-        zones: Zones for the producers of a job, assigned in turn. If empty, producers may run on any node.
+        zones: Names of the zones (groups of nodes) in which the producers of a job run. The producers are assigned to
+            them in turn. If empty, producers may run on any node.
         wait_s: Seconds to wait until the cluster has the nodes and free cores that the workers need.
-        this_host_only: Whether only this host can reach the target, so that no worker may run on another host.
+        this_host_only: Whether only this host can reach the Kafka cluster, so that no worker may run on another host.
     """
 
     address: str
@@ -60,7 +61,7 @@ class RayCluster:
     this_host_only: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse an address that results can't be streamed to."""
+        """Raise `RayUnfit` for a `ray://` address, because workers can't stream their results to a Ray client."""
         if self.address.startswith(_CLIENT):
             raise RayUnfit(
                 f"the address of a Ray cluster must be host:port or auto, but got {self.address}: workers stream their "
@@ -69,21 +70,21 @@ class RayCluster:
             )
 
     def zone_of(self, producer: int) -> str | None:
-        """Return the zone of a producer, by its number; None means any node."""
+        """Return the zone in which the producer with this number runs; None means any node."""
         return self.zones[producer % len(self.zones)] if self.zones else None
 
     def seats(self, producers: int) -> Counter[str | None]:
-        """Return how many of a job's producers belong in each zone."""
+        """Return how many of a job's producers run in each zone; the key None means any node."""
         return Counter(self.zone_of(producer) for producer in range(producers))
 
 
 def resource_of(zone: str) -> str:
-    """Return the custom resource with which a node declares its zone: `zone:a` for zone `a`."""
+    """Return the name of the custom Ray resource with which a node declares its zone: `zone:a` for zone `a`."""
     return f"{_ZONE}{zone}"
 
 
 def facts_here() -> dict[str, str]:
-    """Return the versions of the software that measures, and what identifies this host."""
+    """Return the versions of this host's software that a measurement depends on, and what identifies the host."""
     facts = {
         "host": socket.gethostname(),
         "place": _place(),
@@ -103,7 +104,7 @@ def facts_here() -> dict[str, str]:
 
 
 def _our_version() -> str:
-    """Return a hash of our source code, because two checkouts may differ and have the same version."""
+    """Return a hash of our source code, because two checkouts with the same release number may differ."""
     digest = hashlib.sha256()
     for root in packages():
         for file in sorted(root.rglob("*.py")):
@@ -112,9 +113,9 @@ def _our_version() -> str:
 
 
 def _place() -> str:
-    """Return a text that is equal for processes that share loopback addresses.
+    """Return an id of this host's network: processes with the same id share their loopback addresses.
 
-    It is the host's name on other systems than Linux.
+    On systems other than Linux, the id is the host's name.
     """
     if not sys.platform.startswith("linux"):
         return socket.gethostname()
@@ -132,7 +133,7 @@ def check_alike(ours: Facts, theirs: Facts, code: Code) -> None:
     """Check that a node has the same software as this host.
 
     Raises:
-        RayUnfit: The node has other versions, or it can't run our code. The message names both sides.
+        RayUnfit: The node has other versions, which the message compares with ours, or it can't run our code.
     """
     host = theirs["host"]
     if "trouble" in theirs:
@@ -153,19 +154,19 @@ def check_alike(ours: Facts, theirs: Facts, code: Code) -> None:
 
 
 def check_here(ours: Facts, theirs: Facts) -> None:
-    """Check that a node is this host.
+    """Check that a node is this host, because only this host can reach the Kafka cluster.
 
     Raises:
-        RayUnfit: The node is another host, which can't reach brokers that listen on this host only.
+        RayUnfit: The node is another host.
     """
     if theirs["place"] != ours["place"]:
         raise RayUnfit(
             "only this host can reach a broker that is started here, or an address such as localhost, but the Ray "
-            f"cluster's node {theirs['host']} is another host than {ours['host']}: set target.bootstrap to an address "
+            f"cluster's node {theirs['host']} is another host than {ours['host']}; set target.bootstrap to an address "
             "that all nodes can reach, or leave out executor.ray_address"
         )
 
 
 def packages() -> list[Path]:
-    """Return the folders of the packages that workers need."""
+    """Return the folders of our own packages that Ray workers need."""
     return [Path(next(iter(importlib.import_module(name).__path__))) for name in _PACKAGES]

@@ -1,7 +1,8 @@
-"""The Ray workers of one slot, and the code that runs in a worker.
+"""A crew (the Ray workers that run one job at a time), and the code that runs in a worker.
 
-The workers of a slot are started together. If one is lost, it is replaced before the next job or attempt. A worker runs
-one producer at a time, and streams its windows and its report to the driver as small compressed messages.
+The workers of a crew are started together. If a worker is lost, it is replaced before the next job or attempt. A worker
+runs one producer at a time. It streams its windows (parts of a run, at most a second long) and its final report as
+small compressed messages to the driver, which is the process that runs the study.
 
 All producers of a job must begin at one moment, so the driver has to know how far each worker's clock differs from its
 own. It asks the worker for its time. The worker reads its clock at some moment between the question and the arrival of
@@ -29,10 +30,10 @@ from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
 
 ASKED: Final = 5
-"""How often each worker is asked for its time; an answer takes about 2 ms."""
+"""How many times each worker is asked for the time of its clock. An answer takes about 2 ms."""
 _PATIENCE_S: Final = 120.0
 _ATTEMPTS: Final = 3
-"""Attempts to start all workers. Before Ray notices that a node has left, it may still put a worker there."""
+"""Attempts to start all workers. Until Ray notices that a node has left, it may try to start a worker on that node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = A
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """One Ray worker.
+    """A started Ray worker, as the process that runs the study knows it.
 
     Attributes:
         actor: Ray's handle of the worker.
@@ -88,14 +89,14 @@ class Hand:
 
 
 class Crew:
-    """The workers of one slot, which run one job at a time.
+    """Ray workers that together run one job at a time, with one worker for each producer.
 
     Args:
         ray: The module `ray`, connected.
         producers: Number of workers.
-        seats: Reserves places for the workers on a cluster; None if we started Ray ourselves, with room for all
-            workers.
-        tell: Called when a worker was lost and all workers were started again.
+        seats: Reserves cores for the workers on an existing Ray cluster; None if we started Ray ourselves, with room
+            for all workers.
+        tell: Called with a sentence when a worker was lost and all workers were started again.
     """
 
     def __init__(self, ray: Any, producers: int, seats: Seats | None, tell: Say) -> None:
@@ -112,7 +113,7 @@ class Crew:
         self.hands: list[Hand] = []
 
     def lose(self, number: int) -> str:
-        """Note that a worker is gone, and return its name."""
+        """Mark the worker with this number as lost, kill it in case it still runs, and return its name."""
         # A worker that is only out of reach could still send messages later.
         self._ray.kill(self.hands[number].actor, no_restart=True)
         if number not in self._lost:
@@ -120,10 +121,12 @@ class Crew:
         return self.hands[number].name
 
     def complete(self) -> None:
-        """Replace the workers that are lost. On a cluster, start all workers again, on the nodes that are left.
+        """Start the workers, or replace those that were lost.
+
+        On an existing Ray cluster, the loss of one worker makes us start all workers again, on the nodes that are left.
 
         Raises:
-            GeneratorError: Ray starts no workers; a `RayUnfit` if the cluster has no place for them.
+            GeneratorError: Ray did not start the workers. It is a `RayUnfit` if the cluster has no room for them.
         """
         if not self._lost:
             return
@@ -137,9 +140,9 @@ class Crew:
         self._lost.clear()
 
     def set_clocks(self, count: int) -> None:
-        """Measure the clock offsets of the first `count` workers.
+        """Measure how far the clocks of the first `count` workers are ahead of ours.
 
-        Nothing is measured if we started Ray ourselves, because then all workers use this host's clock.
+        If we started Ray ourselves, nothing is measured, because then all workers use this host's clock.
         """
         if self._seats is None:
             return
@@ -152,7 +155,7 @@ class Crew:
             self.hands[number] = replace(hand, clock=clock)
 
     def dismiss(self) -> list[Hand]:
-        """Kill all workers, release their places, and return the workers that there were."""
+        """Kill all workers, release the cores that were reserved for them, and return the killed workers."""
         dismissed, self.hands = self.hands, []
         for hand in dismissed:
             self._ray.kill(hand.actor, no_restart=True)
@@ -181,7 +184,7 @@ class Crew:
             for hand, zone in zip(self.hands, zones, strict=True)
         ]
         if before:
-            self._tell(f"a Ray worker was lost; the workers now are: {', '.join(hand.name for hand in self.hands)}")
+            self._tell(f"a Ray worker was lost; the new workers are: {', '.join(hand.name for hand in self.hands)}")
 
     def _start_on_seat(self, group: Any, number: int) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
@@ -202,7 +205,7 @@ class Crew:
 
 
 class Worker:
-    """The code of a Ray actor. Its other methods can be called while `run` is running."""
+    """The Ray actor that runs one producer at a time. Its other methods can be called while `run` is running."""
 
     def __init__(self) -> None:
         self._stopped_run = 0
@@ -218,11 +221,16 @@ class Worker:
         return time.time()
 
     def stop(self, run: int) -> None:
-        """Ask a run to end. Nothing happens if the run is already over."""
+        """Ask the run with this number to end. Nothing happens if that run is already over."""
         self._stopped_run = run
 
     def run(self, run: int, runner: Runner, config: ProducerConfig, workload: Workload) -> Iterator[bytes]:
-        """Run a producer; yield its windows when they end, and then its report."""
+        """Run one producer of a job under the number `run`, which `stop` takes.
+
+        Yields:
+            Each window (part of the run, at most a second long) when it ends, and at last the producer's report. Each
+            is pickled and compressed; `unpacked` decodes it.
+        """
         told: queue.SimpleQueue[Window | Report] = queue.SimpleQueue()
 
         def work() -> None:
@@ -236,6 +244,6 @@ class Worker:
 
 
 def unpacked(packed: bytes) -> Window | Report:
-    """Decode one message of a worker's stream."""
+    """Decode one message that a worker has sent, and return its window or report."""
     message: Window | Report = pickle.loads(zlib.decompress(packed))
     return message

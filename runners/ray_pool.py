@@ -1,12 +1,12 @@
-"""A pool of Ray workers, either with a Ray that we start on this host or on an existing Ray cluster.
+"""A pool of Ray workers, which uses a Ray that we start on this host or an existing Ray cluster.
 
-Nobody else uses the Ray that we start, so its slots are simply the workers that we start. On an existing cluster, other
-studies may use the same target. An actor whose name is derived from the target then holds the target for this pool, and
-ends with this process, however it ends. The workers of a slot run in the zones that were requested, each on its own
-node if there are enough nodes, and begin at one moment of our clock. If a node leaves, its job is repeated once on the
-remaining nodes.
+Nobody else uses a Ray that we start. On an existing Ray cluster, other studies may want to measure the same Kafka
+cluster, the target. A Ray actor, whose name is derived from the target, then reserves the target for this pool. The
+actor ends with this process, however the process ends. The workers of a job run in the zones that were requested, each
+on its own node if there are enough nodes. They begin at one moment of our clock. If a node leaves, its job is repeated
+once on the remaining nodes.
 
-Ray itself repeats and restarts nothing. A process can have only one pool at a time. Windows arrive as a stream of small
+Ray itself repeats and restarts nothing. A process can have only one pool at a time. Results arrive as a stream of small
 compressed messages, so nothing stays in Ray's object store.
 """
 
@@ -55,12 +55,12 @@ class RayPool(Pool):
         Args:
             home: Our folder, which holds the token if we start Ray ourselves.
             slots: Number of jobs that may run at the same time.
-            producers: Number of workers in each slot.
+            producers: Number of workers for each of these jobs, and so the largest number of producers of a job.
             cluster: An existing Ray cluster; None starts Ray on this host.
-            target: Name of the target, which only one pool on an existing cluster may use at a time. We wait until it
-                is free.
-            on_wait: Called once with the holder of the target, if it is not free.
-            tell: Called with a short sentence that says what is wrong and what was done about it.
+            target: Name of the Kafka cluster that is measured. Only one pool on an existing Ray cluster may use it at
+                a time, so we wait until no other pool does.
+            on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
+            tell: Called with a short sentence if something is wrong; it says what, and what was done about it.
 
         Raises:
             GeneratorError: Ray could not be started or reached, or it has no room for the workers.
@@ -97,7 +97,7 @@ class RayPool(Pool):
             raise ValueError(f"a job may have at most {self._producers} producers, but has {len(job.runners)}")
         free = next((slot for slot in self._slots if slot.underway is None), None)
         if free is None:
-            raise ValueError(f"at most {self.capacity} jobs may run at once, and all slots are taken")
+            raise ValueError(f"at most {self.capacity} jobs may run at once, but {self.capacity} are already running")
         free.underway = Underway(job, watch)
         self._begin(free, free.underway)
 
@@ -144,7 +144,7 @@ class RayPool(Pool):
         }
 
     def _take(self, slot: "_Slot", number: int) -> Done | None:
-        """Handle one message that has arrived; return the finished job if this was its last message."""
+        """Handle one message of a producer; return the job if this message finished the job, or else None."""
         message = self._message(slot, number)
         if isinstance(message, Report):
             del slot.streams[number]
@@ -188,10 +188,7 @@ class RayPool(Pool):
 
 @contextlib.contextmanager
 def _signals_unwrapped() -> Iterator[None]:
-    """Raise again what a signal handler raised while Ray's own code was running.
-
-    Ray's code wraps such an exception in a SystemError.
-    """
+    """Raise the exception of a signal handler itself, where Ray's code has wrapped it in a SystemError."""
     try:
         yield
     except SystemError as error:
@@ -202,12 +199,12 @@ def _signals_unwrapped() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Slot:
-    """The workers of one slot and the job that they run.
+    """The workers for one job at a time, and the job that they run.
 
     Attributes:
         crew: The workers.
         streams: Streams of messages from the running producers, by the producer's number.
-        underway: The running job; None if the slot is free.
+        underway: The running job; None if the workers are free.
     """
 
     crew: Crew

@@ -1,6 +1,6 @@
-"""Places for workers on the nodes of a Ray cluster.
+"""Reserves cores for workers on the nodes of a Ray cluster.
 
-The places of a job's workers are reserved together, in the requested zones, and on different nodes if possible.
+The cores for the workers of a job are reserved together, in the requested zones, and on different nodes if possible.
 """
 
 import time
@@ -17,7 +17,7 @@ _LOOK_S: Final = 0.2
 _TRY_S: Final = 5.0
 _ANSWER_S: Final = 120.0
 _TINY: Final = 0.001
-"""Share of a zone's resource that each worker takes, so that a node that offers 1 of it can take a thousand workers."""
+"""Share of a zone's resource that each worker takes. So a node that offers 1 of it has room for a thousand workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Node:
         id: Ray's id of the node.
         host: Host name of the node.
         cpus: Number of cores that the node offers to Ray.
-        zones: Resources with which the node declares its zones.
+        zones: Names of the Ray resources with which the node declares its zones, such as `zone:a`.
     """
 
     id: str
@@ -52,12 +52,12 @@ class Node:
 
 
 def fit(nodes: Sequence[Node], zone: str | None) -> list[Node]:
-    """Return the nodes that have cores and lie in `zone`; None means any zone."""
+    """Return the nodes that offer at least one core to Ray and lie in `zone`; None means any zone."""
     return [node for node in nodes if node.cpus >= 1 and (zone is None or resource_of(zone) in node.zones)]
 
 
 def missing(nodes: Sequence[Node], cluster: RayCluster) -> str | None:
-    """Return a sentence that says which zones have no node with cores; None if nothing is missing."""
+    """Return the clause of a message that says which requested zones have no node with cores; None if all have one."""
     wanted: list[str | None] = list(dict.fromkeys(cluster.zones)) or [None]
     without = [resource_of(zone) for zone in wanted if zone is not None and not fit(nodes, zone)]
     if without:
@@ -77,7 +77,7 @@ def apart(nodes: Sequence[Node], cluster: RayCluster, producers: int) -> bool:
 
 
 def crowd(nodes: Sequence[Node], cluster: RayCluster, producers: int) -> str:
-    """Return the warning for producers that have to share nodes."""
+    """Return the warning that the producers of a job have to share nodes."""
     hosts = sorted({node.host for zone in cluster.seats(producers) for node in fit(nodes, zone)})
     return (
         f"{producers} producers share {len(hosts)} nodes of the Ray cluster ({', '.join(hosts)}), because it has no "
@@ -87,7 +87,7 @@ def crowd(nodes: Sequence[Node], cluster: RayCluster, producers: int) -> str:
 
 @dataclass(slots=True)
 class Seats:
-    """Reserves places for workers, one placement group for each slot.
+    """Reserves cores for Ray workers, with one placement group for the workers of each job.
 
     Attributes:
         ray: The module `ray`, connected.
@@ -104,17 +104,15 @@ class Seats:
     _told: set[str] = field(default_factory=set)
 
     def nodes(self, deadline: float | None = None) -> list[Node]:
-        """Return the live nodes, after checking those that a worker may run on.
+        """Wait until each requested zone has a node, check the nodes' software, and return all live nodes.
 
-        The call waits until each zone has a node, and checks that each suitable node has the same versions as this
-        host.
+        Each node on which a worker may run must have the same versions as this host.
 
         Args:
-            deadline: Time on the monotonic clock at which to stop waiting; None waits as long as the cluster's
-                `wait_s`.
+            deadline: Time on the monotonic clock at which to stop waiting; None means `cluster.wait_s` from now.
 
         Raises:
-            RayUnfit: A zone has no node, or a node has other versions or can't reach the target.
+            RayUnfit: A zone has no node, or a node has other versions or can't reach the Kafka cluster.
         """
         deadline = time.monotonic() + self.cluster.wait_s if deadline is None else deadline
         while lack := missing(nodes := Node.all_of(self.ray), self.cluster):
@@ -123,10 +121,10 @@ class Seats:
         return nodes
 
     def reserve(self) -> Any:
-        """Reserve a placement group that has one bundle per producer.
+        """Wait until the nodes have free cores for all producers of a job, and reserve them as a placement group.
 
         Raises:
-            RayUnfit: There is no room, or for the same reasons as `nodes`.
+            RayUnfit: The nodes have too few free cores, or `nodes` refuses the cluster.
         """
         deadline = time.monotonic() + self.cluster.wait_s
         while True:
@@ -137,7 +135,7 @@ class Seats:
             self._wait_or_refuse(self._no_room(), deadline)
 
     def release(self, group: Any) -> None:
-        """Give back a placement group; Ray kills workers that still run in it."""
+        """Release the cores of a placement group. Ray kills workers that still run in the group."""
         self.ray.util.remove_placement_group(group)
 
     def _check(self, nodes: Sequence[Node]) -> None:
@@ -213,5 +211,5 @@ class Seats:
 
 
 def reason(error: Exception) -> str:
-    """Return an error of Ray in one line."""
+    """Return the text of an error of Ray as one line, of at most 300 characters."""
     return " ".join((str(error) or type(error).__name__).split())[:300]

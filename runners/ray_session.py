@@ -49,12 +49,12 @@ _SYSTEM: Final = {
 
 @contextlib.contextmanager
 def own_ray(home: Path, workers: int) -> Iterator[Any]:
-    """Start a Ray on this host with room for `workers` workers, however many cores there are, and stop it at the end.
+    """Start Ray on this host with room for `workers` workers, and stop it at the end.
 
-    Ray's token authentication is on in the versions that have it on by default (2.59 and later).
+    There may be more workers than cores. Ray 2.59 and later accepts only clients with our token, as is its default.
 
     Args:
-        home: Our folder for the token, which only its owner can read.
+        home: Our folder for the token file, which only its owner can read.
         workers: Number of worker processes, each of which takes one `num_cpus`.
 
     Yields:
@@ -86,9 +86,9 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
 def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     """Connect to an existing Ray cluster.
 
-    The token is taken from the places where Ray looks for one. Unless RAY_AUTH_MODE is set, Ray (2.60) would not send
-    it to an address that was given explicitly; we send it whenever there is one. Nothing about a job is put into Ray's
-    runtime environment, because Ray logs that.
+    The token is read from where Ray itself looks for one. If RAY_AUTH_MODE is not set, Ray 2.60 does not send the token
+    to an address that was given explicitly. So we set RAY_AUTH_MODE whenever there is a token. Ray logs its runtime
+    environment, so we put nothing about a job there.
 
     Args:
         cluster: The cluster's address, and which copy of our code its workers run.
@@ -109,7 +109,7 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     # Ray only says that it could not connect, even if the token was refused.
     sent = "the token that was found here" if mode == "token" else "clients without a token, as none was found here"
     where = "RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH; docs/how-to/ray.md"
-    advice = f"; Ray must run at this address and accept {sent} ({where})"
+    advice = f"; check that Ray runs at this address and accepts {sent} ({where})"
     with _connected({**_QUIET, "RAY_AUTH_MODE": mode}, options, advice) as ray:
         if mode != "token":
             tell(
@@ -120,15 +120,16 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
 
 
 def hold(ray: Any, target: str, on_wait: Say) -> Any:
-    """Wait until no other pool on the cluster holds a target, then hold it.
+    """Wait until no other pool on the Ray cluster uses a Kafka cluster, and reserve the Kafka cluster for this process.
 
     Args:
         ray: The module `ray`, as `running_ray` yields it.
-        target: Name of the target. Other users of the cluster see only its hash.
-        on_wait: Called once with the holder, as host/process id, if the target is not free.
+        target: Name of the Kafka cluster. Other users of the Ray cluster see only a hash of the name.
+        on_wait: Called once if another pool has reserved the Kafka cluster, with its process as host/process id.
 
     Returns:
-        A handle that must be kept as long as the target is held. The hold ends with this process, however that ends.
+        A handle, which must be kept as long as the reservation is needed. The reservation ends with this process,
+        however the process ends.
     """
     name = f"target-{hashlib.sha256(target.encode()).hexdigest()[:32]}"
     # The guard must be on our own node. On another node it would end with that node, while we still use the target.
@@ -150,7 +151,7 @@ def hold(ray: Any, target: str, on_wait: Say) -> Any:
 
 
 class _Guard:
-    """An actor that holds a target by its existence, because Ray allows only one actor of a name."""
+    """A Ray actor that reserves a Kafka cluster as long as it lives, because Ray allows only one actor of a name."""
 
     def __init__(self, holder: str) -> None:
         self._holder = holder
@@ -169,7 +170,9 @@ def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice:
                 try:
                     ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
                 except Exception as error:  # Ray raises a plain Exception if a busy host delays its start beyond 30 s
-                    raise GeneratorError(f"Ray must be usable, but did not start or answer: {error}{advice}") from error
+                    raise GeneratorError(
+                        f"Ray must be running, but it did not start or answer: {error}{advice}"
+                    ) from error
             yield ray
         finally:
             ray.shutdown(wait_for_processes=True)
@@ -239,7 +242,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Restore our own SIGTERM handler, which Ray replaces with its own."""
+    """Restore our own SIGTERM handler when the context ends, because Ray replaces it meanwhile."""
     ours = signal.getsignal(signal.SIGTERM)
     try:
         yield

@@ -1,9 +1,12 @@
-"""How the runners tell the user what they are doing, or that something is wrong."""
+"""How the code of `runners` tells the user what it is doing, or that something is wrong."""
 
 from collections.abc import Callable
 
 Say = Callable[[str], None]
-"""Takes one short sentence. It is called in the thread that called the function it was passed to."""
+"""A function that takes one short sentence for the user.
+
+Code that was given such a function calls it in the thread of its own caller.
+"""
 
 
 def first_line(error: Exception) -> str:
@@ -13,4 +16,4 @@ def first_line(error: Exception) -> str:
 
 
 def silent(_: str) -> None:
-    """Ignore the sentence."""
+    """Ignore a sentence for the user; the default where a caller gives no function to show it."""

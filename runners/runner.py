@@ -1,6 +1,7 @@
 """The protocol of everything that can measure a config, and how a run is divided into windows.
 
-A run has the windows of its warm-up first and then those of its measured phase. A window lasts a second or less.
+A window is a part of a run, at most a second long. A run first has the windows of its warm-up, and then the windows of
+its measured phase.
 """
 
 import math
@@ -18,21 +19,21 @@ WINDOW_S: Final = 1.0
 
 
 class WatchDecision(Enum):
-    """Whether a run continues after a window."""
+    """Whether a run continues after a window (a part of the run, at most a second long)."""
 
     GO_ON = "go on"
     STOP = "stop"
 
 
 Watch = Callable[[Window], WatchDecision]
-"""Called with each window of a run when it ends; decides whether the run continues.
+"""A function that is called with each window of a run when the window ends, and decides whether the run continues.
 
-Live views, early stopping and time limits are built on it.
+Live views, early stopping and time limits are such functions.
 """
 
 
 def go_on(_: Window) -> WatchDecision:
-    """Let the run continue."""
+    """Let the run continue after every window; the default where nobody watches a run."""
     return WatchDecision.GO_ON
 
 
@@ -42,9 +43,9 @@ class Runner(Protocol):
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Measure a config and return when the run is over.
 
-        `watch` is called once per window, in order, in the thread that called `run`. After it has returned `STOP` for
-        the first time, the run ends soon and the measurement has `stopped_early` set. Nothing is left behind, however
-        the call ends.
+        `watch` is called once per window (a part of the run, at most a second long), in order, in the thread that
+        called `run`. When `watch` returns `STOP`, the run ends soon, and the measurement has `stopped_early` set.
+        Nothing of the run is left behind, even if it fails.
 
         Raises:
             RunnerError: The run gave no measurement. `runners.errors` says what each kind means for the caller.
@@ -53,7 +54,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Where the windows and phases of a run end, in nanoseconds from the start of the load.
+    """When the windows and phases of a run end, in nanoseconds from the start of the load.
 
     Attributes:
         ends_ns: End of each window, ascending.
@@ -73,7 +74,7 @@ class Phases:
         return cls(tuple(warm + _cut(measured_from_ns, workload.measured_s)), len(warm), measured_from_ns)
 
     def phase(self, window: int) -> Phase:
-        """Return the phase that a window belongs to, by the window's number."""
+        """Return the phase of the window with this number, counted from 0 through both phases."""
         return Phase.WARMUP if window < self.warm_windows else Phase.MEASURED
 
 

@@ -14,7 +14,7 @@ MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RecordSizes:
-    """The mix of record sizes in a workload; a fixed size is a mix of one.
+    """The mix of record sizes in a workload. If all records have the same size, the mix has a single entry.
 
     Attributes:
         shares: Pairs of a value size in bytes and its share of the records. Sizes ascend, and the shares add up to 1.
@@ -23,7 +23,7 @@ class RecordSizes:
     shares: tuple[tuple[int, float], ...]
 
     def __post_init__(self) -> None:
-        """Check that records of these sizes can be sent."""
+        """Check that the sizes ascend and can be sent, and that their shares add up to 1."""
         if not self.shares:
             raise WorkloadRefused("a workload must have at least one record size, but got none")
         for size, weight in self.shares:
@@ -33,7 +33,9 @@ class RecordSizes:
                     "a record size is the size of the value, without key and headers"
                 )
             if not weight > 0:
-                raise WorkloadRefused(f"the share of each record size must be above 0, but {size} B has {weight}")
+                raise WorkloadRefused(
+                    f"the share of each record size must be above 0, but the share of {size} B is {weight}"
+                )
         sizes = [size for size, _ in self.shares]
         if sizes != sorted(set(sizes)) or not math.isclose(sum(share for _, share in self.shares), 1.0):
             raise WorkloadRefused(f"record sizes must ascend and their shares must add up to 1, but got {self.shares}")
@@ -45,10 +47,10 @@ class RecordSizes:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `1000`, or a mix such as `100:70,1000:25,10000:5` (each size in bytes with its weight).
+        """Parse one size such as `1000`, or a mix such as `100:70,1000:25,10000:5` (sizes in bytes with their weights).
 
         Raises:
-            WorkloadRefused: The text has another form, or a size or weight is out of range.
+            WorkloadRefused: The text does not have this form, or a size or weight is out of range.
         """
         bars: dict[int, float] = {}
         for part in text.split(","):
@@ -78,7 +80,7 @@ class RecordSizes:
         return self.shares[-1][0]
 
     def __str__(self) -> str:
-        """Return the text that `parse` reads."""
+        """Return the sizes and shares in the form that `parse` reads, such as `1000` or `100:0.7,1000:0.3`."""
         if len(self.shares) == 1:
             return str(self.shares[0][0])
         return ",".join(f"{size}:{share:g}" for size, share in self.shares)
@@ -99,7 +101,8 @@ class Workload:
         measured_s: Seconds of load that are measured.
         rate_records_per_s: Fixed rate of a paced load (open loop). With None the load is saturating: records are sent
             as fast as the client accepts them.
-        seed: Seed of the payload and of the sampling.
+        seed: Seed of the random payload, of the choice of the records whose latency is recorded, and of the noise of
+            simulated runs.
     """
 
     record_sizes: RecordSizes
@@ -137,5 +140,5 @@ class Workload:
 
     @property
     def load(self) -> str:
-        """Kind of load: `saturate` or `paced`."""
+        """Kind of load: `saturate` (as fast as the client accepts records) or `paced` (at a fixed rate)."""
         return "saturate" if self.rate_records_per_s is None else "paced"

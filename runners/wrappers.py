@@ -25,34 +25,34 @@ from search_spaces.errors import ConfigError
 from search_spaces.producer_config import ProducerConfig
 
 DELETION_S: Final = 1.0
-"""Seconds after which the deletion of a topic is over. At most 0.7 s were measured, on 2 cores with 1 GB to delete."""
+"""Longest time that the deletion of a topic takes. At most 0.7 s were measured, on 2 cores with 1 GB to delete."""
 
 Lease = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
-"""Returns a context manager that lends a topic for a workload."""
+"""A function that returns a context manager for one run of a workload; entering it gives the topic to write to."""
 _LOOK_S: Final = 0.2
 _FAREWELL_S: Final = 5.0
 _LAST_WORK_S: Final = 0.5
 _RUNS_PER_CHILD: Final = 100
 """A child process is replaced after this many runs.
 
-Anything that the client library leaves behind in its process must not slow the trials of a whole night.
+Otherwise, anything that the client library leaves behind in its process could slow down the trials of a whole night.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """Takes a topic for each run and gives it back, however the run ends.
+    """A runner that takes a topic for each run and gives the topic back afterwards, even if the run fails.
 
     Attributes:
-        lease: Lends a topic for one run.
-        on_topic: Makes the runner that measures on the topic.
+        lease: Returns the context manager that provides a topic for one run.
+        on_topic: Makes the runner that measures on this topic.
     """
 
     lease: Lease
     on_topic: Callable[[Topic], Runner]
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure on a topic that is leased for this run only."""
+        """Take a topic, measure the config on it, and give the topic back."""
         with self.lease(workload) as topic:
             return self.on_topic(topic).run(config, workload, watch)
 
@@ -60,17 +60,17 @@ class Leased:
 def owned_topic(
     topics: OwnedTopics, like: str | None = None, tell: Say = silent, *, overlapping: bool = False
 ) -> Lease:
-    """Return a lease that creates a topic for each run and deletes it afterwards.
+    """Return a `Lease` that creates a topic for each run and deletes the topic afterwards.
 
-    Unless `overlapping` is set, the lease also waits until the space of the deleted topic is free.
+    Unless `overlapping` is set, the end of the lease also waits until the disk space of the deleted topic is free.
 
     Args:
         topics: Creates and deletes the topics.
-        like: A topic whose partitions, replication and settings are copied, instead of using those of the workload.
-        tell: Called with a warning if the space of a deleted topic was not free in time.
+        like: Name of a topic whose partitions, replication and settings are copied; None uses those of the workload.
+        tell: Called with a warning if the disk space of a deleted topic was not free in time.
         overlapping: Whether a deletion may go on while the next run begins. A deletion takes up to a second, because
-            the broker first writes the data to disk, and the next run is then still in its warm-up. There are never
-            more than three topics. Whoever closes `topics` waits for the last deletion.
+            the broker first writes the data to disk. By then the next run is still in its warm-up. There are never more
+            than three topics. Closing `topics` waits for the last deletion.
     """
 
     def await_deleted() -> None:
@@ -92,7 +92,7 @@ def owned_topic(
 
 
 def named_topic(topics: OwnedTopics, name: str) -> Lease:
-    """Return a lease of one of the user's topics, which is written to and never deleted."""
+    """Return a `Lease` that always gives the user's topic `name`, which is written to and never deleted."""
 
     @contextlib.contextmanager
     def lease(_: Workload) -> Iterator[Topic]:
@@ -103,20 +103,20 @@ def named_topic(topics: OwnedTopics, name: str) -> Lease:
 
 @dataclass(frozen=True, slots=True)
 class Isolated:
-    """Runs another runner in a child process.
+    """A runner that measures in a child process, with another runner.
 
     Attributes:
-        runner: The runner, which must be picklable.
-        kept: Whether the child process is kept for the next run, because starting one takes most of a second. It is
-            kept only if its run gave a measurement, and only for a limited number of runs. `end_kept` ends the child
-            processes that wait for a run. They also end with this process, however it ends.
+        runner: The runner that measures in the child process. It must be picklable.
+        kept: Whether the child process is kept for the next run, because starting one takes most of a second. A child
+            process is kept only if its run gave a measurement, and only for a limited number of runs. `end_kept` ends
+            the child processes that wait for a run. They also end when this process ends, even if it is killed.
     """
 
     runner: Runner
     kept: bool = False
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Run the runner in a child process.
+        """Measure the config in a child process.
 
         Raises:
             WorkerLost: The child process ended without reporting an error.
@@ -136,7 +136,7 @@ class Isolated:
 
 
 def end_kept() -> None:
-    """End the child processes that wait for a run."""
+    """End all child processes that `Isolated` keeps for its next run."""
     with _lock:
         ending, _kept[:] = list(_kept), []
     for child in ending:
@@ -144,7 +144,7 @@ def end_kept() -> None:
 
 
 class _Child:
-    """A child process that runs runners until its pipe is closed."""
+    """A child process that executes one run after another until its pipe is closed."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -168,7 +168,10 @@ class _Child:
             self._send(watch(message))
 
     def answers(self) -> bool:
-        """Return whether the child process can be given a run; one that is being killed may still count as alive."""
+        """Return whether the child process answers, and so can take another run.
+
+        Asking whether it is alive is not enough, because a process that is being killed may still count as alive.
+        """
         try:
             self._ours.send(None)
             return self._ours.poll(_FAREWELL_S) and self._ours.recv() is None
@@ -213,7 +216,7 @@ _kept: list[_Child] = []
 
 
 def _waiting_child() -> _Child:
-    """Return a child process that waits for a run, or a new one."""
+    """Return a child process that was kept for the next run, or a new child process if there is none."""
     while True:
         with _lock:
             child = _kept.pop() if _kept else None

@@ -1,7 +1,7 @@
-"""Clusters that are computed rather than measured: for rehearsing a study, for tests and for comparing samplers.
+"""A simulation of producer and cluster, for rehearsing a study, for tests and for comparing samplers.
 
-`SimulatedRunner` computes a measurement with `model`. Simulated problems whose best configs are known are in
-`benchmarks/problems`.
+`SimulatedRunner` computes measurements with the model in `runners.simulated.model`. `benchmarks/problems` has simulated
+problems whose best configs are known.
 """
 
 from runners.simulated.simulated_runner import SimulatedRunner

@@ -20,12 +20,12 @@ _REMEMBERED: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCluster:
-    """The constants of one producer and one cluster. Costs are in seconds of one core.
+    """The constants of one simulated producer and one simulated cluster. Costs are in seconds of one core.
 
-    We did not measure these constants, unless it is stated.
+    The default values are those of `EMBEDDED`, whose description says how they were chosen.
 
     Attributes:
-        name: Name of the cluster, for people.
+        name: Name of the cluster, for display only.
         client_cores: Capacity of the producer's host: the work that its cores do together, in units of one busy core.
         broker_cores: Capacity of the broker's host, in the same unit.
         shared_host: Whether producer and broker run on the same host, so that they share `client_cores`.
@@ -34,33 +34,35 @@ class SimulatedCluster:
         client_s_per_record: Cost of a record in the client's sending thread: building batches, checksums, deliveries.
         client_s_per_byte: Cost of a byte of value in the client's sending thread.
         client_s_per_request: Cost of a request in the client's sending thread.
-        contention_ratio: Extra cost of a record in sender and client if the client never lingers, as a ratio, because
-            the threads keep waking each other.
+        contention_ratio: Extra cost of a record in the application's thread and the client's if linger.ms is 0, as a
+            ratio. The threads then keep waking each other.
         contention_s: The linger time at which half of this extra cost is gone.
         broker_s_per_record: Cost of a record in the broker, which serves the requests of a connection one after
             another.
         broker_s_per_byte: Cost of a byte on the wire in the broker.
         broker_s_per_request: Cost of a request in the broker.
-        answer_ratio: Share of a request's cost that its response takes; saved with acks=0.
+        answer_ratio: Share of a request's cost that its response takes. With acks=0 this cost is saved.
         copy_ratio: Extra cost of a byte for each further replica, as a ratio.
         all_acks_s: Time that acks=all adds to a request on a topic with replicas, until their next fetch.
         round_trip_s: Round trip of an empty request through the network.
         network_bytes_per_s: Throughput of the network.
         disk_bytes_per_s: Throughput of the broker's disk.
         socket_bytes: Bytes that the two sockets of a connection can hold together.
-        wake_s: Time until a thread notices a record. Because of it, some records share a batch even without linger.
+        wake_s: Time until a thread notices a record. In this time further records arrive, so that some records share a
+            batch even with linger.ms=0.
         cache_bytes: A queue larger than this is read from memory, not from the processor's cache.
         cache_ratio: Extra cost of a byte that is read from memory, as a ratio.
         large_bytes: In batches larger than this, a byte costs more, because the broker allocates and frees large
             blocks.
         large_ratio: Largest extra cost of a byte in a large batch, as a ratio.
         refill_s: Time until a sender that found the queue full notices that there is room again.
-        usual_queue_ratio: Usual length of the queue in front of a busy broker, as a share of its longest.
+        usual_queue_ratio: Usual length of the queue in front of a busy broker, as a share of the longest queue.
         stall_s: Time for which records pile up when something else uses the processor.
         tail_s: Wait of the slowest record in a hundred on an idle host.
         busy_tail_s: Additional wait of that record on a host that is busy half of the time.
         disk_tail_s: Additional wait of that record on a disk that is written to at its full throughput.
-        capacity_norm: How much the slowest stage dominates: with a larger value, the other stages matter less.
+        capacity_norm: How much the slowest stage (client, network, broker, disk) dominates. With a larger value, the
+            other stages matter less.
     """
 
     name: str
@@ -101,26 +103,27 @@ class SimulatedCluster:
 EMBEDDED: Final = SimulatedCluster("embedded")
 """A librdkafka producer and one broker on the same two cores.
 
-Source of its constants: fitted, by eye and by random steps, to our own grid of 168 configs with records of 1 kB
-(`benchmarks.problems.table.embedded_grid`). So agreement with that grid only shows that the model can have this shape.
-`client_cores` is what the two cores do together: a second request in flight gained almost nothing on them.
+Source of its constants: fitted, by eye and by random steps, to our own measurements of a grid of 168 configs with
+records of 1 kB (`benchmarks.problems.table.embedded_grid`). Because of the fit, agreement with these measurements shows
+only that the model can have this shape. `client_cores` is what the two cores do together. It is low, because a second
+request in flight gained almost nothing on them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Costs and compression of one codec.
+    """Costs and compression of one compression codec in the simulated model.
 
     Attributes:
-        found_ratio: Share of the compressible bytes that its lowest level removes.
-        s_per_byte: Seconds of one core that its lowest level takes to compress a byte of value.
+        found_ratio: Share of the compressible bytes that the codec's lowest level removes.
+        s_per_byte: Seconds of one core that the codec's lowest level takes to compress a byte of value.
         opening_s_per_byte: Seconds of one core that the broker takes to decompress a byte of value, because it checks
             every record.
         s_per_batch: Seconds of one core to set up the codec for a batch.
         usual_level: The level that a client uses by default.
-        effort: Factor by which each level takes longer than the level below.
+        effort: Factor by which compression at one level takes longer than at the level below it.
         found_per_level_ratio: Share of the remaining compressible bytes that each further level removes.
-        quick_levels: The highest level that costs the same as the lowest one.
+        quick_levels: The highest level that costs as much as the lowest level.
     """
 
     found_ratio: float
@@ -133,11 +136,11 @@ class Codec:
     quick_levels: int = 1
 
     def found(self, level: int | None) -> float:
-        """Return the share of the compressible bytes that a level removes; None is the default level."""
+        """Return the share of the compressible bytes that a level removes; None is the codec's default level."""
         return 1.0 - (1.0 - self.found_ratio) * (1.0 - self.found_per_level_ratio) ** self._steps(level)
 
     def cost_s(self, level: int | None) -> float:
-        """Return the seconds to compress a byte of value; None is the default level."""
+        """Return the seconds of one core to compress a byte of value at a level; None is the codec's default level."""
         return self.s_per_byte * self.effort ** self._steps(level)
 
     def _steps(self, level: int | None) -> int:
@@ -166,7 +169,7 @@ class Settings:
     Attributes:
         batch_bytes: Largest size of a batch, including framing.
         batch_records: Largest number of records in a batch.
-        linger_s: How long a record waits for other records.
+        linger_s: How long a record waits for other records to share its batch.
         in_flight: Number of requests that may be in flight; a very large number means no limit.
         queue_records: Number of records that the client's queue can hold.
         sticky_s: How long records without a key are sent to the same partition.
@@ -193,7 +196,7 @@ class Settings:
 
     @staticmethod
     def of(config: ProducerConfig, workload: Workload) -> "Settings":
-        """Return the settings that a config has for the records of a workload."""
+        """Return the client's settings that a config gives, for the mean value size and the key size of a workload."""
         return _read(config, workload.record_sizes.mean_bytes, workload.key_bytes)
 
 

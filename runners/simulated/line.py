@@ -1,6 +1,7 @@
-"""The line of stages that a batch passes, and what a record costs in each of them.
+"""The stages that a batch passes in the simulated model, and what a record costs in each stage.
 
-The stages are the sender, the client's thread, the network, the broker and the disk.
+The stages follow each other like those of a production line: the sender (the application's thread), the client's
+sending thread, the network, the broker and the disk.
 """
 
 import math
@@ -34,14 +35,16 @@ def most_of(one: float, other: float) -> float:
 
 @dataclass(slots=True)
 class Costs:
-    """What one record costs, in seconds, including its share of the costs of its batch.
+    """What one record costs in the simulated model, including its share of the costs of its batch.
 
     Attributes:
         client_s: Time in the client's sending thread.
         broker_s: Time in the broker's thread for this connection.
-        host_s: Time of all cores together on the busier host.
-        slowest_s: Time in the slowest stage after the sender, smoothed with the other stages.
-        turn_s: Time of a whole batch from the client's queue to its acknowledgement, if nothing is in its way.
+        host_s: Time that the cores of the busier host take together.
+        slowest_s: Time in the slowest stage after the sender (client, network, broker or disk). It is smoothed, so the
+            other stages add a little.
+        turn_s: Time of a whole batch from the client's queue to its acknowledgement, if it never waits for another
+            batch.
         wire_bytes: Bytes of the record on the wire.
     """
 
@@ -55,33 +58,35 @@ class Costs:
 
 @dataclass(slots=True)
 class Line:
-    """A cluster with a client's settings and a workload's records.
+    """The stages that records pass in the simulated model, from the application's thread to the broker's disk.
 
-    It holds everything that does not depend on the rate or on the size of a batch.
+    A `Line` holds the costs for one cluster, one client's settings and one workload, as far as they depend neither on
+    the rate nor on the number of records in a batch.
 
     Attributes:
         cluster: The cluster's constants.
         settings: The client's settings.
         value_bytes: Mean size of a value.
         record_bytes: Size of a record in an uncompressed batch.
-        full_records: Number of records in a full batch; at least one, however large it is.
-        gather_s: How long a batch stays open unless it is full.
+        full_records: Number of records in a full batch; 1 if a single record is larger than the batch limit.
+        gather_s: How long a batch stays open for further records if it does not become full.
         partitions: Number of partitions of the topic.
         in_flight: Number of requests that may be in flight; infinite if the client waits for no response.
         sender_s: Time of a record in the application's thread.
         client_s: Time of a record in the client's thread, without the part that depends on the batch.
         client_cached_s: The part of a record's time in the client's thread that grows when the queue is large.
         client_request_s: Time of a request in the client's thread.
-        broker_s: Time of a record in the broker, without its bytes and its request.
+        broker_s: Time of a record in the broker, without the time for its bytes and for its request.
         broker_byte_s: Time of a byte on the wire in the broker, including copies to replicas.
         broker_request_s: Time of a request in the broker.
-        idle_turn_s: The part of a batch's turn that does not depend on its size.
-        request_s: Time of a request in the slowest stage after the sender, however few records it has.
+        idle_turn_s: The part of a batch's time from the client's queue to its acknowledgement that does not depend on
+            the batch's size.
+        request_s: Time of a request in the slowest stage after the sender, without the time for its records.
         network_byte_s: Time of a byte in the network.
-        carried_byte_s: Time of a byte in the network or the disk, whichever is slower.
+        carried_byte_s: Time of a byte in the slower of network and disk.
         overhead_bytes: Bytes of a record on the wire besides its value.
         found_ratio: Share of a value that the codec removes in a large batch.
-        barren_records: Number of records in a batch that compresses half as well as a large one.
+        barren_records: Number of records in a batch that compresses half as well as a large batch.
     """
 
     cluster: SimulatedCluster
@@ -109,7 +114,7 @@ class Line:
 
     @classmethod
     def of(cls, cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Self:
-        """Make the line for the records of a workload, whatever its rate."""
+        """Compute the stages' costs for a cluster, a client's settings and a workload, whose rate is not used."""
         value, linger_s = workload.record_sizes.mean_bytes, settings.linger_s
         overhead = workload.key_bytes + _RECORD_OVERHEAD_BYTES
         record = value + overhead
@@ -162,7 +167,10 @@ class Line:
         )
 
     def spread(self, rate: float) -> float:
-        """Return over how many partitions the records spread that arrive while one batch is open."""
+        """Return the number of partitions that get records while one batch is open, at a rate in records per second.
+
+        The sticky partitioner sends records without a key to one partition for a while, so the number may be near 1.
+        """
         others, sticky_s = self.partitions - 1.0, self.settings.sticky_s
         if not others or not sticky_s:
             return float(self.partitions)
@@ -170,14 +178,17 @@ class Line:
         return 1.0 - others * math.expm1(-open_s / (sticky_s * others))
 
     def opened_records(self, rate: float) -> float:
-        """Return the number of records in a batch that only linger and size end, at a rate in records per second."""
+        """Return the number of records in a batch if only linger.ms and the batch size limit close a batch.
+
+        The rate is in records per second.
+        """
         return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, self.full_records - 1.0))
 
     def left_ratio(self, rate: float) -> float:
-        """Return the share of records in batches that are not full when the client moves on to the next partition.
+        """Return the share of records in batches that are not full when the sticky partitioner changes the partition.
 
-        Each move leaves half a batch behind on average. No further records arrive for it soon, so it waits until linger
-        ends.
+        Each change leaves half a batch behind on average. No further records arrive for this batch soon, so it waits
+        until linger.ms ends. The rate is in records per second.
         """
         if not self.settings.sticky_s:
             return 0.0
@@ -185,7 +196,7 @@ class Line:
         return (1.0 - 1.0 / self.partitions) * fills / 2.0 / (1.0 + fills**2)
 
     def window(self, batch_records: float) -> float:
-        """Return how many requests with this many records may be in flight; the config and the queue both limit it."""
+        """Return how many requests of `batch_records` records may be in flight; the config and the queue limit them."""
         return min(self.in_flight, max(1.0, self.settings.queue_records / batch_records))
 
     def wire_bytes(self, batch_records: float) -> float:
@@ -198,7 +209,7 @@ class Line:
         return self.value_bytes * (1.0 - found) + self.overhead_bytes + headers
 
     def costs(self, batch_records: float, held_bytes: float) -> Costs:
-        """Return what a record costs in batches of `batch_records`, while `held_bytes` wait in the client."""
+        """Return what one record costs in batches of `batch_records` records, while `held_bytes` wait in the client."""
         cluster, norm = self.cluster, self.cluster.capacity_norm
         batch_bytes = batch_records * self.record_bytes
         large = 1.0 + cluster.large_ratio * batch_bytes / (batch_bytes + cluster.large_bytes)
@@ -218,7 +229,7 @@ class Line:
 
 
 def _request_s(cluster: SimulatedCluster, client_s: float, broker_s: float, window_s: float) -> float:
-    """Return the time of a request in the slowest stage after the sender, however few records it has."""
+    """Return the time of a request in the slowest stage after the sender, without the time for its records."""
     norm = cluster.capacity_norm
     host_s = (client_s + broker_s) / cluster.client_cores if cluster.shared_host else broker_s / cluster.broker_cores
     return float((client_s**norm + broker_s**norm + host_s**norm + window_s**norm) ** (1 / norm))

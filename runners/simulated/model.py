@@ -1,11 +1,11 @@
-"""What a simulated cluster does with a config under a workload.
+"""A model of producer and cluster: it computes the throughput and latency of a config under a workload.
 
 The model is in closed form, has no randomness, and is smooth where a real cluster is.
 
-Records gather in batches while they linger. In a saturating load, the slowest stage limits throughput. In a paced load
-whose requests arrive faster than they can be served, the sockets fill, the batches grow until the line can carry the
-rate, and every record waits for what is in the sockets. Above the capacity, latency grows for as long as the load goes
-on.
+Records gather in batches for as long as linger.ms. In a saturating load, the slowest stage (sender, client, network,
+broker or disk) limits throughput. In a paced load, requests may arrive faster than they can be served. Then the sockets
+fill, and the batches grow until all stages can carry the rate. Every record waits for the data in the sockets. If the
+rate is above the capacity even so, latency grows for as long as the load goes on.
 """
 
 import math
@@ -40,16 +40,17 @@ _FULL_WAIT_RATIO: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """What a config achieves under a workload, without noise.
+    """Throughput, latency and resource use of a config under a workload, as the model computes them without noise.
 
     Attributes:
         records_per_s: Acknowledged records per second: the offered rate, or the capacity if that is lower.
         capacity_records_per_s: Acknowledged records per second of a saturating load.
         mb_per_s: Acknowledged value bytes per second, in millions.
-        latency_p50_ms: Median latency; above the capacity, the median at the start of the load.
-        latency_p99_ms: 99th percentile of the latency, under the same condition.
-        falling_behind_ratio: Share of the offered records that exceeds the capacity, 0 if the rate is held. Latency
-            grows by this share of the time that passes.
+        latency_p50_ms: Median latency. If the offered rate exceeds the capacity, it is the median at the start of the
+            load.
+        latency_p99_ms: 99th percentile of the latency, at the start of the load in the same case.
+        falling_behind_ratio: Share of the offered records that exceeds the capacity; 0 if the capacity is enough. With
+            0.1, each second of load adds 0.1 s to the latency.
         queue_full_ratio: Share of the time in which the sender waits for room in the client's queue.
         queued_records: Number of records in the client's queue.
         batch_records: Number of records in a usual batch.
@@ -79,7 +80,7 @@ class Performance:
     def latency_spread(self) -> float:
         """Standard deviation of the logarithm of the latency.
 
-        The latency is assumed to be log-normal, with the two percentiles.
+        It follows from the median and the 99th percentile, because the latency is assumed to be log-normal.
         """
         return math.log(self.latency_p99_ms / self.latency_p50_ms) / _P99_OF_NORMAL
 
@@ -90,7 +91,10 @@ def performance(cluster: SimulatedCluster, config: ProducerConfig, workload: Wor
 
 
 def perform(cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Performance:
-    """Compute the same as `performance`, for settings that need not come from a config."""
+    """Compute what a client's settings achieve on a cluster under a workload.
+
+    `performance` does the same for a config. This function is for callers that vary the settings without a config.
+    """
     line = Line.of(cluster, settings, workload)
     full = _Full.of(line)
     offered = workload.rate_records_per_s
@@ -99,15 +103,15 @@ def perform(cluster: SimulatedCluster, settings: Settings, workload: Workload) -
 
 @dataclass(slots=True)
 class _Full:
-    """The line under a saturating load.
+    """The simulated stages under a saturating load.
 
     Attributes:
         backed_up_s: Time of a record in the slowest stage after the sender, when the queue and all batches are full.
-        outrun: From 0 to 1: whether the sender is faster than the rest of the line. If it is, queue and batches are
-            full, whatever the linger time.
+        outrun: How clearly the sender is faster than the stages after it: 0 is slower, 1 is faster. If the sender is
+            faster, the queue and all batches are full with any linger.ms.
         batch: Number of records in a batch.
-        costs: What a record costs.
-        rate: Records per second.
+        costs: What one record costs in each stage.
+        rate: Acknowledged records per second.
     """
 
     backed_up_s: float
@@ -151,7 +155,7 @@ def _paced(line: Line, offered: float, full: _Full) -> Performance:
 
 
 def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
-    """Compute the latency at a rate that the line can carry.
+    """Compute the latency at a rate in records per second that all stages can carry.
 
     Returns:
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
@@ -176,9 +180,10 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
 
 
 def _carried_records(line: Line, rate: float, opened: float, backed_up_s: float) -> float:
-    """Return the number of records in a batch at a rate.
+    """Return the number of records in a batch at a rate in records per second.
 
-    It is the number that linger and size give, or a larger one if the line could not carry the rate otherwise.
+    `opened` is the number that linger.ms and the batch size limit give. The result is larger than `opened` if the
+    stages can carry the rate only with larger batches.
     """
     request_s, full = line.request_s, line.full_records
     room = 1.0 - rate * max(0.0, backed_up_s - request_s / full)
@@ -187,14 +192,20 @@ def _carried_records(line: Line, rate: float, opened: float, backed_up_s: float)
 
 
 def _weight_in_p99(ratio: float) -> float:
-    """Return how much an event that affects this share of the records shows in the 99th percentile, from 0 to 1."""
+    """Return how much an event that affects the share `ratio` of the records shows in the p99, from 0 to 1."""
     return 1.0 / (1.0 + (_RARE_RATIO / ratio) ** _RARE_POWER) if ratio else 0.0
 
 
 def _queue_s(used: float, batch_s: float, standing_s: float) -> float:
-    """Return how long a batch waits for other batches.
+    """Return how long a batch waits behind other batches, in seconds.
 
-    The wait is that of random arrivals, but never longer than the line needs for everything that fits in the sockets.
+    The wait is that of a queue with random arrivals. It is at most `standing_s`, the time to send everything that fits
+    in the sockets.
+
+    Args:
+        used: Utilisation of the slowest stage; 1 or more if it can't keep up.
+        batch_s: Time of a batch in the slowest stage.
+        standing_s: The longest possible wait.
     """
     if used >= 1.0:
         return standing_s

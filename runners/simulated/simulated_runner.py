@@ -1,4 +1,7 @@
-"""A runner without Kafka: it computes windows with the model and adds the requested noise."""
+"""A runner that simulates measurements instead of sending records to Kafka.
+
+The model in `runners.simulated.model` computes throughput and latency, and random noise is added if it is requested.
+"""
 
 import hashlib
 import math
@@ -27,7 +30,10 @@ WARNING: Final = "simulated, not measured"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise, as standard deviations of the logarithm of a value. A small one is a relative deviation of the value.
+    """How strong the noise of simulated measurements is.
+
+    Each attribute is the standard deviation of the logarithm of a value. A small one, such as 0.05, is nearly the same
+    as a relative standard deviation, here of 5 %. A window is a part of a run, at most a second long.
 
     Attributes:
         run_ratio: Noise of rates from run to run, which a longer run does not average out.
@@ -49,7 +55,7 @@ class Noise:
         latency_run_ratio: float | None,
         latency_window_ratio: float | None,
     ) -> "Noise":
-        """Make the noise. By default, windows are as noisy as runs, and latencies are as noisy as rates."""
+        """Return the noise, with defaults for None: windows are as noisy as runs, and latencies as noisy as rates."""
         window = run_ratio if window_ratio is None else window_ratio
         return cls(
             run_ratio,
@@ -61,18 +67,20 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a run would show without noise.
+    """What a simulated run would measure without noise.
 
     Attributes:
-        capacity_records_per_s: Rate of a saturating load. A paced load gets the rate that it offers, if that is lower.
-        latency_p50_ms: Median latency; if the load falls behind, the median at its start. NaN if unknown.
+        capacity_records_per_s: Acknowledged records per second of a saturating load. A paced load with a lower rate is
+            acknowledged at its own rate.
+        latency_p50_ms: Median latency; NaN if unknown. If the rate exceeds the capacity, it is the median at the start
+            of the load.
         latency_spread: Standard deviation of the logarithm of the latency.
         queue_full_ratio: Share of the time in which the sender waits for room in the client's queue.
         resources: CPU use.
         activity: What the client's statistics report, without the bytes on the wire; None if unknown.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value; None if unknown.
-        grows: Whether the latency grows while the load falls behind. It is False if `latency_p50_ms` already includes
-            that.
+        grows: Whether the latency grows during the run if the rate exceeds the capacity. It is False if
+            `latency_p50_ms` already includes this growth.
     """
 
     capacity_records_per_s: float
@@ -94,9 +102,9 @@ class Course:
         origin: Where the measurement comes from.
         config: The config.
         workload: The workload.
-        expected: What the run would show without noise.
-        noise: The noise to add.
-        luck: Random numbers for the noise.
+        expected: What the run would measure without noise.
+        noise: How strong the noise is.
+        luck: Generator of the random numbers for the noise.
     """
 
     def __init__(
@@ -116,7 +124,7 @@ class Course:
         self._median_us = expected.latency_p50_ms * 1e3 * slow
 
     def run(self, watch: Watch, warning: str) -> Measurement:
-        """Show the windows to `watch`, and return the measurement of the windows that were shown."""
+        """Compute the windows, pass each to `watch`, and return the measurement of the windows up to a `STOP`."""
         windows: list[Window] = []
         stopped = False
         while len(windows) < len(self._phases.ends_ns) and not stopped:
@@ -153,7 +161,7 @@ class Course:
         )
 
     def _measurement(self, windows: list[Window], warning: str, *, stopped_early: bool) -> Measurement:
-        """Return the measurement of the windows of the measured phase, or of all windows if there are none of them."""
+        """Return the measurement of the windows in the measured phase, or of all windows if that phase has none."""
         measured = [window for window in windows if window.phase is Phase.MEASURED] or windows
         acknowledged = sum(window.records for window in windows)
         value_bytes = sum(window.value_bytes for window in measured)
@@ -197,9 +205,9 @@ class Course:
         return float(np.exp(rate * rate_ratio)), float(np.exp(latency * latency_ratio))
 
     def _latencies_us(self, slow: float, count: int) -> NDArray[np.float64]:
-        """Return ascending latencies that are spread evenly over the distribution.
+        """Return ascending latencies that are spread evenly over their log-normal distribution.
 
-        They add no noise of their own. The result is empty if the median is unknown.
+        They are not drawn at random, so they add no noise. The result is empty if the median is unknown.
         """
         if math.isnan(self._median_us):
             return np.zeros(0)
@@ -207,9 +215,9 @@ class Course:
 
 
 def luck_of(config: ProducerConfig, workload: Workload) -> np.random.Generator:
-    """Return the random numbers of a run.
+    """Return the generator of the random numbers for the noise of a run.
 
-    They are the same for the same config and the same workload, including its seed.
+    The same config and the same workload, including its seed, always give the same numbers.
     """
     digest = hashlib.sha256(f"{config.fingerprint} {workload}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "big"))
@@ -217,9 +225,9 @@ def luck_of(config: ProducerConfig, workload: Workload) -> np.random.Generator:
 
 @lru_cache(maxsize=64)
 def _normal_quantiles(count: int) -> NDArray[np.float64]:
-    """Return ascending quantiles of the normal distribution.
+    """Return `count` ascending quantiles of the standard normal distribution.
 
-    A histogram of them has the percentiles of the distribution.
+    A histogram of these values has the percentiles of the distribution.
     """
     normal = NormalDist()
     return np.array([normal.inv_cdf(min(number / count, 1.0 - 0.25 / count)) for number in range(1, count + 1)])
@@ -229,9 +237,10 @@ def _normal_quantiles(count: int) -> NDArray[np.float64]:
 class SimulatedRunner:
     """A `Runner` that computes a measurement at once instead of measuring. The same call always gives the same numbers.
 
-    As in reality, there are two kinds of noise. One is drawn once per run, and a longer run does not average it out.
-    The other is drawn for each window, and a longer run averages it out. The draws of a run depend on its config and
-    its whole workload, including the seed. To measure a config again with different noise, change the seed.
+    As in reality, there are two kinds of noise. The noise from run to run is drawn once per run, and a longer run does
+    not average it out. The noise from window to window is drawn for each window (a part of the run, at most a second
+    long), and a longer run averages it out. The draws depend on the config and on the whole workload, including its
+    seed. To simulate another measurement of the same config, change the seed.
 
     Attributes:
         noise_ratio: Noise of rates from run to run: the standard deviation relative to the model's value (of its
@@ -249,7 +258,7 @@ class SimulatedRunner:
     latency_window_noise_ratio: float | None = None
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Compute the measurement of a config."""
+        """Compute the measurement of a config under a workload, with noise."""
         luck = luck_of(config, workload)
         luck.random()  # keeps the numbers of older simulated studies: without this draw, all of them would change
         noise = Noise.of(

@@ -81,8 +81,8 @@ def test_a_driver_without_the_right_token_is_refused(nodes: Nodes) -> None:
     wrong = {**rest, "RAY_AUTH_TOKEN": "0" * 64}
     none = {**rest, "HOME": str(nodes.folder / "nobody")}
     for environ, sent in (
-        (wrong, "accept the token that was found here"),
-        (none, "accept clients without a token"),
+        (wrong, "accepts the token that was found here"),
+        (none, "accepts clients without a token"),
     ):
         (refused,) = drive(nodes, {}, environ=environ)
         assert refused["error"] == "GeneratorError"
