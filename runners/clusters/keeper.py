@@ -1,4 +1,4 @@
-"""Starts broker processes, and stops them when their owner ends, in whatever way it ends.
+"""Starts broker processes, and stops them when their owner ends, even if the owner is killed.
 
 The owner is the process that uses the brokers, such as `tuner run`. It starts this file as a program in a new session,
 so that a Ctrl-C in the owner's terminal does not reach the brokers before it reaches the owner. The program needs only
@@ -45,7 +45,7 @@ class _Stop(Exception):
 
 
 def main(spec_path: str) -> int:
-    """Start the brokers of the spec, wait for the order to stop, and clean up.
+    """Start the brokers that a JSON file describes, wait for the order to stop, and clean up.
 
     Args:
         spec_path: Path of the JSON file that the module docstring describes.
@@ -79,7 +79,7 @@ def main(spec_path: str) -> int:
 
 
 def _write_pids(pids: list[int]) -> None:
-    """Write the one line that the caller waits for, then disconnect from its pipe."""
+    """Write the process ids as one line to standard output, which the caller reads, then disconnect from its pipe."""
     os.write(sys.stdout.fileno(), f"{json.dumps(pids)}\n".encode())
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
