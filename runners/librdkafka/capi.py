@@ -1,9 +1,8 @@
 """librdkafka's C functions, called through `ctypes`.
 
-They are the functions of the same library that confluent-kafka uses. Loading confluent-kafka's extension module
-resolves the `rd_kafka_*` symbols, wherever the wheel keeps the library. So we measure the client that users run, and
-need no compiler. Foreign calls release the interpreter lock, so a sender thread and a drain thread can run at the same
-time.
+The functions belong to the same library that confluent-kafka uses. Loading confluent-kafka's extension module resolves
+the `rd_kafka_*` symbols, wherever the wheel keeps the library. So we measure the client that users run, and need no
+compiler. Foreign calls release the interpreter lock, so one thread can send records while another takes deliveries.
 
 Source: librdkafka 2.16 `src/rdkafka.h` for every signature and struct in this file.
 """
@@ -42,7 +41,7 @@ MESSAGE = np.dtype(
         "itemsize": 72,
     }
 )
-"""`rd_kafka_message_t` on a 64-bit platform, as a numpy record, so that thousands of them are prepared in one call."""
+"""`rd_kafka_message_t` on a 64-bit platform, as a numpy record, so that one call prepares thousands of messages."""
 
 _WORD: Final = 8
 PRIVATE_OFFSET: Final = 64
