@@ -100,7 +100,7 @@ class Contact:
         return self.admin.list_topics(timeout=timeout_s)
 
     def complaints(self) -> list[str]:
-        """Return librdkafka's messages about failures so far, without duplicates, oldest first."""
+        """Return the messages about failures that librdkafka has given so far, without duplicates, oldest first."""
         self.admin.poll(0)
         return list(dict.fromkeys(self._complaints))
 
@@ -145,7 +145,7 @@ class Contact:
     def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
         """Return the error that tells the user which rights are missing and how to grant them.
 
-        It is raised when the cluster lists the user's rights on a topic, before a request has failed.
+        The caller raises it if the cluster's own list of this user's rights lacks a right that is needed later.
 
         Args:
             operations: The missing rights, under their names in `kafka-acls`.

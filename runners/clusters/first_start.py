@@ -106,8 +106,8 @@ def quick_flags(kafka: KafkaJava) -> tuple[str, ...]:
 def _aot_cache(kafka: KafkaJava) -> Path:
     """Return the path of the AOT cache for this Java, these jars and these training loads.
 
-    Java rejects a cache that another Java has made, or one whose jars have other modification times. The name of the
-    file is a hash of all of these, so that any change leads to a new cache.
+    Java rejects a cache that was made by another Java, or with jars that have other modification times. The name of the
+    file contains a hash of all of these, so that any change leads to a new cache.
     """
     manifest = (kafka.root / "manifest.json").read_bytes()
     about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{LOADS}\n".encode()

@@ -33,7 +33,7 @@ class KafkaJars:
     """
 
     def __init__(self, root: Path | None = None, pinned: Sequence[PinnedJar] = PINNED_JARS) -> None:
-        """Name the folder, without reading or writing anything.
+        """Set the folder of the jars, without reading or writing anything.
 
         Args:
             root: Folder of this Kafka version. None: a folder below the cache folder.

@@ -41,7 +41,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _Stop(Exception):
-    """The owner has ended, or we got a signal to stop."""
+    """Raised when this program gets a signal to stop the brokers."""
 
 
 def main(spec_path: str) -> int:
@@ -79,7 +79,7 @@ def main(spec_path: str) -> int:
 
 
 def _write_pids(pids: list[int]) -> None:
-    """Write the process ids as one line to standard output, which the caller reads, then disconnect from its pipe."""
+    """Write the process ids as one line to standard output, which is a pipe to the caller, then close that pipe."""
     os.write(sys.stdout.fileno(), f"{json.dumps(pids)}\n".encode())
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -86,7 +86,7 @@ def launch_keeper(
 
 
 def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
-    """Return the identities of the brokers' processes.
+    """Return the process id and the start time of each broker.
 
     Args:
         layout: The layout of the cluster.
@@ -161,7 +161,7 @@ def clear_leftovers() -> None:
 
 
 def end_of_log(log: Path) -> str:
-    """Return the lines of a broker's log that explain a failure, indented."""
+    """Return the lines of a broker's log file that explain why the broker failed, indented."""
     try:
         return failure_lines(log.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
@@ -172,7 +172,7 @@ def failure_lines(log: str) -> str:
     """Return the lines of a log that explain a failure, indented: the last errors, or else the last lines."""
     lines = log.splitlines()
     errors = [line for line in lines if any(sign in line for sign in _SIGNS_OF_FAILURE)]
-    return "\n".join(f"  {line[:300]}" for line in (errors or lines)[-_LOG_LINES_SHOWN:]) or "  (it is empty)"
+    return "\n".join(f"  {line[:300]}" for line in (errors or lines)[-_LOG_LINES_SHOWN:]) or "  (the log is empty)"
 
 
 def _ended(log: Path) -> str:

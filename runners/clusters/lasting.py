@@ -28,14 +28,14 @@ _ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9
 
 @dataclass(frozen=True, slots=True)
 class PersistentBroker:
-    """A broker, or a cluster of several, that runs until `stop_persistent` is called.
+    """A broker, or a cluster of several brokers, that runs until `stop_persistent` is called.
 
     Attributes:
         bootstrap: `host:port[,host:port]` for clients.
         pids: Process ids of the brokers.
         started_s: Time of the start in seconds since the epoch.
-        folders: Folders of its files and its data, which are removed when it stops.
-        logs: Its log files, which are kept.
+        folders: Folders with the brokers' files and data, which are removed when the brokers stop.
+        logs: Log files of the brokers, which are kept.
     """
 
     bootstrap: str

@@ -18,9 +18,9 @@ class Leftover:
 
     Attributes:
         topic: Its name.
-        run_id: The run that created it.
-        state: State of that run: `live` or `dead` on this host. `unknown` if another host started the run, or if its
-            record is lost.
+        run_id: The id of the run that created it.
+        state: `live` if that run is still going on, and `dead` if its process has ended. `unknown` if another host
+            started the run, or if the file about the run in the state folder is lost.
     """
 
     topic: str
@@ -70,7 +70,7 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
 def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
     """Delete the topics that ended runs of this host have left on a cluster.
 
-    The files in the state folder that list these topics are deleted too.
+    The files in the state folder about these runs are deleted too.
 
     Args:
         cluster: A cluster from `Cluster.start`.

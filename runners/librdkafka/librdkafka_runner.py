@@ -179,7 +179,7 @@ def _payload(sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, s
 
 @contextmanager
 def _quiet_interpreter() -> Iterator[None]:
-    """Switch off garbage collection and shorten the thread switch interval while a load runs."""
+    """Switch off Python's garbage collection and shorten its thread switch interval during a measurement."""
     interval, enabled = sys.getswitchinterval(), gc.isenabled()
     gc.collect()
     gc.disable()

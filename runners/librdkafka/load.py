@@ -33,7 +33,7 @@ _LAST_REPORT_PATIENCE_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """The raw result of one load.
+    """The raw result of sending the records of a workload with one config.
 
     The counters in the client's reports (`Report`) count from the start of the client. `account` covers only the
     measured phase.
@@ -50,7 +50,7 @@ class LoadResult:
         series: Summaries of all windows.
         before: Counters of the host at the start of the measured phase.
         after: Counters of the host at the end of the measured phase.
-        account: The client's reports in the measured phase, added up.
+        account: Totals of the client's statistics reports in the measured phase.
         at_start: The client's report at the start of the measured phase.
         at_end: The client's report at the end of the measured phase.
         last: The client's report after everything was delivered.
@@ -79,7 +79,7 @@ class LoadResult:
 
 @dataclass(slots=True)
 class Load:
-    """One load: sends the records of a workload with one client, and measures throughput and latency."""
+    """Sends the records of a workload with one client, and measures throughput and latency."""
 
     client: LoadClient
     tally: Tally

@@ -91,7 +91,7 @@ class LoadClient(Protocol):
 class Sender:
     """Sends records until it is stopped or its end time is reached.
 
-    The sender thread owns it; other threads only read the plain counters.
+    Only the thread that sends changes this object; other threads only read the plain counters.
 
     Attributes:
         client: The client that sends the records.

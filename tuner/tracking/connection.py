@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class TrackingError(StudyError):
-    """MLflow can't show the study at the moment."""
+    """MLflow can't be read, or can't be brought up to date with the study, at the moment."""
 
 
 class TrackingBusy(TrackingError):

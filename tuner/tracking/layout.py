@@ -90,21 +90,21 @@ class SizeView:
 
     @property
     def key(self) -> str:
-        """The key of the parent run."""
+        """The permanent identity of the MLflow run for this record size."""
         return f"{self.study.facts['study_id']}/{self.size.record_bytes}"
 
     @property
     def findings(self) -> str:
-        """A short text that changes whenever the front or a recommendation changes."""
+        """A short text that changes whenever the Pareto front or a recommendation changes."""
         by_goal = {str(goal): (found.trial.number, found.confirmed) for goal, found in self.by_goal.items()}
         return f"{self.size.front} {by_goal}"
 
     def trial_key(self, trial: Trial) -> str:
-        """Return the key of a trial's run."""
+        """Return the permanent identity of a trial's run in MLflow."""
         return f"{self.key}/{trial.number}"
 
     def parent(self) -> Shown:
-        """Return the content of the parent run of this record size."""
+        """Return the content of the MLflow run for this record size, which is the parent of its trials' runs."""
         facts, trials = self.study.facts, self.size.trials
         host, cluster = facts.get("host") or {}, facts.get("cluster") or {}
         return Shown(
@@ -132,7 +132,7 @@ class SizeView:
         )
 
     def child(self, trial: Trial, parent_run: str) -> Shown:
-        """Return the content of a trial's run.
+        """Return the content of a trial's run in MLflow.
 
         Args:
             trial: The trial.
@@ -226,7 +226,7 @@ class SizeView:
             yield Point(name, value, last, at_ms)
 
     def _note(self) -> str:
-        """Return the description of the parent run, which MLflow shows as Markdown."""
+        """Return the Markdown text that MLflow shows with the run for this record size: its recommendations."""
         lines = []
         for goal, found in self.by_goal.items():
             gains = "; ".join(f"gain in {metric} {gain}" for metric, gain in found.gains.items())

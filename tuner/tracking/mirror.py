@@ -76,7 +76,7 @@ class Mirror:
     Args:
         folder: The study's folder. The results store must exist when `start` is called.
         tracking: The URI and the experiment of MLflow, and whether to use MLflow at all.
-        on_warning: Called once, with one sentence, if MLflow can't be written to. The call is made in the other thread.
+        on_warning: Called once, with one sentence, if MLflow can't be written to. The separate thread makes the call.
         extra_artifacts: Function that makes the report to store with the runs at the end.
         storage: The storage that holds the study. None: the storage that the environment names.
     """
@@ -100,13 +100,13 @@ class Mirror:
         self._error: str | None = None
 
     def start(self) -> None:
-        """Start the thread, if the study's settings enable MLflow."""
+        """Start the thread that writes to MLflow, if the study's settings enable MLflow."""
         if self._tracking.enabled:
             self._news.set()
             self._thread.start()
 
     def poke(self) -> None:
-        """Tell the thread that there are new results to write to MLflow. Return without waiting for it."""
+        """Tell the thread that writes to MLflow that there are new results, without waiting for the thread."""
         self._news.set()
 
     def behind(self, on_record: int) -> int:
@@ -175,7 +175,7 @@ class Mirror:
     def _wait(self, retry_s: float) -> None:
         """Wait for new results, or after an error until it is time to try again.
 
-        At the end of the study, the next try comes soon.
+        The time between two tries grows with each error. At the end of the study, it is only a second.
         """
         if not retry_s:
             self._news.wait()

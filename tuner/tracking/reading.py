@@ -95,7 +95,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 
 
 def _parents(client: "MlflowClient") -> "list[Run]":
-    """Return the parent runs of all studies, the newest first."""
+    """Return the MLflow runs for record sizes (not those of trials) of all studies, the newest first."""
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
         return []
@@ -119,7 +119,7 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
 
 
 def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
-    """Return the goals for which a run holds a recommendation."""
+    """Return the goals for which a run in MLflow holds a recommendation, such as `latency`."""
     there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
     return [path.stem for path in there if path.suffix == ".json"]
 

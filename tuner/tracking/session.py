@@ -71,7 +71,7 @@ class MirrorSession:
             raise
 
     def close(self) -> None:
-        """Let other processes write this study to MLflow."""
+        """Release the lock, so that another process may write this study to MLflow."""
         self._lock.close()
 
     def catch_up(self, *, settle: bool, on_progress: Callable[[int, int], None] = lambda _, __: None) -> None:
@@ -79,8 +79,8 @@ class MirrorSession:
 
         Args:
             settle: Whether to check every run and file, which takes longer. If False, old trials keep their gains in
-                MLflow, although these change with each new baseline trial. Only new trials are written, and the tags
-                of trials that have joined or left the Pareto front.
+                MLflow, although these change with each new baseline trial. Only new trials and changed tags are
+                written.
             on_progress: Receives the number of trials that are shown, and the number of all trials.
 
         Raises:
@@ -113,7 +113,7 @@ class MirrorSession:
             self._writer.end(shown)
 
     def add_report(self, make: Report) -> None:
-        """Make the report and store it with the parent runs.
+        """Make the report of the study, and store it with the MLflow run of each record size.
 
         Raises:
             ReportFailed: The report could not be made.
@@ -146,7 +146,7 @@ class MirrorSession:
 
 
 class CatchingUp:
-    """Brings MLflow up to date with a study, as often as asked. After an error, the next attempt connects again.
+    """Brings MLflow up to date with a study, one attempt at a time. After an error, the next attempt connects again.
 
     Args:
         store: The results store of the study.
@@ -180,10 +180,10 @@ class CatchingUp:
         """Try once to make MLflow show all results of the study.
 
         Args:
-            settle: Whether to check also the runs that are complete, and to store the report with the parent runs.
+            settle: Whether to check also the runs that are complete, and to store the report of the study.
 
         Returns:
-            The error that prevented it, or None if MLflow shows everything.
+            The error because of which the attempt failed, or None if MLflow shows everything.
         """
         try:
             if self._session is None:

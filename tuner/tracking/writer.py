@@ -35,7 +35,7 @@ class ExistingRun:
         tags: Tags by name.
         params: Params by name.
         metrics: Latest value of each metric by name.
-        volume: Hypervolume by step, for parent runs.
+        volume: Hypervolume by trial number; empty for the runs of trials.
     """
 
     run_id: str
@@ -81,7 +81,7 @@ class Writer:
     def write(self, shown: Shown) -> ExistingRun:
         """Create or update a run, but don't set its final status.
 
-        The caller sets the final status with `end`, after the files of the run have been written too.
+        The caller sets the final status with `end` later.
         """
         known = self._known.get(shown.key) or self._create(shown)
         params = {name: text for name, text in shown.params.items() if name not in known.params}
@@ -166,7 +166,7 @@ _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
 
 
 def parent_files(view: SizeView) -> dict[str, str]:
-    """Return the files to store with the parent run of a record size, as texts by path."""
+    """Return the files to store with the MLflow run for a record size, as texts by path."""
     files = {
         "front.json": json.dumps(front_record(view.study, view.size), indent=2),
         "front.csv": front_csv(view.size),
@@ -201,11 +201,11 @@ def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> Non
 
 
 def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:
-    """Store the files of a report as artifacts of the parent runs of a study.
+    """Store the files of a study's report as artifacts of the MLflow runs for its record sizes.
 
     Args:
         client: The client of MLflow.
-        run_ids: The ids of the parent runs, by record size.
+        run_ids: The ids of these runs, by record size.
         sizes: All record sizes of the study.
         report: The folder of the report. A folder in it that is named like a record size belongs only to the run of
             that size. Everything else belongs to all runs.
