@@ -116,7 +116,7 @@ class ContainerCluster:
                 found = ExistingCluster(address, timeout_s=_ASK_TIMEOUT_S).start()
                 return RunningCluster(kind="container", connection=found.connection)
             except TargetError:
-                # Retry also when it seems to refuse us. Until the broker listens, Docker's proxy accepts connections
+                # Retry also if the broker seems to refuse us. Until it listens, Docker's proxy accepts connections
                 # and resets them.
                 container.reload()
                 ended = container.status != "running"

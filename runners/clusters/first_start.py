@@ -1,11 +1,12 @@
-"""The first start on a host: prepares files once, so that every later broker starts in less than half the time.
+"""The first start of Kafka on a host: prepares files once, so that all later brokers start in less than half the time.
 
-There is one set of files for each Kafka version and Java runtime. Measured on 2 cores with Java 25: without the AOT
-cache, a broker needs 4.2 s from its launch to "Kafka Server started". With it, a broker needs 1.6 s and half the CPU
-time. Formatting the log directory with Kafka's tool would take 2 s more.
+The files are Java's ahead-of-time (AOT) cache and the content of a formatted log directory. There is one set of files
+for each Kafka version and Java runtime. Measured on 2 cores with Java 25: without the AOT cache, a broker needs 4.2 s
+from its launch to "Kafka Server started". With the cache, a broker needs 1.6 s and half the CPU time. Formatting the
+log directory with Kafka's tool would take 2 s more.
 
 A broker is slow in its first minute, because Java has to find out which code is busy before it compiles that code. To
-shorten this, the first start trains a broker: it runs the broker under load, and Java stores in the AOT cache which
+shorten this time, the first start trains a broker: it runs a broker under load, and Java stores in the AOT cache which
 code was busy (JEP 515, Java 25).
 
 Measured on 2 cores with records of 1,000 B, on three new brokers trained without load and three trained with load. The

@@ -8,8 +8,8 @@ Measured within the same minutes on 2 cores of a virtual machine, with records o
 with the partitions on disk, 190 to 250 MB/s and 3.2 to 4.5 ms of CPU time per MB; with the partitions in memory, 400 to
 450 MB/s and 1.8 to 2.1 ms of CPU time per MB.
 
-If a container or a systemd unit has a memory limit, the kernel kills it at that limit, however much memory the machine
-has left. Files in memory count towards the limit.
+If a container or a systemd unit has a memory limit, the kernel kills it at that limit, even if the machine has memory
+left. Files in memory count towards the limit.
 
 Source: Linux's documentation of control groups, version 2 (`memory.max`, `memory.current`) and version 1
 (`memory.limit_in_bytes`, `memory.usage_in_bytes`). The kernel frees the cache of files on disk when a program needs

@@ -1,4 +1,4 @@
-"""Processes of this host, records of what a process has to clean up, and TCP ports.
+"""Finds processes and TCP ports of this host, and records in files what a process has to clean up.
 
 A process is identified by its id and its start time, because the system reuses process ids.
 """

@@ -130,7 +130,7 @@ def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:
 @cache
 def _memory() -> NDArray[np.int64]:
     # The array covers the address space of this process, so that one numpy call reads a field of thousands of structs.
-    # Only the words that are read are touched. The array begins at the second word, because ctypes takes address 0 for
+    # Creating the array reads no memory. The array begins at the second word, because ctypes takes address 0 for
     # a missing buffer.
     words = (c_int64 * (1 << 44)).from_address(_WORD)
     return np.ctypeslib.as_array(words)

@@ -33,8 +33,8 @@ class PythonClient(LoadClient):
         self._cursor = 0
         self._handed_over = 0
         # Each callback acquires the interpreter lock again, and would wait for it as long as the sender computes. So
-        # the two threads take turns. The thread that waits for its turn holds the door, because otherwise the sender
-        # would always be first.
+        # `_turn` lets only one of the two threads run at a time. A thread that waits for `_turn` holds `_door`, so that
+        # the other thread can't take `_turn` twice in a row before it.
         self._turn = threading.Lock()
         self._door = threading.Lock()
         logger = logging.Logger("librdkafka")  # outside the logger hierarchy, so that no other handler sees it

@@ -1,4 +1,4 @@
-"""librdkafka's statistics as data: the client's own view of its work, which we compare with our measurements.
+"""Reads librdkafka's statistics: what the client itself reports about its work, to compare with our measurements.
 
 Source: librdkafka 2.16 `STATISTICS.md`. Latency and batch fields cover one interval, counters count from the start of
 the client, and gauges hold the value at the moment of the report. Times are in microseconds, except `throttle`, which

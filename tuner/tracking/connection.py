@@ -122,7 +122,7 @@ QUIET: Final = {
 """Environment variables for each of our processes that imports MLflow. Variables that the user has set are kept."""
 
 _IMPATIENT: Final = {
-    # MLflow must not repeat a request by itself, because that could create a run twice. Our mirror tries again.
+    # MLflow must not repeat a request by itself, because that could create a run twice. Instead, we try again later.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }

@@ -1,7 +1,7 @@
-"""The content of a study's MLflow runs, as a pure function of the results store.
+"""Computes the content of a study's MLflow runs from the results store alone.
 
-There is one parent run for each record size, and one child run for each trial. The whole content, even times and steps,
-follows from the results store. So writing a study twice changes nothing.
+There is one parent run for each record size, and one child run for each trial. Even times and steps follow from the
+results store, so writing a study twice changes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Updates the MLflow runs of one study, and writes only content that MLflow does not hold yet.
 
-At the start, the writer reads from MLflow which runs exist, and knows them by the keys in their tags. So it also finds
-runs that were created just before a crash, and we need no list of runs outside MLflow. The files that are stored with
-the runs are enough to use a study's results without our results store.
+At the start, the writer asks MLflow for the study's runs, and identifies each run by a key in its tags. So it also
+finds runs that were created just before a crash, and we need no list of runs outside MLflow. The files that are stored
+with the runs are enough to use a study's results without our results store.
 """
 
 import hashlib
