@@ -32,7 +32,7 @@ class Span:
 
 @dataclass(slots=True)
 class DrainDelay:
-    """Counts from which we compute how long deliveries waited in the client until our drain thread took them.
+    """Counts from which we compute how long deliveries waited in the client until our thread took and counted them.
 
     This uses the distributional form of Little's law. When an item leaves a first-in first-out queue, the items that
     are still in the queue arrived while that item waited. So the mean wait is the mean number of items left in the
@@ -76,7 +76,7 @@ class Tally:
         acknowledged: Number of successful deliveries.
         failed: Number of records that the client gave up, by librdkafka's error name.
         measured: Intended send times of the measured phase.
-        drain_delay: How long deliveries waited for the drain thread.
+        drain_delay: Counts that tell how long deliveries waited for the drain thread.
         statistics: The client's statistics reports that nobody has read yet, each with the time of its arrival.
         errors: The newest error messages of the client, each with the number of deliveries acknowledged before it.
         fatal: The error after which the client can't send any more; None if there was none.
