@@ -57,7 +57,7 @@ def broker_properties(node: Node, nodes: Sequence[Node], extra: Mapping[str, str
     Args:
         node: The node that the properties are for.
         nodes: All nodes of the cluster.
-        extra: Properties that override ours.
+        extra: Properties that override our defaults.
 
     Returns:
         Values by Kafka's property names.
@@ -108,10 +108,10 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of a cluster that we start.
+    """The ports, folders and log files of a Kafka cluster that we start.
 
     Attributes:
-        run_id: 12 hex digits.
+        run_id: A random id of 12 hex digits, which the names of the folders and logs contain.
         folders: The folders that are removed when the cluster stops. The first one holds the brokers' files. The
             partitions lie in the last one, which is a second folder in memory where there is room for it.
         nodes: The brokers.
@@ -131,7 +131,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """The files that the first start has prepared for all later ones.
+    """What the first start of Kafka on this host has prepared, so that all later starts are quick.
 
     Attributes:
         checkpoint: The content of `bootstrap.checkpoint`: the feature levels of a newly formatted log directory.
@@ -144,9 +144,9 @@ class FirstStart:
     def format_log_dir(self, node: Node, cluster_id: str) -> None:
         """Create the log directory of a node, as `kafka-storage format` would.
 
-        Running Kafka's tool for it takes seconds. Its output differs between clusters only by the ids in
-        `meta.properties`. The feature levels in `bootstrap.checkpoint` depend only on the Kafka version, so we copy
-        them.
+        Running Kafka's tool for it takes seconds. The output of the tool differs between clusters only by the ids
+        in `meta.properties`. The feature levels in `bootstrap.checkpoint` depend only on the Kafka version, so we copy
+        that file.
 
         Args:
             node: The node. Its log directory must not exist yet.
@@ -212,16 +212,16 @@ def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
 def write_files(
     layout: Layout, kafka: KafkaJava, first: FirstStart, properties: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Create the folders, the properties files and the formatted log directories.
+    """Create the folders, the properties files and the formatted log directories of all brokers.
 
     Args:
         layout: The layout of the cluster.
         kafka: Java and Kafka's jars.
-        first: The files that the first start has prepared.
-        properties: Broker properties that override ours.
+        first: What the first start of Kafka on this host has prepared.
+        properties: Broker properties that override our defaults.
 
     Returns:
-        The command and the log file of each broker, in the form that the keeper reads.
+        The command and the log file of each broker, in the form that `keeper.py` reads, which starts the brokers.
     """
     for folder in layout.folders:
         folder.mkdir(mode=0o700)
@@ -250,14 +250,17 @@ def write_files(
 
 
 def new_id() -> str:
-    """Return a random id in Kafka's format: 16 bytes in URL-safe base 64, not starting with a dash."""
+    """Return a random id for a cluster or a log directory.
+
+    The id has Kafka's format: 16 bytes in URL-safe base 64, not starting with a dash.
+    """
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 def remove_folders(folders: Iterable[str]) -> None:
-    """Remove folders that belong to a layout; skip any folder with another name."""
+    """Remove the given folders, but skip every folder whose name is not of the form that `lay_out` chooses."""
     for folder in map(Path, folders):
         if _FOLDER_NAME.fullmatch(folder.name):
             shutil.rmtree(folder, ignore_errors=True)
@@ -269,7 +272,7 @@ def log_folder() -> Path:
 
 
 def drop_old_logs() -> None:
-    """Delete all but the newest broker logs."""
+    """Delete the log files of brokers, except the newest `LOGS_KEPT` files."""
     logs = sorted(log_folder().glob("broker-*.log"), key=lambda log: log.stat().st_mtime, reverse=True)
     for log in logs[LOGS_KEPT:]:
         log.unlink(missing_ok=True)

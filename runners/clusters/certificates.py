@@ -1,4 +1,4 @@
-"""Certificates and keys of a connection: checks the files that its properties name, and explains TLS failures."""
+"""Checks the certificate and key files that client properties name, and explains why a TLS connection fails."""
 
 import contextlib
 import os
@@ -19,11 +19,11 @@ _NAMING_FILES: Final = (
     "sasl.kerberos.keytab",
 )
 _NO_FILE: Final = "probe"
-"""As the value of `ssl.ca.location` this is not a path: librdkafka then uses the CA certificates of the system."""
+"""A value of `ssl.ca.location` that is not a path. It makes librdkafka use the CA certificates of the system."""
 _TIMEOUT_S: Final = 3.0
 _TRUST: Final = (
-    "Set ssl.ca.location to a PEM file that contains the CA certificate which signed it (the file may hold several), "
-    "or set ssl.ca.pem to the text of that file."
+    "Set ssl.ca.location to a PEM file with the CA certificate that signed the broker's certificate (the file may hold "
+    "several), or set ssl.ca.pem to the text of that file."
 )
 # Source: X509_V_ERR_* of OpenSSL 3, x509_vfy.h.
 _ADVICE: Final = {
@@ -39,7 +39,7 @@ _ADVICE: Final = {
 
 
 def absolute_paths(connection: Mapping[str, str]) -> dict[str, str]:
-    """Return the connection's properties with absolute paths.
+    """Return the client properties with every path of a certificate or key file made absolute.
 
     Load processes may run in another working folder, where a relative path would name another file.
 
@@ -54,12 +54,12 @@ def absolute_paths(connection: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_files(connection: Mapping[str, str]) -> None:
-    """Check that all files named by the connection exist and can be read.
+    """Check that every certificate or key file that the client properties name exists and can be read.
 
     librdkafka would report a missing file with an OpenSSL message that is hard to understand.
 
     Raises:
-        TargetRefused: A file is missing, or we may not read it.
+        TargetRefused: A file is missing, or this user may not read it.
     """
     for name in _NAMING_FILES:
         path = connection.get(name, "")
@@ -74,9 +74,9 @@ def require_files(connection: Mapping[str, str]) -> None:
 
 
 def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> str | None:
-    """Check a broker's certificate as the client does, with the same trusted CAs.
+    """Return why the client rejects a broker's certificate, and what the user can do about it.
 
-    The check makes only a TLS handshake and sends nothing else.
+    The check makes only a TLS handshake, with the CAs that the client trusts, and sends nothing else.
 
     Args:
         host: Host of the broker.
@@ -84,7 +84,7 @@ def certificate_fault(host: str, port: int, connection: Mapping[str, str]) -> st
         connection: Client properties under librdkafka's names.
 
     Returns:
-        What is wrong with the certificate, and what to do about it, in sentences. None if nothing is wrong with it.
+        The reason and the advice as sentences. None if the certificate is accepted, or if the check could not be made.
     """
     with contextlib.suppress(OSError, ValueError):
         context = _context(connection)

@@ -63,4 +63,4 @@ class Cluster(Protocol):
         """
 
     def stop(self) -> None:
-        """Stop everything that we started, and leave everything else as it is."""
+        """Stop the brokers that we started. A cluster that was running before is left as it is."""

@@ -20,7 +20,7 @@ from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefus
 REQUEST_TIMEOUT_S = 20.0
 
 OWNED_PREFIX = "tuner-"
-"""The prefix of the names of our topics. Rights on our topics are granted for this prefix."""
+"""The prefix of the name of every topic that we create. Users need rights only on topics with this prefix."""
 
 WRITE, DELETE, CREATE = "Write", "Delete", "Create"
 DESCRIBE, DESCRIBE_CONFIGS = "Describe", "DescribeConfigs"
@@ -50,10 +50,10 @@ class Order:
 
 
 class Contact:
-    """An admin client of librdkafka that prints nothing.
+    """An admin client of librdkafka that prints nothing, but keeps the messages that explain a failure.
 
-    librdkafka reports a failed connection only as "timed out". The cause goes only to its logger and to its error
-    callback. We keep the messages of both.
+    librdkafka reports a failed connection only as "timed out". It gives the cause only to its logger and to its error
+    callback, so we keep the messages of both.
 
     Attributes:
         admin: The admin client.
@@ -100,7 +100,7 @@ class Contact:
         return self.admin.list_topics(timeout=timeout_s)
 
     def complaints(self) -> list[str]:
-        """Return librdkafka's messages about failures so far, without duplicates, oldest first."""
+        """Return the messages about failures that librdkafka has given so far, without duplicates, oldest first."""
         self.admin.poll(0)
         return list(dict.fromkeys(self._complaints))
 
@@ -131,18 +131,21 @@ class Contact:
         if code == KafkaError.INVALID_REPLICATION_FACTOR:
             brokers = len(self.metadata(REQUEST_TIMEOUT_S).brokers)
             return WorkloadRefused(
-                f"Replication must be at most the number of brokers. The cluster has {brokers}, so that it can't "
+                f"Replication must be at most the number of brokers. The cluster has {brokers}, so it can't "
                 f"{action}. Lower `replication`."
             )
         if code in _NO_ANSWER:
             why = "; ".join(self.complaints()[-2:]) or answer
             return BrokerLost(
-                f"The cluster must answer the request to {action}, but: {why}. Check that its brokers are running."
+                f"The cluster must answer the request to {action}, but it did not: {why}. Check that its brokers are "
+                "running."
             )
         return WorkloadRefused(f"The cluster must be able to {action}, but it answers: {answer}. Change the workload.")
 
     def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
-        """Return the error for rights that the cluster lists as missing, before a request has needed them.
+        """Return the error that tells the user which rights are missing and how to grant them.
+
+        The caller raises it if the cluster's own list of this user's rights lacks a right that is needed later.
 
         Args:
             operations: The missing rights, under their names in `kafka-acls`.
@@ -174,7 +177,7 @@ def operation_name(name: str) -> str:
 
 
 def resource(topic: str) -> str:
-    """Name, in words, the target of a grant: one topic, or all of our topics."""
+    """Return words for the topics that a right is granted on: one topic, or all topics that we create."""
     return f"topics that start with {OWNED_PREFIX}" if topic.startswith(OWNED_PREFIX) else f"topic {topic}"
 
 
@@ -183,7 +186,8 @@ def grant_command(operations: Iterable[str], topic: str, connection: Mapping[str
 
     Args:
         operations: The rights, under their names in `kafka-acls`: `Create`, `Write`.
-        topic: The topic that they are needed on. For one of our topics, the rights are granted on all of our topics.
+        topic: The topic that the rights are needed on. If we created it, the command grants them on all topics that we
+            create.
         connection: The client properties of the user who lacks the rights.
     """
     words = ["kafka-acls", "--bootstrap-server", connection["bootstrap.servers"]]

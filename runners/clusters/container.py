@@ -28,7 +28,9 @@ _POLL_S = 0.2
 
 
 class ContainerCluster:
-    """One broker in a container whose image reads broker properties from `KAFKA_*` variables, as Kafka's image does.
+    """One Kafka broker in a container.
+
+    Its image must read broker properties from `KAFKA_*` environment variables, as Kafka's own image does.
 
     If this process is killed, testcontainers' reaper (Ryuk) removes the container.
     """
@@ -43,7 +45,7 @@ class ContainerCluster:
 
         Args:
             image: Name and tag of the image.
-            properties: Broker properties that override ours.
+            properties: Broker properties that override our defaults.
         """
         self._image = image
         self._properties = dict(properties or {})
@@ -81,8 +83,8 @@ class ContainerCluster:
         except DockerException as error:
             self.stop()
             raise EmbeddedBrokerError(
-                f"A broker in a container needs a Docker engine and the image {self._image}, but: "
-                f"{first_line(error)}. Start the engine, or check the name of the image."
+                f"A broker in a container needs a Docker engine and the image {self._image}, but "
+                f"Docker reports: {first_line(error)}. Start the engine, or check the name of the image."
             ) from None
         except BaseException:
             self.stop()
@@ -114,7 +116,7 @@ class ContainerCluster:
                 found = ExistingCluster(address, timeout_s=_ASK_TIMEOUT_S).start()
                 return RunningCluster(kind="container", connection=found.connection)
             except TargetError:
-                # Retry also when it seems to refuse us. Until the broker listens, Docker's proxy accepts connections
+                # Retry also if the broker seems to refuse us. Until it listens, Docker's proxy accepts connections
                 # and resets them.
                 container.reload()
                 ended = container.status != "running"

@@ -1,4 +1,4 @@
-"""A real Kafka cluster on this host that needs no set-up: starts the brokers and stops them again."""
+"""Starts and stops a real Kafka cluster on this host, which needs no set-up by the user."""
 
 import contextlib
 import subprocess
@@ -31,10 +31,11 @@ class Brokers:
     """Brokers that we have started and that have answered.
 
     Attributes:
-        record: The keeper's record of the cluster. Its facts are `bootstrap`, `started_s`, `folders`, `logs`,
-            `log_dirs` and `brokers` (process ids and start times).
+        record: The file in the state folder that lists what has to be cleaned up. Its `facts` are `bootstrap`,
+            `started_s`, `folders`, `logs`, `log_dirs` and `brokers` (process ids and start times).
         local_brokers: The processes, ports and data of the brokers.
-        lifeline: The keeper as a child of this process, if the brokers end with this process; otherwise None.
+        lifeline: The keeper: the child process that stops the brokers when this process ends. None if the brokers may
+            outlive this process.
     """
 
     record: Record
@@ -43,7 +44,7 @@ class Brokers:
 
 
 def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> Brokers:
-    """Fetch what is missing, start the brokers, and wait until they answer.
+    """Fetch Kafka's jars if they are missing, start the brokers, and wait until they answer.
 
     Args:
         kind: `broker` for brokers that end with this process. `persistent` for brokers that outlive it; only one
@@ -72,11 +73,12 @@ def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> B
 
 
 def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) -> None:
-    """Stop the brokers of a record and remove their data, and return when both are done.
+    """Stop the brokers that a record lists and remove their data, and return when both are done.
 
     Args:
-        record: The record from `bring_up`, or the same record read from its file.
-        lifeline: The keeper process from `bring_up`.
+        record: The list of what has to be cleaned up, from `bring_up` or read from its file.
+        lifeline: The process from `bring_up` that stops the brokers when its standard input is closed. None if the
+            brokers were started to outlive their starter.
     """
     if lifeline is not None:
         if lifeline.stdin:
@@ -100,7 +102,10 @@ def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) 
 
 
 def log_dir_of(pid: int) -> Path | None:
-    """Return the folder of a broker's partitions, or None if no process of this user has started that broker."""
+    """Return the folder in which the broker with a process id keeps its partitions.
+
+    The result is None if kafka-tuner did not start that broker under this user.
+    """
     for kind in ("persistent", "broker"):
         for record in records(kind):
             pids = [broker for broker, _ in record.facts["brokers"]]
@@ -161,7 +166,7 @@ class EmbeddedCluster:
         brokers: The number of brokers. With 3, all of them vote on metadata, and topics can have replication 3.
         host: The IPv4 address that they listen on.
         port: The client port of the first broker. The other brokers get the ports after it. None: use free ports.
-        properties: Broker properties that override ours.
+        properties: Broker properties that override our defaults.
         connection: Client properties that the brokers require, if `properties` change their security.
         start_timeout_s: Seconds that the brokers may take until they answer, without downloads.
     """
@@ -180,9 +185,10 @@ class EmbeddedCluster:
             raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
 
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Fetch what is missing, start the brokers, and wait until they answer.
+        """Fetch Kafka's jars if they are missing, start the brokers, and wait until they answer.
 
-        The very first start on a host fetches 46 MB and prepares quick starts. Later starts need no network.
+        The very first start on a host fetches 46 MB and prepares files that make later starts quick. Later starts need
+        no network.
 
         Args:
             progress: Receives a line for each step.

@@ -1,4 +1,4 @@
-"""A cluster that somebody else runs: we connect to it, and change nothing on it but our own topics."""
+"""A cluster that somebody else runs: we connect to it, and change nothing on it except the topics that we create."""
 
 import ipaddress
 import math
@@ -164,7 +164,7 @@ class ExistingCluster:
         )
 
     def stop(self) -> None:
-        """Do nothing: the cluster is not ours."""
+        """Do nothing, because we did not start the cluster."""
 
     def _ask(self, contact: Contact, bootstrap: str) -> list[tuple[str, int]]:
         begun, slice_s = time.monotonic(), _FIRST_SLICE_S
@@ -187,7 +187,11 @@ class ExistingCluster:
 
 
 def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: float) -> TargetError | None:
-    """Return the error for the first known cause among librdkafka's messages, or None if there is none yet."""
+    """Return the error for the first known cause among librdkafka's messages.
+
+    The result is None if no message points to a known cause, or if the failure is one that often passes by itself and
+    has not lasted `patience_s` seconds yet.
+    """
     bootstrap = connection["bootstrap.servers"]
     for cause in _CAUSES:
         for complaint in complaints:

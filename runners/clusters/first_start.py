@@ -1,16 +1,18 @@
-"""The first start on a host: prepares files once, so that every later broker starts in less than half the time.
+"""The first start of Kafka on a host: prepares files once, so that all later brokers start in less than half the time.
 
-There is one set of files for each Kafka version and Java runtime. Measured on 2 cores with Java 25: without the AOT
-cache, a broker needs 4.2 s from its launch to "Kafka Server started". With it, a broker needs 1.6 s and half the CPU
-time. Formatting the log directory with Kafka's tool would take 2 s more.
+The files are Java's ahead-of-time (AOT) cache and the content of a formatted log directory. There is one set of files
+for each Kafka version and Java runtime. Measured on 2 cores with Java 25: without the AOT cache, a broker needs 4.2 s
+from its launch to "Kafka Server started". With the cache, a broker needs 1.6 s and half the CPU time. Formatting the
+log directory with Kafka's tool would take 2 s more.
 
 A broker is slow in its first minute, because Java has to find out which code is busy before it compiles that code. To
-shorten this, the first start trains a broker: it runs the broker under load, and Java stores in the AOT cache which
+shorten this time, the first start trains a broker: it runs a broker under load, and Java stores in the AOT cache which
 code was busy (JEP 515, Java 25).
 
-Measured on 2 cores with records of 1,000 B: the client's defaults and a compressing config in turn, 3 s each, on three
-new brokers trained with load and three trained without. The first three throughputs of the defaults were 191 to 214,
-312 to 401 and 313 to 355 MB/s without load in the training, and 298 to 402, 362 to 467 and 345 to 445 MB/s with it.
+Measured on 2 cores with records of 1,000 B, on three new brokers trained without load and three trained with load. The
+client's defaults and a compressing config were sent in turn, for 3 s each. After training without load, the first three
+throughputs of the defaults were 191 to 214, 312 to 401 and 313 to 355 MB/s. After training with load, they were 298 to
+402, 362 to 467 and 345 to 445 MB/s.
 """
 
 import contextlib
@@ -71,7 +73,9 @@ Together they cover large and small batches, with and without compression, with 
 
 
 def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
-    """Return the files that the first start has prepared; prepare them now if they are missing (some 35 s).
+    """Return the files that make Kafka start quickly, and prepare them first if this is the first start on this host.
+
+    Preparing them takes about 35 seconds.
 
     Args:
         kafka: Java and Kafka's jars.
@@ -91,7 +95,10 @@ def first_start(kafka: KafkaJava, progress: Say = silent) -> FirstStart:
 
 
 def quick_flags(kafka: KafkaJava) -> tuple[str, ...]:
-    """Return the JVM flags that start any of Kafka's classes quickly; empty if there is no AOT cache."""
+    """Return the JVM flags that start any of Kafka's classes quickly, with Java's ahead-of-time (AOT) cache.
+
+    The result is empty if there is no AOT cache for this Java.
+    """
     aot_cache = _aot_cache(kafka)
     there = aot_cache.exists() and aot_cache.stat().st_size > 0
     return (f"-XX:AOTCache={aot_cache}", *_AOT_FLAGS) if there else ()
@@ -100,8 +107,8 @@ def quick_flags(kafka: KafkaJava) -> tuple[str, ...]:
 def _aot_cache(kafka: KafkaJava) -> Path:
     """Return the path of the AOT cache for this Java, these jars and these training loads.
 
-    Java rejects a cache that another Java has made, or one whose jars have other modification times. The name of the
-    file is a hash of all of these, so that any change leads to a new cache.
+    Java rejects a cache that was made by another Java, or with jars that have other modification times. The name of the
+    file contains a hash of all of these, so that any change leads to a new cache.
     """
     manifest = (kafka.root / "manifest.json").read_bytes()
     about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{LOADS}\n".encode()
@@ -109,7 +116,10 @@ def _aot_cache(kafka: KafkaJava) -> Path:
 
 
 def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
-    """Format a log directory, train a broker, and store what both have produced."""
+    """Format a log directory, run a broker under load, and keep the files that make later starts quick.
+
+    Formatting gives the checkpoint with the feature levels. The run gives Java's AOT cache.
+    """
     with tempfile.TemporaryDirectory(dir=kafka.root, prefix="first-") as folder:
         port, controller_port = free_ports("127.0.0.1", 2)
         node = Node(1, "127.0.0.1", port, controller_port, Path(folder), Path(folder) / "log")

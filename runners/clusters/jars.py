@@ -33,7 +33,7 @@ class KafkaJars:
     """
 
     def __init__(self, root: Path | None = None, pinned: Sequence[PinnedJar] = PINNED_JARS) -> None:
-        """Name the folder, without reading or writing anything.
+        """Set the folder of the jars, without reading or writing anything.
 
         Args:
             root: Folder of this Kafka version. None: a folder below the cache folder.
@@ -47,7 +47,7 @@ class KafkaJars:
     def class_path(self, progress: Say = silent) -> str:
         """Return the class path for Kafka and its tools, after fetching every jar that is missing or damaged.
 
-        If all jars are in order, this needs neither the network nor the lock.
+        If no jar is missing or damaged, this needs no network.
 
         Args:
             progress: Receives the progress of a download.
@@ -66,13 +66,13 @@ class KafkaJars:
                         self._fetch(missing, progress)
         except OSError as error:
             raise JarsUnavailable(
-                f"Kafka's jars must be kept in {self.root}, but: {error}. Free some space there or change the "
-                "permissions, or set KAFKA_TUNER_CACHE to another folder."
+                f"Kafka's jars must be kept in {self.root}, but that failed: {error}. Free some space there or change "
+                "the permissions, or set KAFKA_TUNER_CACHE to another folder."
             ) from None
         return os.pathsep.join(str(self._jars / jar.file_name) for jar in self._pinned)
 
     def _damaged(self) -> list[PinnedJar]:
-        """Return the jars that are missing or differ from the pinned ones."""
+        """Return the jars that are missing, or whose size or SHA-256 is not the pinned one."""
         known = self._read_manifest()
         damaged, checked = [], {}
         for jar in self._pinned:
@@ -122,12 +122,12 @@ class KafkaJars:
                 raise
         if still := self._damaged():
             raise JarsUnavailable(
-                f"Kafka's jars must match the pinned ones, but {still[0].file_name} has changed since it was fetched. "
-                f"Look for another program that writes to {self._jars}, and run again."
+                f"Kafka's jars must have the pinned SHA-256, but {still[0].file_name} has changed since it was "
+                f"fetched. Look for another program that writes to {self._jars}, and run again."
             )
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
-        """Fetch one jar, and move it to its place if it is the pinned one."""
+        """Fetch one jar, and move it into the folder of jars if it has the pinned SHA-256."""
         from jgo.maven import MavenContext
 
         repository = os.environ.get(_REPOSITORY_VARIABLE)
@@ -149,7 +149,7 @@ class KafkaJars:
                 if _is_whole(fetched, jar):
                     fetched.replace(self._jars / jar.file_name)
                     return
-                reason = f"the downloaded file is not the file that is pinned (SHA-256 {jar.sha256})"
+                reason = f"the downloaded file does not have the pinned SHA-256 {jar.sha256}"
             if half := wanted.cached_path:
                 half.unlink(missing_ok=True)
         raise JarsUnavailable(
@@ -168,7 +168,10 @@ def _is_whole(path: Path, jar: PinnedJar) -> bool:
 
 @contextlib.contextmanager
 def _jgo_kept_quiet() -> Iterator[None]:
-    """Keep jgo's log messages off the terminal; we check ourselves for everything that it would warn about."""
+    """Keep log messages of jgo, the library that downloads the jars, off the terminal.
+
+    We check the downloaded jars ourselves, so these messages would tell nothing new.
+    """
     logger = logging.getLogger("jgo")
     before = logger.disabled, logger.propagate, logger.handlers[:]
     logger.propagate = False

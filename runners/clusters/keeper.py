@@ -1,4 +1,4 @@
-"""Starts broker processes, and stops them when their owner ends, in whatever way it ends.
+"""The keeper: starts broker processes, and stops them when their owner ends, even if the owner is killed.
 
 The owner is the process that uses the brokers, such as `tuner run`. It starts this file as a program in a new session,
 so that a Ctrl-C in the owner's terminal does not reach the brokers before it reaches the owner. The program needs only
@@ -13,8 +13,8 @@ owner ends, even by SIGKILL. That end-of-file is the order to stop.
 
 If `owned` is false, there is no pipe and no owner: the keeper detaches itself and goes on until it gets SIGTERM. In
 both cases it writes one line to standard output: the process ids of the keeper and of the brokers, as JSON. Before it
-ends, it removes the folders and the record. It ends with status 0 after an order to stop, and with status 3 when all
-brokers have ended without one.
+ends, it removes the folders and the record, which is the file that lists what has to be cleaned up. It ends with status
+0 after an order to stop, and with status 3 if all brokers have ended without such an order.
 """
 
 import contextlib
@@ -41,11 +41,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _Stop(Exception):
-    """The owner has ended, or we got a signal to stop."""
+    """Raised when this program gets a signal to stop the brokers."""
 
 
 def main(spec_path: str) -> int:
-    """Start the brokers of the spec, wait for the order to stop, and clean up.
+    """Start the brokers that a JSON file describes, wait for the order to stop, and clean up.
 
     Args:
         spec_path: Path of the JSON file that the module docstring describes.
@@ -79,7 +79,7 @@ def main(spec_path: str) -> int:
 
 
 def _write_pids(pids: list[int]) -> None:
-    """Write the one line that the caller waits for, then disconnect from its pipe."""
+    """Write the process ids as one line to standard output, which is a pipe to the caller, then close that pipe."""
     os.write(sys.stdout.fileno(), f"{json.dumps(pids)}\n".encode())
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,7 @@
-"""Starts a keeper with its brokers, waits until they answer, and cleans up after keepers that were killed."""
+"""Starts brokers through a keeper process, waits until they answer, and cleans up after keepers that were killed.
+
+A keeper is a small process that starts the brokers, and stops them when the process that uses them ends.
+"""
 
 import contextlib
 import json
@@ -30,12 +33,12 @@ _SIGNS_OF_FAILURE = (" ERROR ", " FATAL ", "Exception", "Error:")
 def launch_keeper(
     layout: Layout, brokers: Sequence[dict[str, Any]], record: Record, *, owned: bool
 ) -> tuple[subprocess.Popen[bytes], list[int]]:
-    """Start the keeper, which starts the brokers.
+    """Start the keeper: a small process that starts the brokers, and later stops them and removes their data.
 
     Args:
         layout: The layout of the cluster. Its files must have been written.
         brokers: Command and log of each broker.
-        record: The record of the cluster, which the keeper removes when it ends.
+        record: The file that lists what has to be cleaned up. The keeper removes it when it ends.
         owned: Whether the brokers end with this process. If so, the keeper's standard input is a pipe from this
             process; otherwise the brokers outlive it.
 
@@ -75,14 +78,15 @@ def launch_keeper(
         if process.stdin:
             process.stdin.close()
         raise BrokerDidNotStart(
-            f"The keeper process must start the brokers, but it ended first. Its log {layout.logs[0]} says:\n"
+            f"The process that starts the brokers must keep running, but it ended too early. Its log {layout.logs[0]} "
+            "says:\n"
             f"{end_of_log(layout.logs[0])}"
         )
     return process, [int(pid) for pid in json.loads(line)]
 
 
 def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
-    """Return the identities of the brokers' processes.
+    """Return the process id and the start time of each broker.
 
     Args:
         layout: The layout of the cluster.
@@ -105,7 +109,7 @@ def await_answers(
     Args:
         layout: The layout of the cluster.
         brokers: The processes of the brokers, in the order of the nodes.
-        connection: Further client properties beside the address.
+        connection: Client properties that the brokers require, without `bootstrap.servers`.
         timeout_s: Longest wait in seconds.
 
     Raises:
@@ -139,7 +143,10 @@ def await_answers(
 
 
 def clear_leftovers() -> None:
-    """Kill the brokers and remove the folders of keepers that were killed; leave those of live keepers alone."""
+    """Kill the brokers and remove the folders that an earlier run left behind because it was killed.
+
+    Clusters whose keeper process is still running are left alone.
+    """
     for kind in ("broker", "persistent"):
         for record in records(kind):
             if record.state != "dead":
@@ -154,7 +161,7 @@ def clear_leftovers() -> None:
 
 
 def end_of_log(log: Path) -> str:
-    """Return the lines of a broker's log that explain a failure, indented."""
+    """Return the lines of a broker's log file that explain why the broker failed, indented."""
     try:
         return failure_lines(log.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
@@ -165,7 +172,7 @@ def failure_lines(log: str) -> str:
     """Return the lines of a log that explain a failure, indented: the last errors, or else the last lines."""
     lines = log.splitlines()
     errors = [line for line in lines if any(sign in line for sign in _SIGNS_OF_FAILURE)]
-    return "\n".join(f"  {line[:300]}" for line in (errors or lines)[-_LOG_LINES_SHOWN:]) or "  (it is empty)"
+    return "\n".join(f"  {line[:300]}" for line in (errors or lines)[-_LOG_LINES_SHOWN:]) or "  (the log is empty)"
 
 
 def _ended(log: Path) -> str:

@@ -28,14 +28,14 @@ _ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9
 
 @dataclass(frozen=True, slots=True)
 class PersistentBroker:
-    """A broker, or a cluster of several, that runs until `stop_persistent` is called.
+    """A broker, or a cluster of several brokers, that runs until `stop_persistent` is called.
 
     Attributes:
         bootstrap: `host:port[,host:port]` for clients.
         pids: Process ids of the brokers.
         started_s: Time of the start in seconds since the epoch.
-        folders: Folders of its files and its data, which are removed when it stops.
-        logs: Its log files, which are kept.
+        folders: Folders with the brokers' files and data, which are removed when the brokers stop.
+        logs: Log files of the brokers, which are kept.
     """
 
     bootstrap: str
@@ -142,8 +142,8 @@ def open_broker(listen: Address, advertised: Address) -> EmbeddedCluster:
     """Describe one broker that other hosts can reach, without starting it.
 
     The broker advertises a loopback address to clients that connect on loopback, and `advertised` to clients that
-    connect to `listen`. Inside a container these two addresses differ, and a client of one kind can't reach the address
-    of the other.
+    connect to `listen`. It needs both: in a container, a client beside the broker may not reach `advertised`, and a
+    client on another host can't reach the loopback address.
 
     Args:
         listen: The address on which the broker listens for other hosts, without authentication.
@@ -154,7 +154,10 @@ def open_broker(listen: Address, advertised: Address) -> EmbeddedCluster:
         BrokerDidNotStart: The port of `listen` is taken.
     """
     if advertised.host in _ANY:
-        raise ValueError(f"clients connect to the advertised address, so it can't be {advertised}: name this host")
+        raise ValueError(
+            f"clients connect to the advertised address, so it can't be {advertised}: give a name or an IP address of "
+            "this host"
+        )
     if ":" not in listen.host:
         require_free(listen.host, listen.port)
     inside, control = free_ports(_LOOPBACK, 2)
@@ -171,7 +174,7 @@ def open_broker(listen: Address, advertised: Address) -> EmbeddedCluster:
 
 
 def wait_while_running(cluster: RunningCluster) -> None:
-    """Wait as long as the brokers that we started are running; never return normally.
+    """Wait until a broker that we started has ended, then raise an error. The function never returns.
 
     Raises:
         EmbeddedBrokerError: A broker has ended by itself.

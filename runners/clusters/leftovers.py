@@ -18,9 +18,9 @@ class Leftover:
 
     Attributes:
         topic: Its name.
-        run_id: The run that created it.
-        state: State of that run: `live` or `dead` on this host. `unknown` if another host started the run, or if its
-            record is lost.
+        run_id: The id of the run that created it.
+        state: `live` if that run is still going on, and `dead` if its process has ended. `unknown` if another host
+            started the run, or if the file about the run in the state folder is lost.
     """
 
     topic: str
@@ -29,7 +29,7 @@ class Leftover:
 
 
 def find_leftovers(cluster: RunningCluster) -> list[Leftover]:
-    """Return all topics on a cluster that this program created, in whatever run.
+    """Return all topics on a cluster that this program created, including those of runs that are still going on.
 
     Args:
         cluster: A cluster from `Cluster.start`.
@@ -41,7 +41,7 @@ def find_leftovers(cluster: RunningCluster) -> list[Leftover]:
 
 
 def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> list[str]:
-    """Delete the given topics, in whatever state their runs are.
+    """Delete the given topics, even if the runs that created them are still going on.
 
     The caller decides whether topics of live or unknown runs may be deleted.
 
@@ -53,7 +53,7 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
         Names of the deleted topics.
 
     Raises:
-        ValueError: A name is not of the form that our topics have. Nothing is deleted then.
+        ValueError: A name does not have the form of the topics that we create. No topic is deleted then.
         TargetRefused: We have no right to delete a topic.
         BrokerLost: The cluster did not answer.
     """
@@ -68,7 +68,9 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
 
 
 def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
-    """Delete the topics that dead runs of this host have left on a cluster, and the records of those runs.
+    """Delete the topics that ended runs of this host have left on a cluster.
+
+    The files in the state folder about these runs are deleted too.
 
     Args:
         cluster: A cluster from `Cluster.start`.

@@ -2,12 +2,14 @@
 
 With the partitions in memory, disk writes don't influence the measurement. With the partitions on disk, three things
 would: the writes of other programs, commits of the file system's journal, and the cache of files, whose memory a
-virtual machine returns to its host after each deletion. Measured on 2 cores of a virtual machine with records of
-1,000 B and the client's defaults, between other loads: 190 to 250 MB/s with the partitions on disk (3.2 to 4.5 ms of
-CPU time per MB), and 400 to 450 MB/s in memory within the same minutes (1.8 to 2.1 ms).
+virtual machine returns to its host after each deletion.
 
-If a container or a systemd unit has a memory limit, the kernel kills it at that limit, however much memory the machine
-has left. Files in memory count towards the limit.
+Measured within the same minutes on 2 cores of a virtual machine, with records of 1,000 B and the client's defaults:
+with the partitions on disk, 190 to 250 MB/s and 3.2 to 4.5 ms of CPU time per MB; with the partitions in memory, 400 to
+450 MB/s and 1.8 to 2.1 ms of CPU time per MB.
+
+If a container or a systemd unit has a memory limit, the kernel kills it at that limit, even if the machine has memory
+left. Files in memory count towards the limit.
 
 Source: Linux's documentation of control groups, version 2 (`memory.max`, `memory.current`) and version 1
 (`memory.limit_in_bytes`, `memory.usage_in_bytes`). The kernel frees the cache of files on disk when a program needs
@@ -29,7 +31,7 @@ LEAST_FREE_BYTES: Final = 1 << 30
 """Bytes of the machine's memory that a load must leave free."""
 
 _LOG_BYTES: Final = 3 << 30
-"""The most that the partitions of one broker take, with a reserve: see `topics.owned_configs`."""
+"""Upper limit of the size of one broker's partitions in bytes, with a reserve; see `topics.owned_configs`."""
 _BESIDE_BYTES: Final = 3 << 30
 """Memory for the broker's heap, the producer's buffer, and the programs themselves."""
 CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -39,7 +41,8 @@ MEMBERSHIP: Final = Path("/proc/self/cgroup")
 def memory_root(brokers: int) -> Path | None:
     """Return the folder in memory for the brokers' partitions, or None if they have to go to disk.
 
-    They go to disk if there is too little memory, or if `TMPDIR` is set, because it says where our data goes.
+    The partitions go to disk if there is too little memory. They also go to disk if `TMPDIR` is set, because the user
+    has then chosen the folder for our data.
 
     Args:
         brokers: The number of brokers.
@@ -68,7 +71,7 @@ def free_memory_bytes() -> int:
 
 
 def _left_to_groups() -> Iterator[int]:
-    """Yield the bytes that are left to each control group of this process that has a memory limit."""
+    """Yield, for each control group of this process with a memory limit, the bytes that it may still take."""
     with contextlib.suppress(OSError):
         for line in MEMBERSHIP.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
@@ -80,7 +83,7 @@ def _left_to_groups() -> Iterator[int]:
 
 
 def _left(root: Path, path: str, limit: str, usage: str, cached: str) -> Iterator[int]:
-    """Yield the bytes that are left to a control group and to each group above it.
+    """Yield the bytes that a control group, and each group above it with a memory limit, may still take.
 
     In a container, the path may be the one that the host sees. Then only the root group exists here.
     """

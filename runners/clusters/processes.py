@@ -1,4 +1,4 @@
-"""Processes of this host, records of what a process has to clean up, and TCP ports.
+"""Finds processes and TCP ports of this host, and records in files what a process has to clean up.
 
 A process is identified by its id and its start time, because the system reuses process ids.
 """
@@ -25,7 +25,7 @@ _SAME_START_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """The identity of a process, which a later process with the same id does not share.
+    """A process id together with the start time, so that a later process with the same id is not mistaken for it.
 
     Attributes:
         pid: Process id.
@@ -58,7 +58,9 @@ class ProcessIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A file in the state folder that lists what a process has created and must remove, in case it is killed first.
+    """A file in the state folder that lists what a process has created and must remove in the end.
+
+    If the process is killed before that, a later process finds the file and removes what it lists.
 
     Attributes:
         kind: `broker`, `persistent` or `topics`. The records of each kind have their own folder.
@@ -81,7 +83,10 @@ class Record:
 
     @property
     def state(self) -> Literal["live", "dead", "unknown"]:
-        """Whether the owner is still running. It is `unknown` on another host, which may share our home folder."""
+        """`live` if the owner is still running, and `dead` if it has ended.
+
+        `unknown` if the record was written on another host that shares our home folder.
+        """
         if self.host != this_host():
             return "unknown"
         return "live" if self.owner.process() else "dead"
@@ -96,12 +101,15 @@ class Record:
         write_atomically(self.path, json.dumps(text))
 
     def remove(self) -> None:
-        """Delete the record, because everything that it lists has been removed."""
+        """Delete the record's file. Call this when everything that the record lists has been removed."""
         self.path.unlink(missing_ok=True)
 
 
 def this_host() -> str:
-    """Return the name of this host and its process namespace, because a container has its own process ids."""
+    """Return the name of this host and of its process namespace.
+
+    A process id is only valid in one namespace, and each container usually has its own.
+    """
     try:
         ids = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - not a path but `pid:[4026531836]`
     except OSError:
@@ -110,7 +118,11 @@ def this_host() -> str:
 
 
 def records(kind: str) -> Iterator[Record]:
-    """Yield all records of a kind, except those that can't be read."""
+    """Yield the records of one kind, each of which lists what a process must clean up. Skip unreadable files.
+
+    Args:
+        kind: `broker`, `persistent` or `topics`.
+    """
     for path in sorted((state_root() / "live" / kind).glob("*.json")):
         try:
             text = json.loads(path.read_text(encoding="utf-8"))
@@ -151,7 +163,7 @@ def require_free(host: str, port: int) -> None:
             by = f" (process {holder.pid}, {process_name(holder)})" if holder else ""
             raise BrokerDidNotStart(
                 f"The broker's port must be free, but {host}:{port} is not available: {error.strerror}{by}. "
-                "Choose another port, or name no port to use a free one."
+                "Choose another port, or leave the port out to use a free one."
             ) from None
 
 

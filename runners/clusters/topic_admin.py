@@ -220,7 +220,9 @@ class TopicAdmin:
         return answered
 
     def end_offsets(self, name: str, partitions: int) -> tuple[int, ...]:
-        """Return the offset that the next record of each partition will get, which retention does not change.
+        """Return the end offset of each partition, which is the offset that the next record will get.
+
+        Retention does not change end offsets.
 
         Args:
             name: Its name.
@@ -268,8 +270,8 @@ def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:
     """Repeat a request until all brokers know of a topic and its leaders.
 
     Args:
-        ask: Sends the request. It gets the error codes for which it returns None, which means "not yet". After the time
-            limit it gets no codes, so that they are errors too.
+        ask: Sends the request. Its argument lists the error codes that mean "not yet", for which it returns None. In
+            the last call, after the time limit, the list is empty, so that these codes are errors too.
     """
     deadline = time.monotonic() + _SETTLE_TIMEOUT_S
     while time.monotonic() < deadline:

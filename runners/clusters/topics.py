@@ -62,7 +62,7 @@ def new_run_id() -> str:
 def run_of(topic_name: str) -> str | None:
     """Return the run id in the name of a topic that we created, or None for every other name.
 
-    No other function decides what may be deleted.
+    Topics for which this function returns None are never deleted.
     """
     match = _OWNED.fullmatch(topic_name)
     return match["run_id"] if match else None
@@ -73,10 +73,10 @@ def owned_configs(partitions: int) -> dict[str, str]:
 
     The limit is some 1.2 GB plus one second of writing, for any number of partitions. It holds on brokers that
     we start, because they check retention every second. Other brokers check every 5 minutes
-    (`log.retention.check.interval.ms`), so there the byte budget has to limit the disk space.
+    (`log.retention.check.interval.ms`). There the limit on the bytes that a run sends has to protect the disk.
 
-    Measured on 2 cores with 3 partitions, 2.5 GB at 140 MB/s: at most 1.3 GB on disk, and no slower than with segments
-    of 1 GiB.
+    Measured on 2 cores with 3 partitions and 2.5 GB sent at 140 MB/s: the topic took at most 1.3 GB on disk, and
+    writing was no slower than with segments of 1 GiB.
 
     Args:
         partitions: The number of partitions that the topic will have.
@@ -97,9 +97,9 @@ def owned_configs(partitions: int) -> dict[str, str]:
 class OwnedTopics:
     """Creates topics for one run on one cluster, deletes them, and waits until their disk space is free.
 
-    Before it creates the first topic, it writes a record to the state folder. If this run can't delete its topics, a
-    later run on this host finds the record and deletes them. Use it as a context manager: at the end, it deletes all
-    topics that are left.
+    Before the first topic is created, a file in the state folder records this run. If this run can't delete its topics,
+    a later run on this host finds that file and deletes them. Use the object as a context manager: at the end, it
+    deletes all topics that are left.
     """
 
     def __init__(self, cluster: RunningCluster, run_id: str | None = None) -> None:
@@ -173,7 +173,7 @@ class OwnedTopics:
         return topic
 
     def describe(self, name: str) -> Topic:
-        """Return a topic of the user's that we may write to; we never delete it.
+        """Return an existing topic of the user, after checking that we may write to it. We never delete such a topic.
 
         Raises:
             WorkloadRefused: The topic does not exist.
@@ -189,7 +189,7 @@ class OwnedTopics:
             topic: A topic from `create`.
 
         Returns:
-            Warnings: a warning if the space was not free in time; otherwise empty.
+            One warning if the disk space was not free in time; otherwise nothing.
 
         Raises:
             ValueError: This run did not create the topic.
@@ -247,7 +247,7 @@ class OwnedTopics:
 
         Raises:
             TargetRefused: We have no right to delete a topic.
-            BrokerLost: The cluster did not answer. The record stays for a later run.
+            BrokerLost: The cluster did not answer. A later run on this host will delete the topics.
         """
         for topic in list(self._live):
             if topic.name not in self._leaving:
@@ -285,7 +285,7 @@ class OwnedTopics:
     def _await_space(self, name: str) -> tuple[str, ...]:
         """Wait until a deleted topic is gone from the disk.
 
-        If we don't know the brokers' folders, wait until the cluster no longer lists it.
+        If we don't know the brokers' folders, wait until the cluster no longer lists the topic.
         """
         log_dirs = [broker.log_dir for broker in self._cluster.local_brokers if broker.log_dir]
         deadline = time.monotonic() + _SPACE_TIMEOUT_S
@@ -295,7 +295,7 @@ class OwnedTopics:
             if not left and (log_dirs or name not in self._admin.names()):
                 return ()
             if time.monotonic() > deadline:
-                where = f"{left[0]} and {len(left) - 1} more folders exist" if left else "the cluster still lists it"
+                where = f"{left[0]} and {len(left) - 1} more folders are left" if left else "the cluster still lists it"
                 return (
                     f"the disk space of topic {name} was not free {_SPACE_TIMEOUT_S:.0f} s after its deletion: {where}",
                 )

@@ -1,9 +1,8 @@
 """librdkafka's C functions, called through `ctypes`.
 
-They are the functions of the same library that confluent-kafka uses. Loading confluent-kafka's extension module
-resolves the `rd_kafka_*` symbols, wherever the wheel keeps the library. So we measure the client that users run, and
-need no compiler. Foreign calls release the interpreter lock, so a sender thread and a drain thread can run at the same
-time.
+The functions belong to the same library that confluent-kafka uses. Loading confluent-kafka's extension module resolves
+the `rd_kafka_*` symbols, wherever the wheel keeps the library. So we measure the client that users run, and need no
+compiler. Foreign calls release the interpreter lock, so one thread can send records while another takes deliveries.
 
 Source: librdkafka 2.16 `src/rdkafka.h` for every signature and struct in this file.
 """
@@ -42,7 +41,7 @@ MESSAGE = np.dtype(
         "itemsize": 72,
     }
 )
-"""`rd_kafka_message_t` on a 64-bit platform, as a numpy record, so that thousands of them are prepared in one call."""
+"""`rd_kafka_message_t` on a 64-bit platform, as a numpy record, so that one call prepares thousands of messages."""
 
 _WORD: Final = 8
 PRIVATE_OFFSET: Final = 64
@@ -131,7 +130,7 @@ def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:
 @cache
 def _memory() -> NDArray[np.int64]:
     # The array covers the address space of this process, so that one numpy call reads a field of thousands of structs.
-    # Only the words that are read are touched. The array begins at the second word, because ctypes takes address 0 for
+    # Creating the array reads no memory. The array begins at the second word, because ctypes takes address 0 for
     # a missing buffer.
     words = (c_int64 * (1 << 44)).from_address(_WORD)
     return np.ctypeslib.as_array(words)

@@ -1,6 +1,6 @@
 """The `Runner` for a real cluster: it measures one config with librdkafka.
 
-It also turns the raw result of a load into a `Measurement`.
+It also turns the raw result of sending the records (`LoadResult`) into a `Measurement`.
 """
 
 import datetime
@@ -50,10 +50,10 @@ _FAIR_SHARE_RATIO = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits that a run must keep.
+    """Limits that a measurement must respect.
 
     Attributes:
-        max_bytes: Value and key bytes that a run may send; None for no limit.
+        max_bytes: Value and key bytes that the measurement may send; None for no limit.
         min_free_disk_bytes: Free space that must remain on the disks of local brokers.
     """
 
@@ -63,13 +63,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class LibrdkafkaRunner:
-    """A `Runner` that writes to one topic of a running cluster. It can be sent to another process.
+    """A `Runner` that measures configs on one topic of a running cluster. It can be pickled for another process.
 
     Attributes:
         cluster: The cluster to send to.
         topic: The topic to write to.
         generator: The load generator: `native`, or `python` as a fallback.
-        limits: Limits that a run must keep.
+        limits: Limits that each measurement must respect.
     """
 
     cluster: RunningCluster
@@ -78,7 +78,13 @@ class LibrdkafkaRunner:
     limits: Limits = Limits()
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure a config on the topic."""
+        """Send the records of a workload to the topic with the given config, and return what was measured.
+
+        Args:
+            config: The producer config to measure.
+            workload: What is sent.
+            watch: Called with the values of each window of at most a second. It can stop the measurement early.
+        """
         check_record(
             config,
             workload.record_sizes.largest_bytes,
@@ -163,9 +169,9 @@ class LibrdkafkaRunner:
 
 @lru_cache(maxsize=1)
 def _payload(sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, seed: int) -> tuple[PayloadPool, float]:
-    """Return a payload pool and how well it compresses.
+    """Return a pool of records to send, and the ratio of its size after zlib compression to its size before.
 
-    The pool is kept for the next run, because making it takes a third of a second.
+    The pool is kept for the next measurement, because making it takes a third of a second.
     """
     pool = make_pool(sizes, key_bytes=key_bytes, compressibility_ratio=compressibility_ratio, seed=seed)
     return pool, pool.zlib_ratio()
@@ -173,7 +179,7 @@ def _payload(sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, s
 
 @contextmanager
 def _quiet_interpreter() -> Iterator[None]:
-    """Switch off garbage collection and shorten the thread switch interval while a load runs."""
+    """Switch off Python's garbage collection and shorten its thread switch interval during a measurement."""
     interval, enabled = sys.getswitchinterval(), gc.isenabled()
     gc.collect()
     gc.disable()
@@ -189,7 +195,18 @@ def _quiet_interpreter() -> Iterator[None]:
 def counts_of(
     result: LoadResult, tally: Tally, *, acks: int, idempotent: bool, stored: int | None, sole_writer: bool
 ) -> Counts:
-    """Return the three counts of the whole run."""
+    """Return how many records the client accepted, how many were acknowledged, and how many the topic stored.
+
+    All of them are counted over the whole measurement, including warm-up and flush.
+
+    Args:
+        result: The result of the load.
+        tally: The counters of deliveries.
+        acks: The config's `acks`.
+        idempotent: Whether the producer is idempotent.
+        stored: Growth of the topic's end offsets; None if they could not be read.
+        sole_writer: Whether nobody else writes to the topic.
+    """
     last = result.last
     return Counts(
         handed_over=result.handed_over,
@@ -207,12 +224,14 @@ def counts_of(
 def latency_check_of(
     result: LoadResult, drain: DrainDelay, user_demand_cores: float | None = None
 ) -> LatencyCheck | None:
-    """Compare our mean latency with the client's account, over the measured phase.
+    """Compare the mean latency that we measured with the mean latency that the client's own statistics give.
+
+    Both cover the measured phase.
 
     Args:
         result: The result of the load.
-        drain: How long deliveries waited for our drain thread.
-        user_demand_cores: The value of `Resources.client_user_demand_cores`.
+        drain: How long deliveries waited for the thread that takes them from the client.
+        user_demand_cores: The value of `Resources.client_user_demand_cores`; None if unknown.
 
     Returns:
         The comparison; None if the client reported no records in the measured phase.
@@ -267,7 +286,8 @@ def activity_of(result: LoadResult) -> ClientActivity | None:
 def _wire_bytes(result: LoadResult, start: Report | None, end: Report) -> int | None:
     """Return the bytes sent in the measured phase.
 
-    The two reports do not lie exactly at the ends of the phase, so the bytes between them are scaled to its length.
+    The client's two reports do not lie exactly at the ends of the phase. So the bytes sent between the reports are
+    scaled to the length of the phase.
     """
     if start is None or end.at_ns <= start.at_ns:
         return None

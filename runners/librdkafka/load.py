@@ -1,6 +1,7 @@
-"""One load on one client, with its phases, windows, limits and flush.
+"""Runs one load: it sends the records of a workload with one client, and counts deliveries window by window.
 
-`LibrdkafkaRunner` turns the raw result of a load into a measurement.
+A load has a warm-up, a measured phase, and a flush, in which it waits for the last deliveries. `LibrdkafkaRunner` turns
+the raw result of a load into a measurement.
 """
 
 import contextlib
@@ -32,23 +33,24 @@ _LAST_REPORT_PATIENCE_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """The raw result of one load.
+    """The raw result of sending the records of a workload with one config.
 
-    The counters in a `Report` count from the start of the client. `account` covers the measured phase only.
+    The counters in the client's reports (`Report`) count from the start of the client. `account` covers only the
+    measured phase.
 
     Attributes:
         duration_s: Actual length of the measured phase in seconds.
         records: Number of records acknowledged in the measured phase.
         queue_full_ratio: Share of the measured phase in which the sender waited for room in the client's queue.
-        latency: Latencies in the measured phase: of the records meant to leave in it if the load is paced, otherwise of
-            those whose delivery was served in it.
-        served: Latencies of the records whose delivery was served in the measured phase. `account` covers the same
+        latency: Latencies in the measured phase. If the load is paced, they belong to the records that were meant to
+            leave in that phase. Otherwise they belong to the records whose delivery arrived in that phase.
+        served: Latencies of the records whose delivery arrived in the measured phase. `account` covers the same
             records.
         send_delay: Delays from the intended send time to the hand-over; empty for a saturating load.
         series: Summaries of all windows.
         before: Counters of the host at the start of the measured phase.
         after: Counters of the host at the end of the measured phase.
-        account: The client's reports in the measured phase, added up.
+        account: Totals of the client's statistics reports in the measured phase.
         at_start: The client's report at the start of the measured phase.
         at_end: The client's report at the end of the measured phase.
         last: The client's report after everything was delivered.
@@ -77,7 +79,7 @@ class LoadResult:
 
 @dataclass(slots=True)
 class Load:
-    """Runs one load, once."""
+    """Sends the records of a workload with one client, and measures throughput and latency."""
 
     client: LoadClient
     tally: Tally
@@ -94,9 +96,13 @@ class Load:
     _last: Report | None = None
 
     def run(self, watch: Watch) -> LoadResult:
-        """Prime the connection, warm up, measure and flush.
+        """Open the connection with one record, warm up, measure, and wait for the last deliveries.
 
-        It starts two threads, and joins them however the run ends.
+        The records are sent in one thread, and deliveries are taken in another. Both threads have ended when this
+        method returns or raises an error. Call it only once.
+
+        Args:
+            watch: Called with the values of each window. It can stop the load early.
 
         Raises:
             RunnerError: The errors that `Watchdog` and `Sender` raise.
@@ -135,7 +141,8 @@ class Load:
     def _prime(self) -> None:
         """Send one record and wait for its delivery.
 
-        This opens the connection, and shows before the load if rights are missing or the topic is unsuitable.
+        This opens the connection. It also raises an error before the load begins if rights are missing or the topic is
+        not suitable.
         """
         self.client.send(self.clock.now_ns(), 1)
         while not self.tally.done:
@@ -238,7 +245,7 @@ class Load:
                 account.add(self._last)
 
     def _flush(self, sender: Sender) -> None:
-        """Wait until every record is delivered or given up."""
+        """Wait until the client has delivered every record or given it up."""
         sender.stop.set()
         while not self._all_sent.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
             self._check()
@@ -253,7 +260,10 @@ class Load:
             )
 
     def _await_last_report(self) -> None:
-        """Wait for a report of the client that covers all deliveries. The client makes reports at a fixed interval."""
+        """Wait for a statistics report of the client that covers all deliveries.
+
+        The client makes a report at a fixed interval, so the last one may come a little later than the last delivery.
+        """
         self._read_reports(None)
         if self._last is None:
             return

@@ -1,7 +1,8 @@
 """The load generator that uses librdkafka's C functions.
 
-Record structs are prepared once and handed over in slices. Payload is never copied, because the pool outlives the
-client. Deliveries arrive as events that hold thousands of records each.
+The message structs of all records are prepared once and handed to the client in slices. The client does not copy keys
+and values, because the pool that holds them outlives the client. Deliveries arrive as events, each of which holds
+thousands of records.
 """
 
 import queue
@@ -29,7 +30,7 @@ _Arrival = tuple[int, int, int]
 
 
 class NativeClient(LoadClient):
-    """A `LoadClient` that runs no Python code per record."""
+    """A `LoadClient` that calls librdkafka's C functions, and runs no Python code per record."""
 
     def __init__(self, properties: Mapping[str, str], topic: str, pool: PayloadPool, tally: Tally) -> None:
         """Open a producer.
@@ -114,7 +115,7 @@ class NativeClient(LoadClient):
         raise WorkloadRefused(f"the client refuses a record of {size} bytes: {capi.error_text(error)}")
 
     def _poll(self) -> None:
-        """Take events from the client as they arrive, and note the time of each.
+        """Take events from the client as they arrive, and note when each event arrived.
 
         Serving a large event takes milliseconds, which must not be added to the latency of the next event.
         """

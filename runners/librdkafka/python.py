@@ -1,7 +1,7 @@
 """The load generator that uses plain `confluent_kafka.Producer`, with one Python call and one callback per record.
 
-It is a fallback for platforms where the C functions can't be called, and it shows how much faster they are. It reaches
-only a fraction of the native generator's throughput; the verdict then says that the generator was the bottleneck.
+It is a fallback for platforms where librdkafka's C functions can't be called. It reaches only a fraction of the
+throughput of the generator that calls them, so the verdict often says that the load generator was the bottleneck.
 """
 
 import logging
@@ -22,10 +22,10 @@ from runners.payload import PayloadPool
 
 
 class PythonClient(LoadClient):
-    """A `LoadClient` that makes ordinary Python calls."""
+    """A `LoadClient` that calls `confluent_kafka.Producer.produce` once per record."""
 
     def __init__(self, properties: Mapping[str, str], topic: str, pool: PayloadPool, tally: Tally) -> None:
-        """Open a producer. Arguments and errors are those of `NativeClient`."""
+        """Open a producer, with the same arguments and errors as `NativeClient`."""
         self._tally = tally
         self._topic = topic
         self._pool = pool
@@ -33,8 +33,8 @@ class PythonClient(LoadClient):
         self._cursor = 0
         self._handed_over = 0
         # Each callback acquires the interpreter lock again, and would wait for it as long as the sender computes. So
-        # the two threads take turns. The thread that waits for its turn holds the door, because otherwise the sender
-        # would always be first.
+        # `_turn` lets only one of the two threads run at a time. A thread that waits for `_turn` holds `_door`, so that
+        # the other thread can't take `_turn` twice in a row before it.
         self._turn = threading.Lock()
         self._door = threading.Lock()
         logger = logging.Logger("librdkafka")  # outside the logger hierarchy, so that no other handler sees it

@@ -1,4 +1,4 @@
-"""librdkafka's statistics as data: the client's own view of its work, which we compare with our measurements.
+"""Reads librdkafka's statistics: what the client itself reports about its work, to compare with our measurements.
 
 Source: librdkafka 2.16 `STATISTICS.md`. Latency and batch fields cover one interval, counters count from the start of
 the client, and gauges hold the value at the moment of the report. Times are in microseconds, except `throttle`, which
@@ -14,7 +14,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Sum and number of values, such as those of one interval."""
+    """The sum and the number of some values, such as all round-trip times in one statistics interval."""
 
     total: float = 0.0
     count: int = 0
@@ -29,19 +29,22 @@ class Sum:
 
     @classmethod
     def read(cls, window: dict[str, Any] | None) -> Self:
-        """Read a `{sum, cnt, ...}` object of a report."""
+        """Return the sum and the number from a `{sum, cnt, ...}` object in librdkafka's statistics.
+
+        Both are 0 if there is no object.
+        """
         return cls(float(window["sum"]), int(window["cnt"])) if window else cls()
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerInterval:
-    """What a report says about one broker in one interval.
+    """Times that librdkafka's statistics give for one broker in one statistics interval.
 
     Attributes:
-        queue_us: Time of each record between the hand-over to the client and being written into a request.
-        outbuf_us: Time of each request, of any kind, between being built and being written to the socket.
-        rtt_us: Time of each request, of any kind, between being written to the socket and the response.
-        throttle_ms: Time for which the broker told the client to pause, per response (a quota).
+        queue_us: For each record, the time from the hand-over to the client until it is written into a request.
+        outbuf_us: For each request of any kind, the time in the output buffer before it is written to the socket.
+        rtt_us: For each request of any kind, the time from writing it to the socket until the response.
+        throttle_ms: For each response, the time for which the broker told the client to pause because of a quota.
     """
 
     queue_us: Sum
@@ -52,7 +55,7 @@ class BrokerInterval:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One statistics report.
+    """One statistics report of librdkafka.
 
     Attributes:
         at_ns: When we received the report, on the benchmark's clock.
@@ -64,7 +67,7 @@ class Report:
         in_flight: Requests that await a response, over all brokers (gauge).
         batch_bytes: Sizes on the wire of the produce batches of the interval.
         batch_records: Numbers of records in the produce batches of the interval.
-        brokers: Intervals of the brokers that received records or answered requests.
+        brokers: The times of the interval for each broker that received records or answered requests.
         partition_records: Records written since the start, by partition number.
     """
 
@@ -121,14 +124,13 @@ def _total(windows: Iterable[dict[str, Any] | None]) -> Sum:
 
 @dataclass(slots=True)
 class Account:
-    """The reports of a period, added up. Its size does not grow with the length of the period.
+    """Totals of librdkafka's statistics reports over a period. Their size does not grow with the length of the period.
 
-    `queue_us`, `outbuf_us` and `rtt_us` are the client's own account of latency, summed over `records` records. For
-    each broker and interval, the number of records written is multiplied by the sum of three means: the queue time per
-    record, the output-buffer time per request, and the round trip per request. The products are added up over all
-    brokers and intervals, and divided by the number of all records written. The means per request cover requests of
-    every kind, but under load nearly all of them are produce requests. The client does not time its work on a batch;
-    `LatencyCheck.batch_us` adds that.
+    `queue_us`, `outbuf_us` and `rtt_us` hold the client's own latency values, summed over `records` records. Queue
+    times are given per record. Output-buffer times and round trips are given per request, so for each broker and
+    interval their mean is multiplied by the number of records written. These means cover requests of every kind, but
+    under load nearly all requests are produce requests. The client does not time its work on a batch;
+    `LatencyCheck.batch_us` adds that time.
     """
 
     reports: int = 0
@@ -144,7 +146,7 @@ class Account:
     batch_records: Sum = Sum()
 
     def add(self, report: Report) -> None:
-        """Add the next report of the period."""
+        """Add the next report of the period to the totals."""
         self.reports += 1
         self.queued_records += report.queued_records
         self.queued_bytes += report.queued_bytes
@@ -161,5 +163,5 @@ class Account:
 
     @property
     def latency_us(self) -> float:
-        """Mean time from hand-over to response in microseconds; NaN if there are no records."""
+        """Mean time from the hand-over of a record until the response, in microseconds; NaN if there are no records."""
         return (self.queue_us + self.outbuf_us + self.rtt_us) / self.records if self.records else math.nan

@@ -1,8 +1,8 @@
-"""What the drain thread counts, and the sample of deliveries whose latency it records.
+"""Counts all deliveries, and records the latency of a random sample of them.
 
-Counts are complete, but latency is sampled. Each delivery is picked with the same probability, independently of all
-others. A fixed stride could resonate with the batches: a stride of 100 over batches of 10,000 records would always pick
-the same positions of a batch. Source: Bernoulli sampling by geometric gaps, Vitter 1987.
+Each delivery is picked with the same probability, independently of all others. Picking every 100th delivery instead
+could resonate with the batches: in batches of 10,000 records, it would always pick the same positions of a batch.
+Source: Bernoulli sampling by geometric gaps, Vitter 1987.
 """
 
 from collections import Counter, deque
@@ -21,9 +21,9 @@ _ERRORS_KEPT = 200
 
 @dataclass(slots=True)
 class Span:
-    """The half-open range of intended send times whose latencies are kept.
+    """A range of intended send times. The latencies of records in this range are kept; `end_ns` is not part of it.
 
-    Its defaults lie in the far future, so that nothing is kept before the range is set.
+    The defaults lie in the far future, so that no latency is kept before the range is set.
     """
 
     start_ns: int = 1 << 62
@@ -32,11 +32,11 @@ class Span:
 
 @dataclass(slots=True)
 class DrainDelay:
-    """How long deliveries waited for our drain thread, computed with the distributional form of Little's law.
+    """Counts from which we compute how long deliveries waited in the client until our thread took and counted them.
 
-    In a first-in first-out queue, the items that are behind an item when it leaves are those that arrived while it
-    waited. So the mean wait is the mean number of items left behind, divided by the arrival rate. Source: Keilson and
-    Servi 1988.
+    This uses the distributional form of Little's law. When an item leaves a first-in first-out queue, the items that
+    are still in the queue arrived while that item waited. So the mean wait is the mean number of items left in the
+    queue, divided by the arrival rate. Source: Keilson and Servi 1988.
 
     Attributes:
         events: Number of delivery events taken from the client.
@@ -51,7 +51,12 @@ class DrainDelay:
     last_ns: int = 0
 
     def taken(self, now_ns: int, left_behind: int) -> None:
-        """Count one event."""
+        """Count one delivery event that was taken from the client's queue.
+
+        Args:
+            now_ns: When the event was taken.
+            left_behind: Number of events that were still in the queue.
+        """
         self.first_ns = self.first_ns or now_ns
         self.last_ns = now_ns
         self.events += 1
@@ -60,7 +65,10 @@ class DrainDelay:
 
 @dataclass
 class Tally:
-    """The counters of a run. The drain thread owns them; other threads may only read the plain ones.
+    """The counters of deliveries, errors and latencies while the records of a workload are sent.
+
+    Only the drain thread, which takes deliveries from the client, changes them. Other threads may read the plain
+    numbers.
 
     Attributes:
         seed: Seed of the sampling.
@@ -68,7 +76,7 @@ class Tally:
         acknowledged: Number of successful deliveries.
         failed: Number of records that the client gave up, by librdkafka's error name.
         measured: Intended send times of the measured phase.
-        drain_delay: How long deliveries waited for the drain thread.
+        drain_delay: Counts that tell how long deliveries waited for the drain thread.
         statistics: The client's statistics reports that nobody has read yet, each with the time of its arrival.
         errors: The newest error messages of the client, each with the number of deliveries acknowledged before it.
         fatal: The error after which the client can't send any more; None if there was none.
@@ -85,27 +93,30 @@ class Tally:
     fatal: str | None = None
 
     def __post_init__(self) -> None:
-        """Prepare the sampling with empty recorders."""
+        """Prepare the random sampling of deliveries, with no latency recorded yet."""
         self._rng = np.random.default_rng(self.seed)
         self._total = Recorder()
         self._samples: list[tuple[NDArray[np.int64], int]] = []
         self.resample(self.sample_ratio)
 
     def resample(self, ratio: float) -> None:
-        """Set the probability of picking a delivery from now on. Only the drain thread may call this."""
+        """Set the probability with which the latency of a delivery is recorded from now on.
+
+        Only the drain thread may call this.
+        """
         self.sample_ratio = ratio
         self._place = 0
         self._picks = np.cumsum(self._rng.geometric(ratio, size=_GAPS)) - 1
         self._next, self._next_pick = 0, int(self._picks[0])
 
     def delivered(self, count: int) -> NDArray[np.int64]:
-        """Count deliveries, and return which of them to sample.
+        """Count successful deliveries, and return for which of them to record the latency.
 
         Args:
             count: Number of deliveries.
 
         Returns:
-            Ascending indices below `count`, shape (n,).
+            Ascending indices of these deliveries, between 0 and `count - 1`, shape (n,).
         """
         self.acknowledged += count
         first, self._place = self._place, self._place + count
@@ -122,16 +133,16 @@ class Tally:
         return picked
 
     def sample(self, intended_ns: NDArray[np.int64], served_ns: int) -> None:
-        """Record the latencies of sampled deliveries that were served at one moment.
+        """Record the latencies of sampled deliveries that arrived at the same moment.
 
         Args:
-            intended_ns: Intended send times of the deliveries, shape (n,).
-            served_ns: When the deliveries were served.
+            intended_ns: Intended send times of their records, shape (n,).
+            served_ns: When the deliveries arrived.
         """
         self._samples.append((intended_ns, served_ns))
 
     def fail(self, error: str, count: int = 1) -> None:
-        """Count records that the client gave up."""
+        """Count records that the client gave up, by librdkafka's name of the error."""
         self.failed[error] += count
 
     @property
@@ -140,7 +151,10 @@ class Tally:
         return self.acknowledged + sum(self.failed.values())
 
     def roll(self) -> Histogram:
-        """Return the latencies of the deliveries served since the last call, and add them to the total of the run."""
+        """Return the sampled latencies of the deliveries since the last call.
+
+        Those of the measured phase are also added to the histogram that `latency` returns.
+        """
         samples, self._samples = self._samples, []
         window = Recorder()
         if samples:
@@ -156,7 +170,7 @@ class Tally:
         return self._total.histogram()
 
     def say(self, sentence: str) -> None:
-        """Keep an error message of the client."""
+        """Keep an error message of the client, so that `complaints` can return it."""
         self.errors.append((self.acknowledged, sentence))
 
     def complaints(self) -> list[str]:

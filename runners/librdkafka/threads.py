@@ -1,6 +1,7 @@
-"""The two threads of a load: one sends records, paced or as fast as possible; the other serves deliveries.
+"""The two threads that measure a config: one sends records, the other takes their deliveries from the client.
 
-The second thread also ends each window.
+Records are sent at a fixed rate or as fast as possible. The thread that takes deliveries also ends each window, which
+is a period of at most a second with its own counts.
 """
 
 import math
@@ -21,22 +22,28 @@ from runners.payload import PayloadPool
 from runners.runner import Phases
 
 CALL_RECORDS: Final = 1_000
-"""Records per call: enough to hide the cost of a call, but so few that they really leave at one moment."""
+"""Most records that one call hands to the client.
+
+So many records hide the cost of the call, and so few records really leave at one moment.
+"""
 CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000
-"""First wait for room in a full queue, before the sender tries again."""
+"""How long the sender first waits for room in the client's full queue before it tries again."""
 SHORTEST_WAIT_NS: Final = 50_000
 LONGEST_WAIT_NS: Final = 5_000_000
 ROOM_SHARE: Final = 16
-"""A wait should be long enough for a 16th of the queue to become free, or for the records of one call if that is less.
+"""When the client's queue is full, the sender waits until about 1/16 of it is free (at most the records of one call).
 
-Shorter waits would take CPU from the client and from a broker on the same host. Longer waits could let the queue run
-empty.
+Shorter waits would take CPU time from the client and from a broker on the same host. Longer waits could let the queue
+run empty.
 """
 TICK_NS: Final = 250_000
-"""How often a paced sender looks for due records. This limits the delay that pacing itself adds."""
+"""How often a sender with a fixed rate checks which records are due. This limits the delay that the checks add."""
 SAMPLES_PER_S: Final = 20_000
-"""Latencies sampled per second. 200,000 in ten seconds locate a p99.9 within a few percent, and cost 2 % of a core."""
+"""Number of latencies to record per second.
+
+In ten seconds, 200,000 latencies locate a p99.9 within a few percent. Recording them costs 2 % of a core.
+"""
 _POLL_MS: Final = 20
 _FAR_OFF_MS: Final = 1_000_000
 _GUESS_RECORDS_PER_S: Final = 4e6
@@ -50,8 +57,8 @@ class LoadClient(Protocol):
         """Hand over the next `count` records.
 
         Args:
-            intended_ns: Intended send time of each record, shape (count,), or one moment for all records. It travels
-                with the record and comes back with its delivery.
+            intended_ns: Intended send time of each record, shape (count,), or one time for all records. The time
+                travels with the record and comes back with its delivery.
             count: Number of records, at least 1.
 
         Returns:
@@ -64,23 +71,27 @@ class LoadClient(Protocol):
         """
 
     def drain(self, timeout_ms: int) -> None:
-        """Serve the client's events (deliveries, statistics, errors), waiting up to `timeout_ms` for the first one."""
+        """Take events (deliveries, statistics, errors) from the client, and count what they report.
+
+        Args:
+            timeout_ms: Longest wait for the first event, in milliseconds.
+        """
 
     def waiting(self) -> int:
-        """Return how many records were handed over whose delivery was not served yet."""
+        """Return the number of records that were handed over and whose delivery has not been taken yet."""
 
     def purge(self) -> None:
-        """Make the client give up all records that it still holds. Their deliveries then arrive as failed."""
+        """Make the client give up all records that it still holds. They then count as failed deliveries."""
 
     def close(self) -> None:
-        """Free everything at once. Records that the client still holds are dropped."""
+        """Close the client at once. Records that it still holds are dropped."""
 
 
 @dataclass(slots=True)
 class Sender:
     """Sends records until it is stopped or its end time is reached.
 
-    The sender thread owns it; other threads only read the plain counters.
+    Only the thread that sends changes this object; other threads only read the plain counters.
 
     Attributes:
         client: The client that sends the records.
@@ -142,7 +153,9 @@ class Sender:
                 self._wait(now, wait_ns)
 
     def paced(self, schedule: Schedule) -> None:
-        """Send each record when it is due. A record that is late is sent at once and keeps its intended send time.
+        """Send each record when it is due by the schedule.
+
+        A record that is late is sent at once and keeps its intended send time, so that its latency includes the delay.
 
         Raises:
             ByteBudgetExceeded: The next call would exceed `max_bytes`.
@@ -182,29 +195,38 @@ class Sender:
             )
 
     def settle_delays(self) -> None:
-        """Move the send delays so far into their histogram, so that they need little memory.
+        """Add the send delays so far to their histogram, so that they need little memory.
 
-        Only one thread may call this, but it need not be the sender's.
+        Only one thread may call this method. That can be another thread than the one that sends.
         """
         delays, self._delays = self._delays, []
         if delays:
             self._recorder.record(np.concatenate(delays) // NS_PER_US)
 
     def send_delay(self) -> Histogram:
-        """Return the send delays of records meant to leave in the measured phase; empty for a saturating load."""
+        """Return how late records were sent, for records that were meant to leave in the measured phase.
+
+        The histogram is empty if records are sent as fast as possible.
+        """
         self.settle_delays()
         return self._recorder.histogram()
 
 
 def first_sample_ratio(rate_records_per_s: float | None, mean_bytes: float) -> float:
-    """Return the share of deliveries to sample until the end of the warm-up shows the true rate."""
+    """Return the share of deliveries whose latency is recorded during the warm-up.
+
+    It is computed from the planned rate, or from a guess if records are sent as fast as possible. At the end of the
+    warm-up, the share is adapted to the real rate.
+    """
     guess = rate_records_per_s or min(_GUESS_RECORDS_PER_S, _GUESS_BYTES_PER_S / mean_bytes)
     return min(1.0, SAMPLES_PER_S / guess)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The counters at the end of a window. All of them count from the start of the run, except `latency`.
+    """The counters at the end of a window, which is a period of at most a second.
+
+    All of them count from the start of the measurement, except `latency`.
 
     Attributes:
         at_ns: Time on the benchmark's clock.
@@ -223,7 +245,9 @@ class Cut:
 
 @dataclass(slots=True)
 class Drain:
-    """Serves the events of one client until `over` is set.
+    """Takes deliveries and other events from one client until `over` is set, and counts them window by window.
+
+    A window is a period of at most a second.
 
     Attributes:
         client: The client.
@@ -248,7 +272,7 @@ class Drain:
     ended: Event = field(default_factory=Event)
 
     def run(self) -> None:
-        """Serve events until `over` is set, then add the samples that came after the last window."""
+        """Take events until `over` is set, then add the latencies that were recorded after the last window."""
         try:
             self._loop()
             self.tally.roll()
@@ -269,7 +293,7 @@ class Drain:
                 before = cut
 
     def cut(self) -> Cut:
-        """Return the current counters."""
+        """Return the counters at this moment, with the latencies since the previous call."""
         latency = self.tally.roll()
         self.sender.settle_delays()
         failed = sum(self.tally.failed.values())

@@ -1,4 +1,4 @@
-"""Ends a load within seconds, with the cause, when it can no longer give a measurement."""
+"""Stops sending within seconds, with an error that names the cause, when a measurement is no longer possible."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from runners.host import free_disk_bytes
 from runners.librdkafka.tally import Tally
 
 _DOWN_PATIENCE_S: Final = 3.0
-"""How long we wait when the client reports all brokers down: just long enough for it to reconnect.
+"""Seconds that we wait when the client reports all brokers down: just long enough for the client to reconnect.
 
-`reconnect.backoff.ms` starts at 100.
+librdkafka's `reconnect.backoff.ms` is 100 by default.
 """
 _FLUSH_PATIENCE_S: Final = 60.0
 _DISK_EVERY_S: Final = 0.5
@@ -45,18 +45,21 @@ _PERMANENT: Final[tuple[tuple[frozenset[str], type[RunnerError], str], ...]] = (
         "the topic must exist for the whole run, but the broker answered {}; check whether the topic was deleted",
     ),
 )
-"""Errors that no retry can change, with the exception and the message for each group. The first match counts."""
+"""Groups of librdkafka's errors that no retry can change, each with the exception to raise and its message.
+
+The first group with a matching error counts.
+"""
 
 _DOWN_SIGNS: Final = ("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE")
 
 
 @dataclass(slots=True)
 class Watchdog:
-    """Checks a load. The thread that controls the load calls it a few times a second.
+    """Checks a few times a second whether the records that are being sent can still give a measurement.
 
     Attributes:
         clock: The benchmark's clock.
-        stall_patience_s: Longest time without any delivery while records wait.
+        stall_patience_s: Longest time in seconds without any delivery while records wait.
         disks: Folders on the disks that local brokers write to.
         min_free_disk_bytes: Free space that must remain on these disks.
         broker_alive: Returns whether a local broker still runs; true if there are no local brokers.
@@ -75,11 +78,11 @@ class Watchdog:
     _flush_ns: int = 0
 
     def look(self, tally: Tally, waiting: int) -> None:
-        """Check the load now, and raise an error if it can't give a measurement.
+        """Check deliveries, errors and disks now, and raise an error if a measurement is no longer possible.
 
         Args:
-            tally: The counters of the run.
-            waiting: Number of records whose delivery was not served yet.
+            tally: The counters of deliveries and the client's error messages.
+            waiting: Number of records that were handed to the client and whose delivery has not arrived yet.
 
         Raises:
             WorkloadRefused: Records break a limit of the topic.
@@ -134,7 +137,7 @@ class Watchdog:
             )
 
     def flush_is_over(self) -> bool:
-        """Return whether waiting for the last deliveries has taken too long. The time counts from the first call."""
+        """Return whether waiting for the last deliveries has taken too long, counted from the first call."""
         now = self.clock.now_ns()
         self._flush_ns = self._flush_ns or now
         return now - self._flush_ns > _FLUSH_PATIENCE_S * NS_PER_S

@@ -147,7 +147,7 @@ def test_a_truncated_answer_is_never_kept(jars: KafkaJars, repository: Repositor
 def test_a_file_that_differs_from_the_pinned_one_is_refused(jars: KafkaJars, repository: Repository) -> None:
     for path in repository.files:
         repository.files[path] = b"something else"
-    with pytest.raises(JarsUnavailable, match="not the file that is pinned"):
+    with pytest.raises(JarsUnavailable, match="does not have the pinned SHA-256"):
         jars.class_path()
 
 

@@ -85,7 +85,7 @@ def test_sync_reports_a_server_that_does_not_answer() -> None:
     ended = tuner("sync", "night", "--tracking-uri", f"http://me:secretword@127.0.0.1:{port}")
     assert ended.exit_code == 1
     assert f"error: MLflow at http://me:***@127.0.0.1:{port} must show night" in ended.stderr
-    assert "it does not answer" in ended.stderr
+    assert "the server does not answer" in ended.stderr
 
 
 def test_sync_uses_the_uri_of_the_study(new_store: Callable[[str], str], root: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_error_for_a_missing_result_names_what_mlflow_holds(root: Path) -> N
         (None, "day", "1000", StudyNotFound, "it holds: night"),
         (None, "night", "10", StudyNotFound, "it has measured: 1000"),
         ("sqlite:////nowhere/mlflow.db", "night", "1000", TrackingError, "must exist"),
-        ("http://127.0.0.1:9", "night", "1000", TrackingError, "it does not answer"),
+        ("http://127.0.0.1:9", "night", "1000", TrackingError, "the server does not answer"),
     ]
     for uri, name, record_bytes, error, message in cases:
         with pytest.raises(error, match=message):

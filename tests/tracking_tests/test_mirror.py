@@ -83,7 +83,7 @@ def test_a_study_goes_on_while_the_mirror_is_stuck(root: Path, monkeypatch: pyte
     outcome = mirror.finish(0.05)
     free.set()
     store.close()
-    assert outcome == SyncOutcome(0, 4, outcome.uri, "it was not brought up to date within 0.05 s")
+    assert outcome == SyncOutcome(0, 4, outcome.uri, "MLflow was not brought up to date within 0.05 s")
     until(lambda: not any(thread.name == "mlflow-mirror" for thread in threading.enumerate()))
 
 
@@ -141,8 +141,8 @@ def test_the_mirror_catches_up_with_a_server_that_comes_and_goes(
 
     assert len(runs(client)) == 14
     assert warnings == [
-        f"MLflow at http://someone:***@127.0.0.1:{port} can't be written (it does not answer): no results are lost, "
-        "and the study goes on; if MLflow stays behind, `tuner sync night` brings it up to date"
+        f"MLflow at http://someone:***@127.0.0.1:{port} can't be written to (the server does not answer): no "
+        "results are lost, and the study goes on; if MLflow stays behind, `tuner sync night` brings it up to date"
     ]
     assert "hunter2secret" not in caplog.text
     written = [path for path in root.rglob("*") if path.is_file()]

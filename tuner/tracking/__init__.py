@@ -1,4 +1,4 @@
-"""The mirror of studies in MLflow: a copy of their results for viewing. A study itself reads only its results store.
+"""The copy of studies in MLflow, for viewing their results. A study itself reads only its own results store.
 
 Importing this package does not import MLflow.
 """

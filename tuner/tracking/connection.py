@@ -7,7 +7,7 @@ None of these errors affects the study's results:
 StudyError
 └── TrackingError           MLflow can't show the study now; run `tuner sync` later   (exit 1)
     ├── TrackingBusy        another process is writing this study to MLflow
-    └── ReportFailed        the trials are shown, but the report could not be made
+    └── ReportFailed        MLflow shows all trials, but the report could not be made
 """
 
 import functools
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class TrackingError(StudyError):
-    """MLflow can't show the study at the moment."""
+    """MLflow can't be read, or can't be brought up to date with the study, at the moment."""
 
 
 class TrackingBusy(TrackingError):
@@ -37,7 +37,7 @@ class TrackingBusy(TrackingError):
 
 
 class ReportFailed(TrackingError):
-    """All trials are shown, but the report that belongs to them could not be made."""
+    """MLflow shows all trials of the study, but the report to store with them could not be made."""
 
 
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
@@ -49,7 +49,7 @@ _SQLITE: Final = "sqlite:///"
 
 @dataclass(frozen=True, slots=True)
 class TrackingLocation:
-    """A tracking URI, and the folder for artifacts.
+    """Where MLflow keeps the results of studies: its tracking URI, and the folder for artifacts.
 
     Attributes:
         uri: The URI for MLflow. It may contain a password.
@@ -61,7 +61,7 @@ class TrackingLocation:
 
     @classmethod
     def of(cls, tracking: TrackingSpec, root: Path) -> "TrackingLocation":
-        """Return the location from the study file, or else from the environment, or else a SQLite file.
+        """Return the location in the study file, otherwise the one in MLFLOW_TRACKING_URI, otherwise a SQLite file.
 
         Args:
             tracking: The tracking section of the study.
@@ -101,7 +101,7 @@ def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpe
     """Return the tracking settings that are stored with a study.
 
     Args:
-        facts: The facts of the study.
+        facts: What is stored about the study as a whole, such as its id, its target and these settings.
         uri: A URI that overrides the stored one.
     """
     kept = facts.get("tracking") or {}
@@ -122,7 +122,7 @@ QUIET: Final = {
 """Environment variables for each of our processes that imports MLflow. Variables that the user has set are kept."""
 
 _IMPATIENT: Final = {
-    # MLflow must not repeat a request by itself, because that could create a run twice. Our mirror tries again.
+    # MLflow must not repeat a request by itself, because that could create a run twice. Instead, we try again later.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
@@ -152,9 +152,9 @@ def connect(location: TrackingLocation) -> "MlflowClient":
 def _write_lazily() -> None:
     """Let MLflow write its SQLite file without waiting for the disk at each change.
 
-    Waiting for the disk makes a journalling file system write out everything that brokers on this machine have left in
-    its cache, in the middle of a measurement. If the machine loses power, the last changes may be lost, and `tuner
-    sync` writes them again.
+    Such a wait, in the middle of a measurement, makes a journalling file system write out everything that brokers on
+    this machine have left in its cache. Without the wait, the last changes may be lost if the machine loses power. In
+    that case, `tuner sync` writes them again.
     """
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
@@ -182,7 +182,7 @@ def _await_database(uri: str) -> None:
 def runs_of(
     client: "MlflowClient", experiments: Sequence[str], condition: str, order_by: Sequence[str] = ()
 ) -> "list[Run]":
-    """Return all runs of the given experiments that match a condition, over all pages of the answer."""
+    """Return all runs of the given experiments that match a condition in MLflow's filter language."""
     found: list[Run] = []
     token = None
     while True:
@@ -222,7 +222,7 @@ def reason(error: BaseException, location: TrackingLocation) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, NoConnection | Timeout):
-            return "it does not answer"
+            return "the server does not answer"
         cause = cause.__cause__ or cause.__context__
     first_line = (str(error).splitlines() or [""])[0][:_REASON_CHARACTERS]
     return location.masked(first_line if isinstance(error, TrackingError) else f"{type(error).__name__}: {first_line}")

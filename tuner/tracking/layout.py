@@ -1,7 +1,7 @@
-"""The content of a study's MLflow runs, as a pure function of the results store.
+"""Computes the content of a study's MLflow runs from the results store alone.
 
-There is one parent run for each record size, and one child run for each trial. Everything follows from the results
-store, even times and steps, so that writing it twice changes nothing.
+There is one parent run for each record size, and one child run for each trial. Even times and steps follow from the
+results store, so writing a study twice changes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,10 +51,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The content of an MLflow run.
+    """The content that a run in MLflow should have.
 
     Attributes:
-        key: The permanent identity of the run. Content that is written again under the same key goes to the same run.
+        key: The permanent identity of the run. If content is written again under the same key, the same run is updated.
         name: The name that MLflow shows.
         status: The status under MLflow's name.
         start_ms: The start, in milliseconds since 1970 in UTC.
@@ -76,7 +76,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class SizeView:
-    """The results of one record size of a study, with its recommendations.
+    """The results and recommendations for one record size of a study, from which the MLflow runs are made.
 
     Attributes:
         study: The results of the study.
@@ -90,21 +90,21 @@ class SizeView:
 
     @property
     def key(self) -> str:
-        """The key of the parent run."""
+        """The permanent identity of the MLflow run for this record size."""
         return f"{self.study.facts['study_id']}/{self.size.record_bytes}"
 
     @property
     def findings(self) -> str:
-        """A short text that changes whenever the front or a recommendation changes."""
+        """A short text that changes whenever the Pareto front or a recommendation changes."""
         by_goal = {str(goal): (found.trial.number, found.confirmed) for goal, found in self.by_goal.items()}
         return f"{self.size.front} {by_goal}"
 
     def trial_key(self, trial: Trial) -> str:
-        """Return the key of a trial's run."""
+        """Return the permanent identity of a trial's run in MLflow."""
         return f"{self.key}/{trial.number}"
 
     def parent(self) -> Shown:
-        """Return the content of the parent run of this record size."""
+        """Return the content of the MLflow run for this record size, which is the parent of its trials' runs."""
         facts, trials = self.study.facts, self.size.trials
         host, cluster = facts.get("host") or {}, facts.get("cluster") or {}
         return Shown(
@@ -132,7 +132,12 @@ class SizeView:
         )
 
     def child(self, trial: Trial, parent_run: str) -> Shown:
-        """Return the content of a trial's run."""
+        """Return the content of a trial's run in MLflow.
+
+        Args:
+            trial: The trial.
+            parent_run: MLflow's id of the run for the record size, below which MLflow shows the trial.
+        """
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
         at_ms = _end_ms(trial)
         wanted = dict.fromkeys((*(objective.metric for objective in self.study.objectives), *shown_in(ShownIn.MLFLOW)))
@@ -156,7 +161,7 @@ class SizeView:
         )
 
     def marks(self, trial: Trial, parent_run: str) -> dict[str, str]:
-        """Return the tags of a trial's run that later trials may change."""
+        """Return the tags of a trial's run that later trials may change, such as whether it is on the Pareto front."""
         recommended = any(found.trial.number == trial.number for found in self.by_goal.values())
         return {
             "tuner.pareto": _flag(trial.number in self.size.front),
@@ -194,7 +199,10 @@ class SizeView:
         }
 
     def _volume(self) -> Iterator[Point]:
-        """Yield the hypervolume after each trial, in gains relative to the current median of the baseline."""
+        """Yield the hypervolume of the Pareto front after each trial.
+
+        It is computed from gains relative to the median of all baseline trials that the study has now.
+        """
         changes, value, at_ms = dict(self.size.hypervolume), None, 0
         for trial in self.size.trials:
             value, at_ms = changes.get(trial.number, value), max(at_ms, _end_ms(trial))
@@ -218,7 +226,7 @@ class SizeView:
             yield Point(name, value, last, at_ms)
 
     def _note(self) -> str:
-        """Return the description of the parent run, which MLflow shows as Markdown."""
+        """Return the Markdown text that MLflow shows with the run for this record size: its recommendations."""
         lines = []
         for goal, found in self.by_goal.items():
             gains = "; ".join(f"gain in {metric} {gain}" for metric, gain in found.gains.items())
@@ -227,7 +235,7 @@ class SizeView:
 
 
 def views(study: StudyResults) -> list[SizeView]:
-    """Return the record sizes that have at least one trial."""
+    """Return the results and recommendations of each record size that has at least one trial."""
     return [SizeView(study, size, recommendations(study, size)) for size in study.sizes if size.trials]
 
 

@@ -43,9 +43,9 @@ def sync(
 
     Args:
         folder: The study's folder.
-        tracking: Where MLflow is.
+        tracking: The URI and the experiment of MLflow.
         on_progress: Receives the number of trials that are shown, and the number of all trials.
-        extra_artifacts: Makes the report that is stored with the runs.
+        extra_artifacts: Function that makes the report to store with the runs.
         storage: The storage that holds the study. None: the storage that the environment names.
 
     Raises:
@@ -75,9 +75,9 @@ class Mirror:
 
     Args:
         folder: The study's folder. The results store must exist when `start` is called.
-        tracking: Where MLflow is.
-        on_warning: Receives one sentence, once, if MLflow can't be written. It is called in the mirror's thread.
-        extra_artifacts: Makes the report that is stored with the runs at the end.
+        tracking: The URI and the experiment of MLflow, and whether to use MLflow at all.
+        on_warning: Called once, with one sentence, if MLflow can't be written to. The separate thread makes the call.
+        extra_artifacts: Function that makes the report to store with the runs at the end.
         storage: The storage that holds the study. None: the storage that the environment names.
     """
 
@@ -100,28 +100,32 @@ class Mirror:
         self._error: str | None = None
 
     def start(self) -> None:
-        """Start the thread, if the study's settings enable MLflow."""
+        """Start the thread that writes to MLflow, if the study's settings enable MLflow."""
         if self._tracking.enabled:
             self._news.set()
             self._thread.start()
 
     def poke(self) -> None:
-        """Note that there are new results, without waiting."""
+        """Tell the thread that writes to MLflow that there are new results, without waiting for the thread."""
         self._news.set()
 
     def behind(self, on_record: int) -> int:
-        """Return how many of the stored trials MLflow may not show yet, without waiting."""
+        """Return how many trials MLflow may not show yet, without asking MLflow.
+
+        Args:
+            on_record: The number of trials in the results store.
+        """
         return max(0, on_record - self._shown) if self._thread.ident is not None else 0
 
     def finish(self, timeout_s: float) -> SyncOutcome:
-        """Wait until MLflow shows all results, but no longer than the time limit, and stop the thread."""
+        """Wait until MLflow shows all results or the time limit is over, then stop the thread."""
         if self._thread.ident is None:
             return SyncOutcome(0, 0, self._location.shown, None)
         self._ending.set()
         self._news.set()
         self._thread.join(timeout_s)
         self._given_up.set()
-        late = f"it was not brought up to date within {timeout_s:g} s" if self._thread.is_alive() else None
+        late = f"MLflow was not brought up to date within {timeout_s:g} s" if self._thread.is_alive() else None
         try:
             with closing(self._storage.read(self._folder)) as store:
                 behind = _behind(store, self._shown)
@@ -164,14 +168,14 @@ class Mirror:
             if not warned and not isinstance(error, TrackingBusy):
                 warned = True
                 self._on_warning(
-                    f"MLflow at {self._location.shown} can't be written ({self._error}): no results are lost, and the "
-                    f"study goes on; if MLflow stays behind, `tuner sync {self._folder.name}` brings it up to date"
+                    f"MLflow at {self._location.shown} can't be written to ({self._error}): no results are lost, and "
+                    f"the study goes on; if MLflow stays behind, `tuner sync {self._folder.name}` brings it up to date"
                 )
 
     def _wait(self, retry_s: float) -> None:
         """Wait for new results, or after an error until it is time to try again.
 
-        At the end of the study, the next try comes soon.
+        The time between two tries grows with each error. At the end of the study, it is only a second.
         """
         if not retry_s:
             self._news.wait()

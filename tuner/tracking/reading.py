@@ -1,4 +1,4 @@
-"""Reads recommendations from MLflow alone, so that nothing but the tracking URI is needed."""
+"""Reads recommendations from MLflow alone, so that the caller needs only the tracking URI and no results store."""
 
 import json
 import tempfile
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal: Goal) -> dict[str, Any]:
-    """Return a study's recommendation from MLflow, as `tuner.present.export.recommendation_record` has written it.
+    """Return a study's recommendation for a goal from MLflow, as written by `export.recommendation_record`.
 
     Args:
         uri: The tracking URI. None: MLFLOW_TRACKING_URI, or else the SQLite file beside the studies.
@@ -39,14 +39,16 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
         kept = _kept(client, run)
         if str(goal) not in kept:
             raise NoFeasibleConfig(
-                f"MLflow must hold a recommendation of {study} for the goal {goal}, but there is none; goals that have "
-                f"one: {', '.join(kept) or 'none'}"
+                f"MLflow must hold a recommendation of {study} for the goal {goal}, but there is none; goals with a "
+                f"recommendation: {', '.join(kept) or 'none'}"
             )
         return _recommended(client, run, goal)
 
 
 def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str) -> list[dict[str, Any]]:
-    """Return all recommendations of a study from MLflow, in the order in which they count if the user names no goal.
+    """Return the recommendations of a study from MLflow, one for each goal that has one.
+
+    The first one is the recommendation to use if the user names no goal.
 
     Args:
         uri: The tracking URI, as for `recommend_from_tracking`.
@@ -72,7 +74,10 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
 
 @contextmanager
 def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[MlflowClient, Run]]":
-    """Yield a client and the newest run for a record size of a study, and raise errors of MLflow as `TrackingError`."""
+    """Yield an MLflow client and the newest run for a record size of a study.
+
+    Errors that MLflow raises are raised again as `TrackingError`.
+    """
     location = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     if location.sqlite_file is not None and not location.sqlite_file.is_file():
         raise TrackingError(
@@ -90,7 +95,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 
 
 def _parents(client: "MlflowClient") -> "list[Run]":
-    """Return the parent runs of all studies, the newest first."""
+    """Return the MLflow runs for record sizes (not those of trials) of all studies, the newest first."""
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
         return []
@@ -114,7 +119,7 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
 
 
 def _kept(client: "MlflowClient", run: "Run") -> Sequence[str]:
-    """Return the goals for which a run holds a recommendation."""
+    """Return the goals for which a run in MLflow holds a recommendation, such as `latency`."""
     there = [Path(file.path) for file in client.list_artifacts(run.info.run_id, RECOMMENDED)]
     return [path.stem for path in there if path.suffix == ".json"]
 

@@ -1,4 +1,4 @@
-"""Attempts to make MLflow show a study, and the connection that successful attempts share."""
+"""Brings MLflow up to date with a study, and keeps the connection to MLflow open until an error occurs."""
 
 import tempfile
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tuner.tracking.layout import SizeView, views
 from tuner.tracking.writer import ExistingRun, Writer, digest, latency_file, parent_files, upload, upload_report
 
 Report = Callable[[Path, Path], None]
-"""Makes the report of a study. Its arguments are the study's folder and the folder to write the report to."""
+"""A function that makes the report of a study. Arguments: the study's folder, and the folder to write the report to."""
 
 _WRITING: Final = "mlflow-mirror"
 _FILES_TAG: Final = "tuner.files"
@@ -22,20 +22,20 @@ _LATENCY_TAG: Final = "tuner.histograms"
 
 
 class Stopped(Exception):
-    """The caller has stopped waiting for MLflow."""
+    """Raised to end an update of MLflow early, because the caller has stopped waiting for it."""
 
 
 class MirrorSession:
-    """A connection to MLflow that remembers which runs MLflow holds.
+    """A connection to MLflow that writes one study and remembers which runs MLflow holds.
 
-    After an error, what it remembers may be wrong: close the session and open a new one.
+    After an error, the remembered runs may be wrong. Close the session then, and open a new one.
 
     Args:
         store: The results store of the study.
         folder: The study's folder.
-        tracking: Where MLflow is.
+        tracking: The URI and the experiment of MLflow.
         written: A set to which the keys of all created or changed runs are added.
-        goes_on: Called before each run. If it returns False, the session stops.
+        goes_on: Called before each trial is written. If it returns False, `catch_up` raises `Stopped`.
 
     Raises:
         TrackingBusy: Another process is writing this study to MLflow.
@@ -71,16 +71,16 @@ class MirrorSession:
             raise
 
     def close(self) -> None:
-        """Let other processes write this study to MLflow."""
+        """Release the lock, so that another process may write this study to MLflow."""
         self._lock.close()
 
     def catch_up(self, *, settle: bool, on_progress: Callable[[int, int], None] = lambda _, __: None) -> None:
-        """Make MLflow show all results.
+        """Make MLflow show all results of the study.
 
         Args:
-            settle: Check every run and file. If False, update only new runs and those that the front has gained or
-                lost. The gains of old trials change with the baseline's median, and only a call with True corrects
-                them.
+            settle: Whether to check every run and file, which takes longer. If False, old trials keep their gains in
+                MLflow, although these change with each new baseline trial. Only new trials and changed tags are
+                written.
             on_progress: Receives the number of trials that are shown, and the number of all trials.
 
         Raises:
@@ -113,7 +113,7 @@ class MirrorSession:
             self._writer.end(shown)
 
     def add_report(self, make: Report) -> None:
-        """Make the report and store it with the parent runs.
+        """Make the report of the study, and store it with the MLflow run of each record size.
 
         Raises:
             ReportFailed: The report could not be made.
@@ -146,18 +146,18 @@ class MirrorSession:
 
 
 class CatchingUp:
-    """Makes MLflow show a study, attempt by attempt, and keeps the session as long as there is no error.
+    """Brings MLflow up to date with a study, one attempt at a time. After an error, the next attempt connects again.
 
     Args:
         store: The results store of the study.
         folder: The study's folder.
-        tracking: Where MLflow is.
-        report: Makes the report that is stored with the runs. None: no report.
+        tracking: The URI and the experiment of MLflow.
+        report: Function that makes the report to store with the runs. None: no report.
         on_progress: Receives the number of trials that are shown, and the number of all trials.
-        goes_on: Called before each run. If it returns False, the attempt ends.
+        goes_on: Called before each trial is written. If it returns False, the attempt ends.
 
     Attributes:
-        shown: The number of trials that MLflow certainly shows.
+        shown: The number of trials that MLflow is known to show.
         written: The keys of all runs that were created or changed.
     """
 
@@ -177,13 +177,13 @@ class CatchingUp:
         self.written: set[str] = set()
 
     def attempt(self, *, settle: bool) -> Exception | None:
-        """Try once to make MLflow show all results.
+        """Try once to make MLflow show all results of the study.
 
         Args:
-            settle: Check every run, and store the report with the parent runs.
+            settle: Whether to check also the runs that are complete, and to store the report of the study.
 
         Returns:
-            The error that prevented it, or None if MLflow shows everything.
+            The error because of which the attempt failed, or None if MLflow shows everything.
         """
         try:
             if self._session is None:

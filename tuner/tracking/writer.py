@@ -1,8 +1,8 @@
-"""Updates the MLflow runs of one study, and writes only what differs.
+"""Updates the MLflow runs of one study, and writes only content that MLflow does not hold yet.
 
-At the start, it reads once which runs MLflow holds. By their keys it also finds runs that were created just before a
-crash. So we don't need to store anything about the mirror ourselves. The files that are stored with the runs are enough
-to use a study's results without our results store.
+At the start, the writer asks MLflow for the study's runs, and identifies each run by a key in its tags. So it also
+finds runs that were created just before a crash, and we need no list of runs outside MLflow. The files that are stored
+with the runs are enough to use a study's results without our results store.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ExistingRun:
-    """The content of a run in MLflow, as far as we know it.
+    """A run in MLflow, with the content that we have read from it or written to it.
 
     Attributes:
         run_id: MLflow's id of the run.
@@ -35,7 +35,7 @@ class ExistingRun:
         tags: Tags by name.
         params: Params by name.
         metrics: Latest value of each metric by name.
-        volume: Hypervolume by step, for parent runs.
+        volume: Hypervolume by trial number; empty for the runs of trials.
     """
 
     run_id: str
@@ -47,12 +47,12 @@ class ExistingRun:
 
     @property
     def ended(self) -> bool:
-        """Whether the run is complete. Most of its content then never changes, and is not compared again."""
+        """Whether the run is complete. Most content of a complete run never changes, and is not compared again."""
         return self.status != RUNNING
 
 
 class Writer:
-    """Writes the runs of one study.
+    """Writes the runs of one study to MLflow.
 
     Args:
         client: The client of MLflow.
@@ -81,7 +81,7 @@ class Writer:
     def write(self, shown: Shown) -> ExistingRun:
         """Create or update a run, but don't set its final status.
 
-        The caller sets it with `end` after everything that belongs to the run has been written.
+        The caller sets the final status with `end` later.
         """
         known = self._known.get(shown.key) or self._create(shown)
         params = {name: text for name, text in shown.params.items() if name not in known.params}
@@ -91,11 +91,11 @@ class Writer:
         return known
 
     def mark(self, key: str, tags: Mapping[str, str]) -> None:
-        """Change tags of an existing run."""
+        """Set tags of the existing run with that key."""
         self._log(key, self._known[key], tags, {}, ())
 
     def end(self, shown: Shown) -> None:
-        """Set the final status of a run."""
+        """Set the status of a run and, if the run is complete, its end time."""
         known = self._known[shown.key]
         if known.status == shown.status:
             return
@@ -166,7 +166,7 @@ _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
 
 
 def parent_files(view: SizeView) -> dict[str, str]:
-    """Return the files that belong to the parent run of a record size, as texts by path."""
+    """Return the files to store with the MLflow run for a record size, as texts by path."""
     files = {
         "front.json": json.dumps(front_record(view.study, view.size), indent=2),
         "front.csv": front_csv(view.size),
@@ -180,7 +180,7 @@ def parent_files(view: SizeView) -> dict[str, str]:
 
 
 def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
-    """Return the file with the latency histograms of a trial's phases, or nothing if no histograms are stored."""
+    """Return the file with the latency histograms of a trial, as text by path; empty if no histograms are stored."""
     phases: dict[str, Any] = {}
     for name in _PHASES:
         kept = store.attachment(trial, name)
@@ -195,17 +195,17 @@ def digest(files: Mapping[str, str]) -> str:
 
 
 def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> None:
-    """Store texts as artifacts of a run, and replace those with the same paths."""
+    """Store texts by path as artifacts of a run. An artifact with the same path is replaced."""
     for path, text in files.items():
         client.log_text(run_id, text, path)
 
 
 def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:
-    """Store the files of a report as artifacts of the parent runs of a study.
+    """Store the files of a study's report as artifacts of the MLflow runs for its record sizes.
 
     Args:
         client: The client of MLflow.
-        run_ids: The ids of the parent runs, by record size.
+        run_ids: The ids of these runs, by record size.
         sizes: All record sizes of the study.
         report: The folder of the report. A folder in it that is named like a record size belongs only to the run of
             that size. Everything else belongs to all runs.
