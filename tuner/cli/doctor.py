@@ -45,7 +45,7 @@ _DOCKER_TIMEOUT_S: Final = 5.0
 
 
 class State(StrEnum):
-    """Whether a check found the host or cluster ready."""
+    """How good the result of a check is."""
 
     GOOD = "ok"
     WEAK = "weak"

@@ -158,9 +158,7 @@ def verify(
             "--executor": executor,
         }
         if given := [option for option, value in fixed.items() if value is not None]:
-            raise typer.BadParameter(
-                f"--study decides how to measure, so leave out what it decides already: {', '.join(given)}"
-            )
+            raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text, rates = _study_like(study, name, record_bytes)
     if same_effect(config.in_force, spec.baseline.in_force):
         what = str(against) if against else "the study's baseline" if study else "the client's defaults"

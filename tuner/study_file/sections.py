@@ -141,7 +141,7 @@ class PacedSection(PhaseSection):
     rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
     """The fixed rate in records per second, of all producers together. Default: see rate_ratio."""
     rate_ratio: Annotated[float, fields.number(0, 1, above=True)] = _WORKLOAD.rate_ratio
-    """The fixed rate as a share of the baseline's throughput, above 0 to 1. Used without rate_records_per_s."""
+    """The fixed rate as a share of the baseline's throughput: above 0, at most 1. Used without rate_records_per_s."""
 
 
 class WorkloadSection(Section):
