@@ -112,7 +112,7 @@ def target_of(
     """
     if topic is not None and like is not None:
         raise typer.BadParameter(
-            "--topic and --like exclude each other: --topic writes to a topic of yours, --like creates a similar one"
+            "--topic and --like exclude each other: --topic writes to your topic, --like only copies its settings"
         )
     if bootstrap is None:
         for option, value in (("--command-config", command_config), ("--topic", topic), ("--like", like)):

@@ -241,7 +241,7 @@ def explain(
 ) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
-    What a change brings was measured: the config was measured in turn with a copy in which only that property has the
+    To measure what a change brings, the config was run in turn with a copy in which only that property has the
     baseline's value.
 
     \b
