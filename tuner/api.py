@@ -56,7 +56,7 @@ class Study:
 
     @property
     def record_sizes(self) -> tuple[str, ...]:
-        """The record sizes and mixes that the study measured."""
+        """The record sizes, and mixes of sizes, that the study measured."""
         return tuple(size.record_bytes for size in self.results.sizes)
 
     @cached_property
@@ -70,8 +70,8 @@ class Study:
         """Return the results of one record size.
 
         Args:
-            record_bytes: A size in bytes, as a number or a text, or a mix as the study file writes it. It may be left
-                out if the study measured only one size.
+            record_bytes: A size in bytes, as a number or a text, or a mix of sizes with weights such as
+                `100:70,1000:30`. It may be left out if the study measured only one size.
 
         Raises:
             ValueError: The study did not measure this size, or measured several and `record_bytes` was left out.
@@ -100,10 +100,11 @@ def run_study(
 
     Args:
         study: The path of a study file, its sections as a mapping, or a `StudySpec`.
-        sampler: An Optuna sampler to use instead of `search.method`. An instance makes all proposals. A function that
-            takes a seed is called for each proposal, so that a killed study proposes the same configs when it resumes.
-        reporter: Receives the progress; by default nobody does.
-        warn: Called with a warning when MLflow does not show everything yet; by default the reporter gets it.
+        sampler: An Optuna sampler to use instead of `search.method`. An instance proposes all configs. A function that
+            takes a seed and returns a sampler is called before each proposal, so that a killed study proposes the same
+            configs when it resumes.
+        reporter: Receives the progress of the study; by default no progress is shown.
+        warn: Called with a warning if MLflow does not show the whole study yet; by default the reporter gets it.
         mlflow: Whether the study is also written to MLflow, unless the study itself switches that off.
         searching: Whether to search. If not, the best configs found so far are confirmed again.
         folder: The study's folder; by default below `KAFKA_TUNER_STUDIES`, or else below `./studies`.
@@ -113,7 +114,7 @@ def run_study(
         StudyFileError: The study file is wrong; the message names every problem.
         StudyChanged: There are results under this name, and they were measured with other settings.
         StudyBusy: Another process is running this study.
-        RunnerError: The target can't be used. Call again to resume the study.
+        RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
         TooManyFailures: Too many trials in a row gave no measurement.
     """
     from tuner.course.reporter import SilentReporter
@@ -177,7 +178,7 @@ def recommend(
     """Recommend a config for a record size.
 
     Args:
-        study: A loaded study, or the name, folder or file of one.
+        study: A loaded study, or a study's name, folder or file.
         record_bytes: The record size. For a size that was not measured, the recommendation is that of the nearest
             measured size, with a warning. It may be left out if the study measured only one size.
         goal: `throughput`, `latency` or `balanced`; by default the first of balanced, throughput and latency for which
@@ -199,8 +200,8 @@ def front(study: "Study | str | Path", record_bytes: int | str | None = None) ->
     """Return the trials on the Pareto front of a record size, with the columns of `Study.trials`.
 
     Args:
-        study: A loaded study, or the name, folder or file of one.
-        record_bytes: The record size; it may be left out if the study measured only one.
+        study: A loaded study, or a study's name, folder or file.
+        record_bytes: The record size; it may be left out if the study measured only one size.
     """
     from tuner.present.frames import trials_frame
 
@@ -217,9 +218,9 @@ def optuna_study(
     guarantee.
 
     Args:
-        study: A loaded study, or the name, folder or file of one.
-        record_bytes: The record size; it may be left out if the study measured only one.
-        storage: The Optuna storage to write to, or its address; by default the study is kept in memory.
+        study: A loaded study, or a study's name, folder or file.
+        record_bytes: The record size; it may be left out if the study measured only one size.
+        storage: The Optuna storage to write to, or its address; by default the Optuna study is kept in memory.
 
     Raises:
         NotThisStudy: The storage holds a different study of the same name.
@@ -248,7 +249,7 @@ def bench(
 
     Args:
         config: Producer properties, or the path of a properties file; by default the client's defaults.
-        record_bytes: A size in bytes, or a mix as a study file writes it.
+        record_bytes: A size in bytes, or a mix of sizes with weights such as `100:70,1000:30`.
         bootstrap: Addresses of the cluster; by default a broker is started for the measurement and removed after it.
         rate_records_per_s: A fixed rate, to measure latency. By default records are sent as fast as acknowledgements
             allow, to measure throughput.
@@ -278,7 +279,7 @@ def _loaded(study: Study | str | Path) -> Study:
 
 
 def _size_text(record_bytes: int | str) -> str:
-    """Return a record size in the form in which the results name it."""
+    """Return the text by which results name a record size or mix, such as `1000` or `100:70,1000:30`."""
     from runners.workload import RecordSizes
 
     return str(RecordSizes.parse(str(record_bytes)))

@@ -8,7 +8,7 @@
         print(event.name, event.data)
     print(client.recommend("orders", record_bytes="1000", goal="throughput", form="properties").text)
 
-ServiceFault                the request failed
+ServiceFault                a request to the service failed
 ├── ServiceUnreachable      no service answers at the address; try again later
 └── ServiceRefused          the service refused the request; `problem` says why, in the form of RFC 9457
 """
@@ -26,11 +26,11 @@ _LARGEST_BYTES: Final = 200_000_000
 
 
 class ServiceFault(Exception):
-    """The request failed."""
+    """A request to the service failed."""
 
 
 class ServiceUnreachable(ServiceFault):
-    """No service answers at the address, or the answer is not one of the service."""
+    """No service answers at the address, or a program that is not the service answers there."""
 
 
 class ServiceRefused(ServiceFault):
@@ -48,16 +48,16 @@ class ServiceRefused(ServiceFault):
 
     @property
     def kind(self) -> str:
-        """The kind of problem, such as `study-file`, `not-found` or `no-feasible-config`; empty if it is not given."""
+        """The kind of problem, such as `study-file`, `not-found` or `no-feasible-config`; empty if not given."""
         return str(self.problem.get("type", "")).rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A recommendation, with the tag that lets a poller ask whether it has changed.
+    """A recommendation of the service, with the tag by which a later request can ask whether it has changed.
 
     Attributes:
-        text: The recommendation in the requested form; empty if it has not changed.
+        text: The recommendation in the requested form; empty if the recommendation has not changed.
         etag: Tag of this recommendation; pass it as `unless` in the next call.
         changed: Whether the recommendation differs from the one whose tag was passed as `unless`.
     """
@@ -74,7 +74,7 @@ class Event:
     Attributes:
         name: `status`, `trial` or `end`.
         data: The event's content, parsed from JSON.
-        number: Sequence number of a trial, from which `events` can continue; None for other events.
+        number: Sequence number of the trial, after which `Client.events` can continue; None for other events.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Client:
             usable = False
         if not usable or parts.username is not None or parts.query or parts.fragment:
             raise ValueError(
-                "the address of a service must read http://HOST:PORT or https://HOST, without a user and a query"
+                "the address of a service must read http://HOST:PORT or https://HOST, without user, query or fragment"
             )
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip()):
             raise ValueError("the token must be the one line that `tuner serve token add` printed")
@@ -197,17 +197,17 @@ class Client:
         form: str = "json",
         unless: str | None = None,
     ) -> Reply:
-        """Return the config to use.
+        """Return the configs that the service recommends for a study.
 
         Args:
             study: The study's name.
-            record_bytes: Record size or mix; by default all that the study measured.
+            record_bytes: Record size or mix; by default all sizes that the study measured.
             goal: `balanced`, `throughput` or `latency`; by default the first of these for which a config is better than
                 the baseline.
             max_p99_ms: Consider only configs whose p99 latency is at most this many milliseconds.
             min_mb_per_s: Consider only configs whose throughput is at least this many megabytes per second.
             form: One of the forms of `tuner recommend --format`.
-            unless: The `etag` of the recommendation that the caller has. While that is still the recommendation, the
+            unless: The `etag` of the recommendation that the caller has. As long as the recommendation is the same, the
                 service answers without a text, which makes polling cheap.
         """
         path = _path(
@@ -225,7 +225,7 @@ class Client:
             return Reply(text, response.headers.get("etag", ""), response.status != 304)
 
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
-        """Yield what happens to a study until it ends.
+        """Yield the events of a study, such as finished trials, until the study ends.
 
         Args:
             name: The study's name.
@@ -245,7 +245,7 @@ class Client:
             found: dict[str, Any] = json.loads(data)
         except ValueError:
             raise ServiceUnreachable(
-                f"the service must answer in JSON, but {self.url} does not; check that the address is that of a service"
+                f"the service must answer in JSON, but {self.url} does not; check the address"
             ) from None
         return found
 
@@ -262,7 +262,7 @@ class Client:
         """Send a request and yield the response, which must be read before the context ends.
 
         Raises:
-            ServiceRefused: The status is none of 200, 201 and 304.
+            ServiceRefused: The service answered with a status other than 200, 201 and 304.
             ServiceUnreachable: The service does not answer, or the connection breaks while the response is read.
         """
         parts = urlsplit(self.url)

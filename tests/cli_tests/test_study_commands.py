@@ -117,7 +117,7 @@ def test_without_a_recommendation_there_is_no_config_to_paste(tmp_path: Path, st
     ran = tuner(*words)
     assert ran.code == 5
     assert "config to paste" not in ran.err
-    assert "`tuner front tight` shows how near they came" in ran.complaint
+    assert "`tuner front tight` shows how near the configs came" in ran.complaint
     assert tuner("front", "tight").out.count("latency_p99_ms <= 0.01: missed by 6 of 6 trials; best") == 2
 
 

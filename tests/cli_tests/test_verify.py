@@ -235,4 +235,4 @@ class TestAsAStudy:
     def test_options_that_the_study_decides_are_refused(self, better: Path) -> None:
         done = tuner("verify", str(better), "--study", "small", "--seconds", "3", "--bootstrap", "b:9092")
         assert done.code == 2
-        assert "leave out what it decides already: --bootstrap, --seconds" in done.complaint
+        assert "leave these options out: --bootstrap, --seconds" in done.complaint

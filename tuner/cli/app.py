@@ -1,4 +1,4 @@
-"""The root of the command line: the table of verbs, and how an error becomes a message and an exit code."""
+"""The root of the command line: the table of its subcommands (verbs), and the exit codes and messages of errors."""
 
 import importlib
 import os
@@ -78,9 +78,9 @@ VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "serve": ("serve:app", "Run the HTTP service, which runs the studies you submit and returns recommendations."),
     "broker": ("broker:app", "Start and stop a real Kafka broker on this machine, which runs until you stop it."),
 }
-"""Each verb with its module in this package, its name in that module, and the first sentence of its help.
+"""Each verb (subcommand of `tuner`) with `module:function`, which implements it, and the first sentence of its help.
 
-The sentences stand here a second time, so that `tuner --help` need not import the modules.
+The sentences are copies of those in the functions, so that `tuner --help` can print them without importing the modules.
 """
 REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("remote:run", "Submit a study to the service, and follow it until it ends."),
@@ -93,15 +93,15 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "resume": ("remote:resume", "Continue a study on the service that was paused or that failed."),
     "cancel": ("remote:cancel", "Stop a study on the service for good; its results are kept."),
 }
-"""The verbs that ask a service. They have the form of `VERBS`, and replace it when the user names a service."""
+"""The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
 _SERVER: Final = "KAFKA_TUNER_SERVER"
 
 
 def _verbs() -> Mapping[str, tuple[str, str]]:
-    """Return the verbs of this call.
+    """Return the verbs (subcommands) that this call of `tuner` offers.
 
-    With `--server` these are the verbs of the service only. With the environment variable, the verbs of the service
-    replace the local verbs of the same name, and the other local verbs stay.
+    With `--server`, only the verbs that work on the service are offered. If the environment variable names the service,
+    these verbs replace the local verbs of the same name, and the other local verbs stay.
     """
     if any(word == "--server" or word.startswith("--server=") for word in sys.argv[1:]):
         return REMOTE_VERBS
@@ -109,10 +109,10 @@ def _verbs() -> Mapping[str, tuple[str, str]]:
 
 
 class _Verbs(TyperGroup):
-    """Imports the module of a verb only when that verb is called, so that `tuner --help` imports none."""
+    """The group of all verbs. It imports the module of a verb only when that verb is called, to keep `--help` quick."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Replace the placeholder of the called verb with the verb itself."""
+        """Replace the placeholder of the called verb with the function that implements the verb."""
         verbs = _verbs()
         called = args[0]
         if called in verbs:
@@ -139,7 +139,7 @@ app = typer.Typer(
 
 
 def _placeholder() -> None:
-    """Stand in for a verb until it is called."""
+    """Stand in for the function of a verb until the verb is called."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -202,7 +202,7 @@ def start() -> None:
             app.command(verb, help=sentence)(_placeholder)
         app()
     except (Exception, _Interrupted) as error:
-        # Imported here, so that `tuner --help` does not wait for it.
+        # Imported here, so that `tuner --help` does not wait for the import.
         from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
         # A library written in C wraps the exception that a signal handler raises while the library runs.

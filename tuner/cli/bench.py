@@ -100,7 +100,7 @@ def bench(
         int, typer.Option(help="Partitions of the topic that is created.", rich_help_panel="Workload")
     ] = 3,
     replication: Annotated[
-        int, typer.Option(help="Replicas of each partition of that topic.", rich_help_panel="Workload")
+        int, typer.Option(help="Replicas of each partition of the created topic.", rich_help_panel="Workload")
     ] = 1,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the random bytes in the records.", rich_help_panel="Workload")
@@ -131,7 +131,7 @@ def bench(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Stop the measurement, with exit code 4, before it has sent more than this.",
+            help="Most bytes that one measurement may send. Before it sends more, the command ends with exit code 4.",
             rich_help_panel="Target",
         ),
     ] = "50GB",
@@ -224,18 +224,18 @@ def compare_tools(
     rounds: Annotated[
         int, typer.Option(min=2, help="Number of rounds. One round measures each of the two tools once.")
     ] = 5,
-    seconds: Annotated[float, typer.Option(help="Seconds of load that are measured, each time.")] = 5.0,
+    seconds: Annotated[float, typer.Option(help="Seconds of load that are measured, per tool and round.")] = 5.0,
     warmup: Annotated[float, typer.Option(help="Seconds of load before each measurement.")] = 3.0,
     partitions: Annotated[int, typer.Option(help="Partitions of the topics that are created.")] = 3,
-    replication: Annotated[int, typer.Option(help="Replicas of each partition of those topics.")] = 1,
+    replication: Annotated[int, typer.Option(help="Replicas of each partition of the created topics.")] = 1,
     bootstrap: options.Bootstrap = None,
     brokers: options.Brokers = 1,
     as_json: options.Json = False,
 ) -> None:
     """Measure the same workload with the tuner's load generator and with Kafka's ProducerPerformance, in turn.
 
-    Both tools get the same settings (translated for the Java client), a pool of distinct records, and a new topic for
-    each measurement.
+    Both tools get the same settings, which are translated for Kafka's Java client. Both send many different records,
+    and get a new topic for each measurement.
 
     \b
     Example:
@@ -287,5 +287,7 @@ def _print_ratio(ours: list[float], theirs: list[float], ratio: Ratio) -> None:
         table.add_row(name, *(f"{rate:,.0f}" for rate in (statistics.median(rates), min(rates), max(rates))))
     OUT.print(table)
     OUT.print(
-        f"tuner is {ratio} times as fast (95 % confidence interval of {ratio.rounds} rounds in turn)", markup=False
+        f"the tuner sends {ratio} times as many records per second as Kafka's tool (95 % confidence interval, from "
+        f"{ratio.rounds} rounds in which both were measured in turn)",
+        markup=False,
     )

@@ -1,4 +1,4 @@
-"""`tuner broker` runs a Kafka broker on this machine; `tuner cleanup` deletes what killed runs left on a cluster."""
+"""`tuner broker` runs a Kafka broker on this machine; `tuner cleanup` deletes topics that killed runs left behind."""
 
 import datetime
 from dataclasses import asdict
@@ -57,7 +57,7 @@ def run(
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Address to listen on. The broker takes every client that reaches this address, without a password.",
+            help="Address to listen on. The broker accepts every client that reaches this address, without a password.",
         ),
     ] = "127.0.0.1:9092",
     advertise: Annotated[
@@ -148,7 +148,9 @@ def cleanup(
     remove: Annotated[
         bool,
         typer.Option(
-            "--remove", help="Delete the topics of dead runs, after asking. Without it, they are only listed."
+            "--remove",
+            help="Delete the topics of dead runs (their process has ended), after asking. Without this option, "
+            "the topics are only listed.",
         ),
     ] = False,
     unknown: Annotated[
@@ -198,7 +200,7 @@ def cleanup(
 
 def _print_leftovers(found: list[Leftover]) -> None:
     if not found:
-        OUT.print("no run left topics behind")
+        OUT.print("there are no topics of earlier tuner runs on the cluster")
         return
     table = Table(*(Column(heading, overflow="fold") for heading in ("topic", "run", "state")))
     for left in found:

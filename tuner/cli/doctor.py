@@ -45,7 +45,7 @@ _DOCKER_TIMEOUT_S: Final = 5.0
 
 
 class State(StrEnum):
-    """The result of a check."""
+    """How good the result of a check is."""
 
     GOOD = "ok"
     WEAK = "weak"
@@ -58,13 +58,13 @@ _STYLES = {State.GOOD: "green", State.WEAK: "yellow", State.BAD: "red", State.AB
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found.
+    """The result of one check of `tuner doctor`.
 
     Attributes:
         name: The subject of the check, such as `disk`.
         state: `ok`; `weak` if measurements suffer; `bad` if something will not work; `absent` if something optional is
             not installed.
-        detail: What was found and, unless it is good, what to do.
+        detail: What was found, and what to do unless `state` is `ok`.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Finding:
 
 
 def check_host() -> Iterator[Finding]:
-    """Check this host without starting or changing anything."""
+    """Yield the findings about this host. Nothing is started or changed for them."""
     for check in (_system, _client, _java, _docker, _timer, _disk, _load):
         yield check()
 
@@ -132,7 +132,9 @@ def _timer() -> Finding:
         time.sleep(0.0005)
         late_us.append((time.monotonic_ns() - before) / 1e3 - 500)
     worst = sorted(late_us)[-3]
-    text = f"a sleep of 0.5 ms ends {sorted(late_us)[len(late_us) // 2]:.0f} us late, at times {worst:.0f} us late"
+    text = (
+        f"a sleep of 0.5 ms usually ends {sorted(late_us)[len(late_us) // 2]:.0f} us late, at times {worst:.0f} us late"
+    )
     if worst > _COARSE_TIMER_US:
         return Finding("clock", State.WEAK, f"{text}: paced loads will be sent late; close other programs")
     return Finding("clock", State.GOOD, text)
@@ -168,9 +170,9 @@ def _load() -> Finding:
 
 
 def check_cluster(target: Target, progress: Callable[[str], None]) -> Iterator[Finding]:
-    """Contact a cluster and check the user's rights on it, without writing a record.
+    """Check that a cluster answers and which rights the user has on it. No record is written.
 
-    Unless the target names a topic of the user's, one small topic is created and deleted.
+    If the target does not name a topic of the user, one small topic is created and deleted.
 
     Args:
         target: The cluster.
@@ -203,7 +205,7 @@ def _rights(session: OpenTarget) -> Finding:
 
 
 def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Finding]:
-    """Measure how fast the load generator is on this host, with a real broker that is started on it.
+    """Measure how fast the load generator is on this host, with a real broker that is started for this.
 
     Args:
         progress: Called with a line of text when something starts.

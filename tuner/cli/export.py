@@ -32,9 +32,9 @@ def export(
 ) -> None:
     """Export a study to Optuna, for optuna-dashboard and optuna.visualization.
 
-    Each record size becomes one Optuna study. It holds the baselines and the trials of the search with their
-    parameters, values, constraints and user attributes. You can export a running study again: trials that are there
-    already are not written twice.
+    Each record size becomes one Optuna study. It holds the measurements of the baseline and the trials of the
+    search, with their parameters, values, constraints and user attributes. You can export a running study again: no
+    trial is written twice.
 
     \b
     Examples:

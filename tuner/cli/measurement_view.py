@@ -1,4 +1,4 @@
-"""Prints a measurement on the terminal: each window while it runs, and the result at the end."""
+"""Prints a measurement on the terminal: its progress while it runs, and the result at the end."""
 
 import math
 import statistics
@@ -28,13 +28,13 @@ _PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.99
 
 
 def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | None, *, plot: bool) -> None:
-    """Print the result of a measurement with its verdict and checks, and the command for Kafka's own tool.
+    """Print the result of a measurement with its verdict and checks, and a command to repeat it with Kafka's own tool.
 
     Args:
         seen: The measurement.
         bootstrap: The cluster's address, for the command.
         command_config: File with the connection settings, for the command.
-        plot: Whether to print the latency distribution, too.
+        plot: Whether to print the latency distribution as a bar chart, too.
     """
     verdict = judge(Evidence.of(seen))
     columns = (Column(style="bold"), Column(overflow="fold"))
@@ -83,7 +83,7 @@ def _counts(seen: Measurement) -> str:
     if counts.agree:
         known = [f"{counts.acknowledged:,} acknowledged"]
         if counts.transmitted is not None:
-            known.append("as many sent by the client's statistics")
+            known.append("as many sent (by the client's statistics)")
         if counts.stored is not None:
             known.append("as many in the topic")
         return " = ".join(known)
@@ -94,7 +94,7 @@ def _check(seen: Measurement) -> str:
     check = seen.latency_check
     if check is None or seen.latency_is_local:
         return "not possible, because the client reported no round trips"
-    drain = "" if check.drain_us is None else f"; deliveries waited {check.drain_us / 1e3:.2f} ms until they were read"
+    drain = "" if check.drain_us is None else f"; delivery reports waited {check.drain_us / 1e3:.2f} ms to be read"
     batch = "" if check.batch_us is None else f" + batch {check.batch_us / 1e3:.2f}"
     return (
         f"measured {check.seen_us / 1e3:.2f} ms, the client's statistics say {check.client_us / 1e3:.2f} ms "
@@ -113,12 +113,12 @@ def _cost(seen: Measurement) -> str:
     if used.broker_cpu_cores is not None:
         parts.append(f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.1f} ms per MB)")
     if used.host_cpu_ratio is not None:
-        parts.append(f"host {used.host_cpu_ratio:.0%} of {used.host_cores}")
+        parts.append(f"host {used.host_cpu_ratio:.0%} of {used.host_cores} cores")
     return ", ".join(parts) or "unknown"
 
 
 def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
-    """Return the warnings that a user should read before believing the numbers."""
+    """Return the warnings that a user should read before believing the numbers of a measurement."""
     found = list(seen.warnings)
     if seen.latency_is_local:
         found.append(
@@ -137,10 +137,11 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
     check = seen.latency_check
     if check is not None and check.agrees is False and not seen.latency_is_local:
         found.append(
-            f"the measured latency and the client's statistics differ by {check.difference_ratio:+.1%}, more than 3 %"
+            f"the measured latency differs from the latency in the client's statistics by "
+            f"{check.difference_ratio:+.1%}; up to 3 % is normal"
         )
     if not seen.counts.agree:
-        found.append("the counts differ: " + "; ".join(seen.counts.differences()))
+        found.append("the counts of records differ: " + "; ".join(seen.counts.differences()))
     if seen.latency.count < _MIN_SAMPLES_P999:
         found.append(
             f"only {seen.latency.count:,} latencies were sampled, so p99.9 and max are rough; measure for longer"
@@ -149,7 +150,7 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
     if used is not None and used < seen.workload.partitions:
         found.append(
             f"only {used} of {seen.workload.partitions} partitions got their share of the records "
-            "(sticky.partitioning.linger.ms decides how long the client stays with one)"
+            "(sticky.partitioning.linger.ms decides how long the client stays with one partition)"
         )
     if seen.stopped_early:
         found.append("the measurement was stopped early")
@@ -174,7 +175,7 @@ def _print_command(seen: Measurement, bootstrap: str, command_config: Path | Non
     )
     OUT.print()
     OUT.print(
-        "the same load with Kafka's own tool (the config is translated for the Java client and not measured with it):",
+        "the same load with Kafka's own tool (the config is translated for the Java client, which was not measured):",
         style="dim",
     )
     OUT.print(command, style="dim", markup=False, soft_wrap=True)
@@ -199,7 +200,9 @@ def print_spread(runs: Sequence[Measurement]) -> None:
 
 @contextmanager
 def live_view(title: str) -> Iterator[Watch]:
-    """Yield a `Watch` that shows each window: in a live table on a terminal, else as one line.
+    """Yield a `Watch` that shows the progress of a measurement: as a live table on a terminal, else as lines.
+
+    A measurement calls its `Watch` after each window, which is a short interval of the load.
 
     Args:
         title: Title of the table.
@@ -258,7 +261,7 @@ def _windows_table(title: str, windows: list[Window]) -> Table:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return one bar character per value, with a full bar for the highest value; empty without values."""
+    """Return a text with one bar per value, of which the highest value has a full bar; empty without values."""
     top = max(values, default=0.0)
     if top <= 0:
         return ""
@@ -266,7 +269,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def hdr_plot(histogram: Histogram) -> list[str]:
-    """Return one line per percentile with its latency and a bar on a logarithmic scale."""
+    """Return a latency distribution as lines: a percentile, its latency, and a bar on a logarithmic scale."""
     if not histogram.count:
         return []
     points = [(ratio, histogram.percentile_us(ratio) / 1e3) for ratio in _PLOT_RATIOS]

@@ -79,7 +79,7 @@ def ui(
         str | None,
         typer.Argument(
             metavar="STUDY",
-            help="Name of a study, or its folder, to open the MLflow that this study is written to.",
+            help="Name of a study, or its folder. The command shows the MLflow that this study is written to.",
             show_default="the MLflow of the studies folder",
         ),
     ] = None,
@@ -124,7 +124,7 @@ def _tracking_location(study: str | None, uri: str | None) -> TrackingLocation:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the port, or a free port if another program listens on it.
+    """Return the wanted port, or a free port if another program listens on the wanted one.
 
     Raises:
         typer.BadParameter: No port can be opened at this address.

@@ -13,7 +13,7 @@ from tuner.model.target import Target
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a text such as `64KiB`, `50GB` or `1000`.
+    """Return the number of bytes that a text such as `64KiB`, `50GB` or `1000` stands for.
 
     Raises:
         typer.BadParameter: The text is not a size.
@@ -25,7 +25,7 @@ def parse_size(text: str) -> int:
 
 
 def check_folder(file: Path | None, what: str = "file") -> None:
-    """Check before the work begins that the folder of an output file exists.
+    """Check that the folder of an output file exists, before the command begins its work.
 
     Args:
         file: The output file; None where the user asked for no file.
@@ -96,7 +96,7 @@ def target_of(
     topic: str | None = None,
     like: str | None = None,
 ) -> Target:
-    """Return the target that the options describe.
+    """Return the Kafka cluster, running or to be started, that the options describe.
 
     Args:
         bootstrap: Address of the user's cluster; None to start brokers on this machine.
@@ -111,7 +111,9 @@ def target_of(
         ConfigError: The connection file is wrong; the message names file, line and key.
     """
     if topic is not None and like is not None:
-        raise typer.BadParameter("--topic and --like exclude each other: --topic uses a topic of yours as it is")
+        raise typer.BadParameter(
+            "--topic and --like exclude each other: --topic writes to your topic, --like only copies its settings"
+        )
     if bootstrap is None:
         for option, value in (("--command-config", command_config), ("--topic", topic), ("--like", like)):
             if value is not None:
@@ -130,10 +132,10 @@ def target_of(
 
 
 def config_values(file: Path | None, pairs: list[str]) -> dict[str, str]:
-    """Return the producer properties of `--config` and `-X`, where a property of `-X` wins.
+    """Return the producer properties of `--config` and `-X`. A value given with `-X` wins over the file.
 
     Raises:
-        ConfigError: The file can't be read, or a pair does not read KEY=VALUE.
+        ConfigError: The file can't be read, or an argument of `-X` is not of the form KEY=VALUE.
     """
     values = read_properties(file) if file else {}
     return {**values, **parse_pairs(pairs)}

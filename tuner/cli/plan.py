@@ -123,7 +123,8 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         OUT.print(
             f"trials    {size['record_bytes']} B: {many}, {spec.trial_s:g} s each; before them up to "
-            f"{spec.stabilising_trials} burn-in runs, after them up to {_most_confirmations(spec)} confirmations",
+            f"{spec.stabilising_trials} burn-in runs, after them up to {_most_confirmations(spec)} measurements to "
+            "confirm the winners",
             markup=False,
         )
     OUT.print(f"time      {_time_text(spec, record['seconds'])}", markup=False)
@@ -160,12 +161,12 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
 
 
 def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
-    """Return after how many measured configs each knob is searched; a knob that is missing is searched at once."""
+    """Return how many configs are measured before a knob is varied; knobs varied from the beginning are missing."""
     return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
 
 
 def _later_knobs_text(begin: dict[str, int]) -> str:
-    """Return in words which knobs are searched later, and after how many configs; empty if there are none."""
+    """Return a text with the knobs that are searched later, and after how many configs; empty if there are none."""
     together = groupby(sorted(begin, key=begin.__getitem__), begin.__getitem__)
     return "; ".join(f"{', '.join(names)} after {known} configs" for known, names in together if known)
 
@@ -195,7 +196,7 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
     parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
     if parts and spec.search.racing:
-        parts.append("or less, because racing stops trials early that can no longer win")
+        parts.append("or less, because trials that can no longer win are stopped early")
     if spec.search.until is not None:
         parts.append(f"no new trial after {spec.search.until}")
     return ", ".join(parts) or "until you stop it"

@@ -101,7 +101,7 @@ def recommend(
 
 
 def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
-    """Print recommendations or write them to a file, then warn of what the user should know before using them."""
+    """Print recommendations or write them to a file, then print the warnings that a user should read first."""
     if output is None:
         typer.echo(export_all(found, form), nl=False)
     else:
@@ -138,11 +138,11 @@ def _from_results(
     """Return the recommendations of a study, and the reason why some record sizes have none.
 
     Args:
-        study: What the user called the study.
-        results: Its results.
-        record_bytes: The record size or mix; None for all of the study.
-        goal: The goal; None for the first that has a proven gain.
-        conditions: Bounds that the configs must keep.
+        study: The name or folder of the study, as the user typed it, for messages.
+        results: The results of the study.
+        record_bytes: The record size or mix; None for all sizes of the study.
+        goal: The goal; None for the first goal with a proven gain.
+        conditions: Bounds of latency and throughput that the configs must keep.
 
     Raises:
         NoFeasibleConfig: There is no recommendation for any of the sizes.
@@ -176,9 +176,9 @@ def _from_mlflow(
     if not found:
         asked = "any goal" if goal is None else f"goal {goal}"
         raise NoFeasibleConfig(
-            f"a config must keep --max-p99-ms and --min-mb-per-s, but no config that MLflow has of {study} for "
-            f"{record_bytes} B and {asked} does; MLflow has only the winner of each goal, so leave --tracking-uri out "
-            "to consider the whole front"
+            f"a config must keep --max-p99-ms and --min-mb-per-s, but MLflow has no such config of {study} for records "
+            f"of {record_bytes} B and {asked}; MLflow has only the winner of each goal, so leave --tracking-uri out to "
+            "consider the whole front"
         )
     # The same order of preference as in `recommend_for`.
     changes = [each for each in found if not each.is_baseline]
@@ -213,14 +213,14 @@ def _write(found: list[Recommendation], form: Format, output: Path) -> None:
 
 
 def _warn_before_use(found: Recommendation, form: Format) -> None:
-    """Warn of what the user should know before using a config. The table shows most of it itself."""
+    """Print the warnings that a user should read before using a config, except those that the table form shows."""
     for warning in found.warnings:
         warn(warning)
     if form in TRANSLATED:
         translation = translate_to_java(found.config)
         warn(f"{LABEL}: the config was found and measured with {found.config.client}")
         if translation.without_twin:
-            warn(f"left out, because the Java client has no such property: {', '.join(translation.without_twin)}")
+            warn(f"not in the output, as the Java client has no such property: {', '.join(translation.without_twin)}")
     if form is Format.TABLE:
         return
     if found.is_baseline:
@@ -241,8 +241,8 @@ def explain(
 ) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
-    What a change brings was measured: the config was run in turn with a copy of itself in which only that property has
-    the baseline's value.
+    To measure what a change brings, the config was run in turn with a copy in which only that property has the
+    baseline's value.
 
     \b
     Examples:

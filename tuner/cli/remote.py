@@ -1,6 +1,6 @@
 """The verbs that work on a service: `tuner --server URL run`, `status`, `front`, `recommend`, `report` and others.
 
-A verb that also exists without a service prints the same in both cases.
+A verb that also exists without a service, such as `front`, prints the same with and without one.
 """
 
 import contextlib
@@ -105,7 +105,7 @@ def run(
             OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not found:
             raise NoFeasibleConfig(
-                f"no config of {name} keeps every constraint; `tuner front {name}` shows how near they came"
+                f"no config of {name} keeps every constraint; `tuner front {name}` shows how near the configs came"
             )
 
 
@@ -255,9 +255,9 @@ def cancel(study: Study) -> None:
 
 
 def _token() -> str | None:
-    """Return the token from the environment or from a file; None where the user gave none.
+    """Return the token from the environment or from a file; None if the user gave no token.
 
-    There is no option for it, because other users of the host can read command lines.
+    There is no option for the token, because other users of the host can read command lines.
     """
     token, path = os.environ.get(TOKEN_VARIABLE), os.environ.get(TOKEN_FILE_VARIABLE)
     if token:
@@ -275,10 +275,10 @@ def _token() -> str | None:
 def _follow(client: Client, name: str, *, silent: bool) -> str:
     """Follow a study until it ends, and return the state in which it ended.
 
-    The service may be restarted meanwhile: a lost connection is opened again up to 20 times in a row.
+    The service may be restarted in the meantime: a lost connection is opened again up to 20 times in a row.
 
     Raises:
-        ServiceUnreachable: The service stayed away for too long.
+        ServiceUnreachable: The service could not be reached again.
         ServiceRefused: The service refuses to show the study.
     """
     after, tries = 0, 0

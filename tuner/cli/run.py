@@ -103,8 +103,8 @@ def run(
     executor: Annotated[
         Executor | None,
         typer.Option(
-            help="Where the benchmarks run: ray and local measure; simulated invents the numbers, to try a study "
-            "without Kafka."
+            help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented "
+            "numbers, to try a study without Kafka."
         ),
     ] = None,
     ray_address: Annotated[
@@ -172,10 +172,11 @@ def run(
             if found:
                 size = found[0].record_bytes
                 say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
-            say(f"whole front: tuner front {spec.name}; in MLflow: tuner ui {spec.name}")
+            say(f"the whole front: tuner front {spec.name}; the study in MLflow: tuner ui {spec.name}")
     if not found:
         raise NoFeasibleConfig(
-            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near they came"
+            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near the configs "
+            "came"
         )
 
 
@@ -199,7 +200,7 @@ def _with_options(
     executor: Executor | None,
     ray_address: str | None,
 ) -> StudySpec:
-    """Return the study with the options of the command line in place of the file's settings.
+    """Return the study with the options of the command line instead of the settings in the study file.
 
     A time limit on the command line replaces `hours`, `until` and `trials` of the file. A number of trials alone
     replaces only `trials`.
@@ -310,12 +311,12 @@ def confirm(
 
 
 def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> tuple[StudySpec, str]:
-    """Return a study and the text of its study file.
+    """Return the spec of a study that has results, and the text of its study file.
 
     The text is read from the study file if the user named one, and else from the copy that is kept with the results.
 
     Args:
-        study: What the user typed: a name, a folder or a file. Paths in a study file are relative to that file, and
+        study: The name, folder or study file that the user typed. Paths in a study file are relative to that file, and
             paths in the kept copy are relative to the working folder.
         results: The results of the study.
         searched: Whether the study is to search. If not, the parts that only a search needs may be missing.

@@ -1,4 +1,4 @@
-"""`tuner serve` runs the service, manages its tokens, and is the entry of the processes that run its studies."""
+"""`tuner serve` runs the service, manages its tokens, and runs a study in each process that the service starts."""
 
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from tuner.service.http.tokens import Role, TokenFile
 app: Final = typer.Typer(
     help="Run the HTTP service, which runs the studies you submit and returns recommendations.\n\n"
     "Studies that were running when the service stopped continue with the next start.\n\n\b\nExamples:\n"
-    "    tuner serve                              on 127.0.0.1:8080, and studies measure on brokers that it starts\n"
+    "    tuner serve                              on 127.0.0.1:8080, and studies measure on brokers that they start\n"
     "    tuner serve --config service.yaml\n"
     "    tuner serve token add ci --role submit --config service.yaml"
 )
@@ -49,7 +49,7 @@ def serve(
         bool, typer.Option("--access-log/--no-access-log", help="Log one line for each request.")
     ] = True,
 ) -> None:
-    """Run the HTTP service until it is stopped. The help of this verb is that of `app`."""
+    """Run the HTTP service until it is stopped. The help text of `tuner serve` is that of `app`."""
     if context.invoked_subcommand is not None:
         return
     # Imported here, because `tuner serve token` needs no web framework.
@@ -85,7 +85,7 @@ def add(
     ] = Role.READ,
     config: Config = None,
 ) -> None:
-    """Create a token and print it. It is printed only this once, because only its hash is kept.
+    """Create a token and print it. The token can't be printed again, because only its hash is kept.
 
     \b
     Examples:

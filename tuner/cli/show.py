@@ -29,7 +29,7 @@ from tuner.storage.protocols import ResultsStore
 
 _POLL_S: Final = 2.0
 _UNITS: Final = {"mb_per_s": "MB/s", "latency_p99_ms": "ms p99"}
-"""The metrics that every comparison shows, with the words after their numbers. Other metrics keep their names."""
+"""The metrics that every comparison shows, with their units. Other metrics are shown with their names."""
 
 
 def status(
@@ -63,7 +63,7 @@ def status(
 
 
 def _statuses(folder: Path) -> Iterator[Status]:
-    """Yield the status now, and again at every change until the study no longer runs.
+    """Yield the status of a study now, and again at every change until the study no longer runs.
 
     The trials are read again only when a new trial has ended, because reading must not disturb the measurements.
     """
@@ -208,7 +208,8 @@ def _print_compared(found: Comparison, size: SizeComparison) -> None:
     OUT.print(table)
     volumes = [number(volume) for volume in size.hypervolumes]
     OUT.print(
-        f"hypervolume of the fronts (more is better; reference: the baseline of {one}): {volumes[0]} and {volumes[1]}",
+        f"hypervolume of the fronts (more is better; reference: the baseline of {one}): {one} {volumes[0]}, {other} "
+        f"{volumes[1]}",
         style="dim",
         markup=False,
     )
@@ -228,7 +229,7 @@ def _config_cell(found: Recommendation | None, asked: Sequence[str]) -> str:
         if name in found.metrics
     ]
     what = "its baseline" if found.is_baseline else f"trial {found.trial.number}"
-    return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not measured again'})"
+    return f"{', '.join(numbers)} ({what}{'' if found.confirmed or found.is_baseline else ', not confirmed'})"
 
 
 def _winner_cell(each: GoalComparison, names: tuple[str, str]) -> str:
@@ -236,7 +237,7 @@ def _winner_cell(each: GoalComparison, names: tuple[str, str]) -> str:
         return "can't be compared"
     if each.winner is None:
         return f"no difference ({each.times:.2f})"
-    return f"{names[each.winner]}, {each.times if each.winner else 1 / each.times:.2f} times"
+    return f"{names[each.winner]}, by a factor of {each.times if each.winner else 1 / each.times:.2f}"
 
 
 def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: Path | None, png: Path | None) -> None:

@@ -48,7 +48,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="N[,N...]",
-            help="Record sizes, such as 100,1000. Each is compared on its own.",
+            help="Record sizes, such as 100,1000. The comparison is made for each size separately.",
             show_default="1000, or all of --study",
         ),
     ] = None,
@@ -77,7 +77,7 @@ def verify(
     ] = None,
     tolerance_ratio: Annotated[
         float,
-        typer.Option(min=0, max=0.99, help="How much worse than the baseline a number may be: 0.05 for 5 percent."),
+        typer.Option(min=0, max=0.99, help="How much worse than the baseline a result may be: 0.05 for 5 percent."),
     ] = 0.0,
     allow_weaker: Annotated[
         bool,
@@ -100,8 +100,8 @@ def verify(
     executor: Annotated[
         Executor | None,
         typer.Option(
-            help="Where the benchmarks run: ray and local measure; simulated invents the numbers, to try the command "
-            "without Kafka.",
+            help="Where the benchmarks run: ray in Ray workers, local without Ray; simulated computes invented "
+            "numbers, to try the command without Kafka.",
             show_default="local, or as --study",
         ),
     ] = None,
@@ -110,14 +110,16 @@ def verify(
 ) -> None:
     """Measure a properties file in turn with the baseline, and end with exit code 99 if the file is worse.
 
-    Two numbers are compared: the throughput as fast as acknowledgements allow, and the p99 latency at 30 % of the
-    baseline's throughput. A number is worse if its whole 95 % confidence interval lies on the worse side.
+    Two numbers are compared: the throughput when records are sent as fast as acknowledgements allow, and the p99
+    latency at 30 % of the baseline's throughput. A number is worse if the whole 95 % confidence interval of its ratio
+    to the baseline is on the worse side of 1.
 
-    These also lead to exit code 99: lost records, a paced rate that was not held, a guarantee weaker than the
-    baseline's (or than the durability of --study), a latency that only one side has because the other uses acks=0, and
-    a broken constraint of --study.
+    The exit code is also 99 if records were lost, if the fixed rate for the latency was not reached, or if a constraint
+    of --study is broken. A guarantee weaker than the baseline's (or than the durability of --study) leads to 99, too.
+    So does a latency that can't be compared because one side uses acks=0.
 
-    Before the rounds, burn-in runs bring the brokers to a steady state. All measurements are kept as a study.
+    Before the rounds, burn-in runs (measurements that do not count) bring the brokers to a steady state. All
+    measurements are kept as a study.
 
     \b
     Examples:
@@ -156,9 +158,7 @@ def verify(
             "--executor": executor,
         }
         if given := [option for option, value in fixed.items() if value is not None]:
-            raise typer.BadParameter(
-                f"--study decides how to measure, so leave out what it decides already: {', '.join(given)}"
-            )
+            raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(given)}")
         spec, text, rates = _study_like(study, name, record_bytes)
     if same_effect(config.in_force, spec.baseline.in_force):
         what = str(against) if against else "the study's baseline" if study else "the client's defaults"
@@ -168,12 +168,12 @@ def verify(
     confirm = ConfirmSpec(rounds, max_rounds, width_ratio, _GOALS, 1, 0, ablation_rounds=0, configs=(config,))
     spec = replace(spec, confirm=confirm)
     # Without --study, the file must give at least the baseline's guarantee. The study made above has `durability: any`,
-    # so that a weaker file is measured too and its numbers are shown.
+    # so that a file with a weaker guarantee is measured, too.
     promises = promises_of(spec, spec.floor if study else None)
     given_up = promises.misses(allow_weaker=allow_weaker)
     silent = quiet or as_json
     if given_up and not silent:
-        say(f"{given_up[0]}; it is measured all the same, so that you see the numbers")
+        say(f"{given_up[0]}; the file is measured nevertheless, so that you see the numbers")
     with StudyView(quiet=silent) as view:
         results = run_study(spec, text, study_folder(name), view, rates=rates)
     found = [verification_of(size, spec) for size in results.sizes]
@@ -183,17 +183,17 @@ def verify(
     else:
         _print(promises, found)
         if not quiet:
-            say(f"all measurements: tuner report {name}")
+            say(f"`tuner report {name}` shows all measurements")
     if promises.weaker and not given_up:
         warn(f"the guarantee is weaker: {promises}")
     if results.simulated:
         warn("simulated: nothing was measured on Kafka")
     unmeasured = [each for each in found if not each.measured]
     if unmeasured:
-        why = "; ".join(unmeasured[0].warnings) or "no round measured both"
+        why = "; ".join(unmeasured[0].warnings) or "no round measured both sides"
         raise StudyError(
             "a comparison needs at least two rounds that measured both the file and the baseline, but "
-            f"{unmeasured[0].record_bytes} B has fewer: {why}"
+            f"there were fewer with records of {unmeasured[0].record_bytes} B: {why}"
         )
     missed = [*given_up, *(f"{size} B: {sentence}" for size, sentences in misses.items() for sentence in sentences)]
     for sentence in missed:
@@ -203,12 +203,12 @@ def verify(
 
 
 def _study_like(study: str, name: str, record_bytes: str | None) -> tuple[StudySpec, str, dict[str, float]]:
-    """Return a new study that measures as an existing study did.
+    """Return a new study that measures in the same way as an existing study.
 
     Args:
         study: Name, folder or file of the existing study.
         name: Name of the new study.
-        record_bytes: Record sizes of the existing study to take; None for all.
+        record_bytes: Record sizes of the existing study that are measured again; None for all of them.
 
     Returns:
         The new study, the text of its study file, and the fixed rate of each record size in records per second.
@@ -239,7 +239,10 @@ def _parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
 
 
 def _free_name(name: str) -> str:
-    """Return the name with the first free number after it, as each verification is kept as a study of its own."""
+    """Return `NAME-1`, or the name with the next number for which there is no study yet.
+
+    Each verification is kept as a new study.
+    """
     taken = {path.name for path in studies_root().glob(f"{name}*")}
     return next(each for number in range(1, len(taken) + 2) if (each := f"{name}-{number}") not in taken)
 

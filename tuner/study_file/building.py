@@ -1,4 +1,4 @@
-"""Builds a study from the sections of a study file: reads the files it names, and checks what must fit together."""
+"""Builds a study from the sections of a study file: reads the named files, and checks what must fit together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _KAFKA_MAX_MESSAGE_BYTES: Final = 1_048_588
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Builds one study.
+    """Builds the `StudySpec` of one study file.
 
     Attributes:
         file: The sections of the study file.
@@ -42,7 +42,7 @@ class Builder:
     searched: bool = True
 
     def study(self) -> StudySpec:
-        """Return the study.
+        """Check that all settings fit together, and return the study.
 
         Raises:
             StudyFileError: Settings contradict each other, or a file can't be read.
@@ -151,7 +151,7 @@ class Builder:
                 )
 
     def _check_acknowledged(self, baseline: ProducerConfig) -> None:
-        """Check that the baseline has the latency that the study optimises: without acknowledgements there is none."""
+        """Check that the baseline waits for acknowledgements if the study optimises a latency that needs them."""
         asked = [each.metric for each in self.file.objectives.objectives]
         latencies = [metric for metric in asked if OUTCOME_METRICS[metric].needs_acknowledgement]
         if not self.searched or baseline.acks != 0 or not latencies:
@@ -166,9 +166,9 @@ class Builder:
         self.problems.refuse((*place, name), Refusal(rule, advice), given[name])
 
     def _check_space(self, baseline: ProducerConfig) -> None:
-        """Check that there is something to search.
+        """Check that the search has at least one knob to change, for each record size.
 
-        The largest message that the topic takes is not known yet, so it is checked when the topic exists.
+        The topic's limit for messages is not known yet, so it is checked later, when the topic exists.
         """
         workload = self.file.workload
         for sizes in workload.record_bytes:
@@ -205,7 +205,7 @@ class Builder:
 
 
 def _blamed(error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
-    """Return the key path of the first property in a broken rule; the path of the whole section for other errors."""
+    """Return the key path of the property to blame for a broken rule; for other errors, that of the whole section."""
     if isinstance(error, RuleBroken):
         knobs = next((rule.knobs for rule in RULES if rule.name == error.rule), ())
         return next(((*place, name) for name in values if name in knobs), place)
@@ -310,7 +310,7 @@ def _connection(section: TargetSection, place: KeyPath, files: Files) -> dict[st
             )
         if files.folder is None and reads_local_files(name):
             files.problems.add(
-                here, "no local file may be named here; give the content itself, for example as ssl.ca.pem"
+                here, "local files can't be used for this study; give the file's content, for example as ssl.ca.pem"
             )
     try:
         return ConnectionConfig.parse(section.properties).values

@@ -17,7 +17,7 @@ from search_spaces.errors import ConfigError, RuleBroken
 from search_spaces.roles import is_secret
 
 KeyPath = tuple[str | int, ...]
-"""The place of a value in the file: the keys and the positions in lists that lead to it."""
+"""The place of a value in a study file: the keys and the positions in lists that lead to the value."""
 
 _LONGEST_SHOWN: Final = 60
 _MOST_LISTED: Final = 40
@@ -40,7 +40,7 @@ class Problem:
     what: str
 
     def __str__(self) -> str:
-        """Return `line 4, search.trials: what`."""
+        """Return the problem with its place, in the form `line 4, search.trials: what`."""
         where = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.key) if part)
         return f"{where}: {self.what}" if where else self.what
 
@@ -67,14 +67,15 @@ class StudyFileError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason why the reader of a value refuses it.
+    """The reason why a value or a key of a study file is refused.
 
     Attributes:
         rule: What the value must be. It never contains the value, which may be a secret.
         advice: What the user should do; may be empty. It never contains the value either.
-        detail: A sentence with both rule and value, which is shown instead of them unless the value must be hidden.
-        within: Path from the value that was read to the refused part of it; empty if all of it is refused.
-        about_name: Whether the key is refused, so that the value is not shown.
+        detail: A sentence that contains both the rule and the value, and is shown instead of them. It is not used if
+            the value must be hidden.
+        within: Path from the value that was read to its refused part; empty if the whole value is refused.
+        about_name: Whether the key is refused and not its value. The message then does not show the value.
     """
 
     rule: str
@@ -85,7 +86,7 @@ class Refusal:
 
 
 class Refused(ValueError):
-    """A value was refused. This package turns the exception into problems of a `StudyFileError`.
+    """A value or a key was refused. This package turns the exception into problems of a `StudyFileError`.
 
     Attributes:
         refusals: The reasons, at least one.
@@ -102,12 +103,13 @@ def refused(rule: str, *, advice: str = "", detail: str = "", within: KeyPath = 
 
 
 class Problems:
-    """Collects the problems of one file.
+    """Collects the problems of one study file.
 
     Attributes:
         origin: Name of the file in messages.
         lines: Line number of each value, by its key path.
-        written: The text in the file, such as `${NAME}`, of each value from an environment variable, by its key path.
+        written: The text in the file, such as `${NAME}`, of each value that came from an environment variable, by key
+            path.
     """
 
     def __init__(self, origin: str) -> None:
@@ -121,7 +123,7 @@ class Problems:
         self._found.setdefault(place, Problem(self.line_of(place) if line is None else line, key_path(place), what))
 
     def refuse(self, place: KeyPath, refusal: Refusal, value: object) -> None:
-        """Note a refusal as a problem.
+        """Note a refused value or key as a problem.
 
         Args:
             place: Key path of the value that was read.
@@ -138,7 +140,7 @@ class Problems:
         self.add(place, f"{what}; {refusal.advice}" if refusal.advice else what)
 
     def words(self, error: ConfigError, *places: KeyPath) -> str:
-        """Return the text of an error, or a text without values if some of them come from environment variables.
+        """Return the text of an error, or a text without any values if a value came from an environment variable.
 
         Args:
             error: An error about the values of several keys.
@@ -150,7 +152,7 @@ class Problems:
         return f"the values do not fit together{rule}; some come from environment variables and are not shown"
 
     def line_of(self, place: KeyPath) -> int:
-        """Return the line of a value, or of the nearest section around it whose line is known."""
+        """Return the line of a value, or the line of the innermost section around the value whose line is known."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
@@ -160,7 +162,7 @@ class Problems:
         return any(written[: len(place)] == place[: len(written)] for written in self.written)
 
     def error(self) -> StudyFileError:
-        """Return an error with all problems so far."""
+        """Return an error with all problems that were noted so far."""
         return StudyFileError(self.origin, list(self._found.values()))
 
     def stop_if_any(self) -> None:
@@ -207,8 +209,8 @@ def did_you_mean(written: object, names: Iterable[str]) -> str:
     """Return a question such as `did you mean trials?`, or an empty text if no name is similar.
 
     Args:
-        written: What the user wrote; nothing is similar to a value that is no text.
-        names: The names that are known.
+        written: What the user wrote. If this is not a text, no name is similar to it.
+        names: The names that would be right.
     """
     if not isinstance(written, str):
         return ""

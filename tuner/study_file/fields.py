@@ -1,4 +1,4 @@
-"""Readers of the single values of a study file, each with its rule in words and as JSON Schema.
+"""Readers, which check single values of a study file. Each has its rule in words and as JSON Schema.
 
 A reader takes a value from YAML and returns what it means, or raises `Refused` with the rule. The rule does not repeat
 the value, because the value may be a secret. `Problems` decides whether the value may be shown.
@@ -30,7 +30,7 @@ _NUMBER_TYPES: Final = ("integer", "number")
 
 @dataclass(frozen=True, slots=True, eq=False)  # by identity: typing hashes it, and a schema has no hash
 class Reads:
-    """Makes pydantic read a field with our function, so that our rules and messages replace its own.
+    """A reader of one value of a study file. As a pydantic annotation, it replaces pydantic's own rules and messages.
 
     Attributes:
         read: Takes a value from YAML, and returns what it means or raises `Refused`.
@@ -50,18 +50,18 @@ class Reads:
 
 
 def whole(low: int, high: int) -> Reads:
-    """Return a reader of whole numbers from `low` to `high`."""
+    """Return a reader that accepts whole numbers from `low` to `high`."""
     return Reads(lambda value: int(_number(value, low, high, whole=True)), _range_schema("integer", low, high))
 
 
 def number(low: float, high: float, *, above: bool = False, below: bool = False) -> Reads:
-    """Return a reader of numbers from `low` to `high`; `above` excludes `low` itself, and `below` excludes `high`."""
+    """Return a reader that accepts numbers from `low` to `high`; `above` excludes `low`, `below` excludes `high`."""
     schema = _range_schema("number", low, high, above=above, below=below)
     return Reads(lambda value: float(_number(value, low, high, above=above, below=below)), schema)
 
 
 def seconds(low: float, high: float, *, above: bool = False) -> Reads:
-    """Return a reader of durations, which gives seconds; `above` excludes `low` itself."""
+    """Return a reader that turns a duration, such as `30s` or `5m`, into seconds; `above` excludes `low` itself."""
 
     def read(value: object) -> float:
         if isinstance(value, str):
@@ -79,7 +79,7 @@ def seconds(low: float, high: float, *, above: bool = False) -> Reads:
 
 
 def size(low: int, high: int) -> Reads:
-    """Return a reader of sizes, which gives bytes."""
+    """Return a reader that turns a size, such as `64KiB` or `50GB`, into bytes."""
     return Reads(
         lambda value: _size(value, low, high),
         _or_text(_range_schema("integer", low, high), "Bytes, or a text such as 64KiB, 50GB"),
@@ -87,7 +87,7 @@ def size(low: int, high: int) -> Reads:
 
 
 def clock() -> Reads:
-    """Return a reader of local times of day, which gives `HH:MM`."""
+    """Return a reader that accepts a local time of day, and returns it in the form `HH:MM`."""
 
     def read(value: object) -> str:
         try:
@@ -99,12 +99,12 @@ def clock() -> Reads:
 
 
 def flag() -> Reads:
-    """Return a reader of true and false."""
+    """Return a reader that accepts true and false."""
     return Reads(lambda value: _flag(value, "must be true or false"), {"type": "boolean"})
 
 
 def switch() -> Reads:
-    """Return a reader of on and off, which also takes true and false."""
+    """Return a reader that accepts on and off, and also true and false."""
     words = {"on": True, "off": False}
 
     def read(value: object) -> bool:
@@ -114,7 +114,7 @@ def switch() -> Reads:
 
 
 def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> Reads:
-    """Return a reader of one-line texts.
+    """Return a reader that accepts texts of one line.
 
     Args:
         rule: The rule in words, for messages.
@@ -133,7 +133,7 @@ def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> Reads:
 
 
 def word(names: Iterable[str]) -> Reads:
-    """Return a reader that takes one of some words."""
+    """Return a reader that accepts only the given words."""
     known = list(names)
 
     def read(value: object) -> str:
@@ -145,13 +145,13 @@ def word(names: Iterable[str]) -> Reads:
 
 
 def one_of(kind: type[StrEnum]) -> Reads:
-    """Return a reader of the members of an enumeration."""
+    """Return a reader that accepts the values of an enumeration, and returns the member."""
     words = word(member.value for member in kind)
     return Reads(lambda value: kind(str(words.read(value))), words.schema)
 
 
 def record_sizes() -> Reads:
-    """Return a reader of record sizes: one size, or a mix of sizes with weights."""
+    """Return a reader that accepts one record size, or a mix of sizes with weights such as `100:70,1000:30`."""
     rule = "a record size must read like 1000 or 64KiB, and a mix of sizes like 100:70,1000:30 (size:weight)"
 
     def read(value: object) -> RecordSizes:
@@ -207,10 +207,10 @@ def _number(
 ) -> int | float:
     """Return the value if it is a number in the range.
 
-    A text that reads as a number is taken, too, because the values of environment variables are texts.
+    A text that reads as a number is accepted, too, because the values of environment variables are texts.
 
     Raises:
-        Refused: The value is no number, or out of the range.
+        Refused: The value is not a number, or is outside the range.
     """
     ends = f"{'above' if above else 'from'} {low:,} {'to below' if below else 'to'} {high:,}{unit}"
     rule = f"must be a {'whole ' if whole else ''}number {ends}"
@@ -248,11 +248,11 @@ _CONSTRAINT_RULE: Final = "a constraint must read like `latency_p99_ms <= 10` or
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The meaning of the key `objectives`.
+    """The objectives that the key `objectives` of a study file asks for, and the constraints that come with them.
 
     Attributes:
         objectives: The objectives, at least one.
-        constraints: The constraints that a preset adds; empty for a list of metrics.
+        constraints: The constraints that the name of a goal adds; empty for a list of metrics.
     """
 
     objectives: tuple[Objective, ...]
@@ -260,12 +260,12 @@ class Asked:
 
 
 def preset(goal: Goal) -> Asked:
-    """Return the objectives and constraints of a preset."""
+    """Return the objectives and constraints that a study file gets when `objectives` is the name of this goal."""
     return Asked(*PRESETS[goal])
 
 
 def objectives() -> Reads:
-    """Return a reader of the key `objectives`: the name of a preset, one metric, or a list of metrics."""
+    """Return a reader that accepts the name of a goal, one metric, or a list of metrics as objectives."""
 
     def read(value: object) -> Asked:
         if isinstance(value, str) and value in _PRESET_NAMES:
@@ -292,12 +292,12 @@ def objectives() -> Reads:
 
 
 def constraint() -> Reads:
-    """Return a reader of one constraint, such as `latency_p99_ms <= 10`."""
+    """Return a reader that accepts one constraint, such as `latency_p99_ms <= 10`."""
 
     def read(value: object) -> Constraint:
         match = _CONSTRAINT.fullmatch(value.strip()) if isinstance(value, str) else None
         if match is None:
-            raise refused(_CONSTRAINT_RULE, advice="the limit is a number in the unit at the end of the metric's name")
+            raise refused(_CONSTRAINT_RULE, advice="give the limit in the unit that ends the metric's name, such as ms")
         if match["metric"] not in OUTCOME_METRICS:
             advice = did_you_mean(match["metric"], OUTCOME_METRICS)
             raise refused(f"a constraint must begin with one of {', '.join(OUTCOME_METRICS)}", advice=advice)

@@ -1,4 +1,4 @@
-"""The entry points that read a study file, and the messages for values that don't fit the sections."""
+"""The functions that read a study file, and the messages for keys and values that its sections do not accept."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ def load_study(path: Path, environ: Mapping[str, str] = os.environ, *, searched:
     """Read a study file.
 
     Args:
-        path: The file. Paths in it are relative to its folder. The study gets its name, without the extension, if the
-            file gives none.
+        path: The file. Paths in it are relative to its folder. If the file gives no name, the study is named after
+            the file, without the extension.
         environ: Environment variables for `${NAME}`.
         searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
 
@@ -52,7 +52,7 @@ def parse_study(
     Args:
         text: The text, in YAML.
         name: Name of the study if the text gives none.
-        folder: Folder of relative paths; None if no local file may be read or named.
+        folder: Folder to which paths are relative; None if the text must not name local files.
         origin: Name of the text in messages.
         environ: Environment variables for `${NAME}`.
         searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
@@ -90,14 +90,14 @@ def _text(path: Path) -> str:
 
 
 def check(value: Plain, problems: Problems) -> StudyFile:
-    """Return the sections of a study file.
+    """Check the content of a study file against the sections and their keys, and return the sections.
 
     Args:
         value: The content of the file.
         problems: The problems that were found so far, to which new ones are added.
 
     Raises:
-        StudyFileError: A value does not fit its section, or a problem was found before.
+        StudyFileError: A key is unknown or missing, a value is refused, or the content is not a mapping.
     """
     try:
         if isinstance(value, dict):
@@ -137,7 +137,7 @@ def _note(misfit: ErrorDetails, problems: Problems) -> None:
 def _unknown(place: KeyPath) -> str:
     """Return the message for a key that its section does not have.
 
-    The message does not show the value, which may be a secret under a misspelt key.
+    The message does not show the value of the key: if the key is misspelt, the value may be a secret.
     """
     section, name = place[:-1], str(place[-1])
     keys = _keys(section)
@@ -159,7 +159,7 @@ def _keys(section: KeyPath) -> list[str]:
 
 
 def _sections(model: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Yield the key path and the keys of each section, and of the outer sections first."""
+    """Yield the key path and the keys of each section, with outer sections before inner ones."""
     yield place, list(model.model_fields)
     for name, field in model.model_fields.items():
         inner: Any = field.annotation

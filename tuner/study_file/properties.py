@@ -1,6 +1,6 @@
-"""Readers of client properties in a study file, and of the section `space` with its knobs.
+"""Functions that read client properties in a study file, and the section `space`, which changes the search of knobs.
 
-Producer properties and connection properties stand in the study file itself or in properties files that it names.
+A user can write producer and connection properties into the study file itself, or into properties files that it names.
 """
 
 import re
@@ -25,7 +25,7 @@ _LOCAL: Final = re.compile(r"\.(location|keytab|cmd|file|stores|providers|engine
 
 
 def producer_properties() -> Reads:
-    """Return a reader of producer properties: a mapping of names to values, or the path of a properties file."""
+    """Return a reader that accepts producer properties: `name: value` entries, or the path of a properties file."""
 
     def read(value: object) -> str | Mapping[str, Value]:
         if isinstance(value, str) and value.strip() and value.isprintable():
@@ -37,20 +37,20 @@ def producer_properties() -> Reads:
 
 
 def connection_properties() -> Reads:
-    """Return a reader of connection properties, as a mapping of names to values."""
+    """Return a reader that accepts connection properties as `name: value` entries."""
     return Reads(lambda value: read_properties_of(value, Role.CONNECTION), _schema(Role.CONNECTION))
 
 
 def read_properties_of(value: object, role: Role) -> dict[str, Value]:
-    """Return the properties of one role as the file writes them.
+    """Check properties that a study file lists, and return them with their values as the file writes them.
 
     Args:
-        value: The mapping of names to values; None is an empty one.
-        role: The role that all properties must have.
+        value: A mapping of names to values; None means that no property is listed.
+        role: The role, producer or connection, that all properties must have.
 
     Raises:
-        Refused: The client does not accept a name or a value, or a property has another role. It holds one refusal for
-            each such property.
+        Refused: The client does not accept a name or a value, or a property has another role. The exception
+            holds one refusal for each of these properties.
     """
     refusals: list[Refusal] = []
     found: dict[str, Value] = {}
@@ -68,10 +68,10 @@ def read_properties_of(value: object, role: Role) -> dict[str, Value]:
 
 
 def property_of(name: str, role: Role) -> Property:
-    """Return the client's property of this name.
+    """Return the client's property of this name, which must have the given role (producer or connection).
 
     Raises:
-        Refused: The client has no such property, or it has another role.
+        Refused: The client has no property of this name, or the property has another role.
     """
     try:
         entry = load_catalogue().find(name)
@@ -89,7 +89,7 @@ def property_of(name: str, role: Role) -> Property:
 
 
 def property_value(entry: Property, value: object) -> Value:
-    """Check a value, and return it as the file writes it.
+    """Check that a property accepts a value, and return the value as the study file writes it.
 
     Raises:
         Refused: The property does not accept the value.
@@ -109,12 +109,12 @@ def property_value(entry: Property, value: object) -> Value:
 
 
 def within(refusal: Refusal, place: KeyPath) -> Refusal:
-    """Return the refusal with its path extended by the outer path `place`."""
+    """Return a copy of the refusal in which `place`, the path of the outer value, precedes the refusal's own path."""
     return replace(refusal, within=(*place, *refusal.within))
 
 
 def misplaced(sentence: str) -> Refused:
-    """Return an exception that refuses a property because of its name, so that its value is not shown."""
+    """Return the exception for a property that is unknown or in the wrong section; it hides the property's value."""
     return Refused(Refusal(sentence, about_name=True))
 
 
@@ -128,7 +128,7 @@ class Files:
     """Reads the properties files of one study.
 
     Attributes:
-        folder: Folder of relative paths; None if no local file may be read.
+        folder: Folder to which paths are relative; None if no local file may be read.
         problems: Collects the problems that are found.
     """
 
@@ -138,7 +138,7 @@ class Files:
     def properties(self, path: str, place: KeyPath) -> Mapping[str, str]:
         """Return the entries of a properties file.
 
-        If no local file may be read, a problem is noted and the result is empty.
+        If no local file may be read, the method notes a problem and returns an empty mapping.
 
         Args:
             path: The path as the study file writes it; `~` is the user's home folder.
@@ -148,13 +148,15 @@ class Files:
             PropertiesFileError: The file can't be read.
         """
         if self.folder is None:
-            self.problems.add(place, "no file may be read here; write the properties into the study file")
+            self.problems.add(
+                place, "local files can't be used for this study; write the properties into the study file"
+            )
             return {}
         home, _, rest = path.partition("/")
         return read_properties(self.folder / (Path.home() / rest if home == "~" else path))
 
     def words(self, path: str, place: KeyPath, error: ConfigError) -> str:
-        """Return the text of an error about a file, with the file's name as the study file writes it."""
+        """Return the text of an error in a properties file, which names that file as the study file does."""
         shown = self.problems.written.get(place, path)
         if isinstance(error, PropertiesFileError):
             return str(PropertiesFileError(shown, error.line, error.key, error.rule))
@@ -185,7 +187,7 @@ _flag: Final = flag().read
 
 
 def knob_changes() -> Reads:
-    """Return a reader of the section `space`, which changes knobs by name."""
+    """Return a reader that accepts the section `space`, which changes how single knobs are searched."""
     return Reads(_read_knobs, _knob_schema())
 
 
@@ -193,7 +195,7 @@ def _read_knobs(value: object) -> Mapping[str, KnobChange]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise refused("space must hold lines of `knob: value`", advice=_KNOB_RULE)
+        raise refused("space must consist of lines of the form `knob: value`", advice=_KNOB_RULE)
     refusals: list[Refusal] = []
     changes: dict[str, KnobChange] = {}
     for written, inner in value.items():
@@ -231,7 +233,7 @@ def _change(entry: Property, value: object) -> KnobChange:
 
 
 def _among(entry: Property, value: Mapping[str, object]) -> KnobChange:
-    """Return the change of a knob that is given as a range or as a list of choices."""
+    """Return the change that a study file makes to a knob by giving a range or a list of choices."""
     bound = partial(_bound, entry)
     readers: dict[str, Callable[[Any], object]] = {
         "low": bound,
@@ -264,7 +266,7 @@ def _choices(entry: Property, value: object) -> tuple[str, ...]:
 
 
 def _text(entry: Property, value: object) -> str:
-    """Return a value as text: a text such as `all` stays as written, and the number 1e6 becomes `1000000`."""
+    """Return a property's value as text: the text `all` stays as written, and the number 1e6 becomes `1000000`."""
     taken = property_value(entry, value)
     return taken if isinstance(taken, str) else canonical_value(entry, taken)
 

@@ -1,7 +1,7 @@
 """The sections of a study file and their keys.
 
 The docstrings of sections and keys become the descriptions in the JSON Schema, so they are written for users. The
-defaults come from `tuner.model.spec`. An empty section has its defaults.
+defaults come from `tuner.model.spec`. A section without keys gets the defaults of all its keys.
 """
 
 from collections.abc import Mapping
@@ -63,13 +63,13 @@ def _as_list(value: object) -> object:
 
 
 def _or_one(schema: dict[str, Any]) -> None:
-    """Let the schema of a list also accept a single item without brackets."""
+    """Change the JSON Schema of a list so that it also accepts a single item without brackets."""
     several = {name: schema.pop(name) for name in ("type", "items", "minItems", "maxItems")}
     schema["anyOf"] = [several, several["items"]]
 
 
 class Section(BaseModel):
-    """A section of a study file, with its keys."""
+    """Base class of all sections of a study file. The fields of a section are its keys."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -109,7 +109,7 @@ class TargetSection(Section):
     properties: Annotated[Mapping[str, Value], connection_properties()] = Field(default_factory=dict, repr=False)
     """Connection settings of your cluster. They win over those of command_config. Write secrets as ${NAME}."""
     container: Text | None = None
-    """Image, such as apache/kafka:4.1.0, to start the broker from in a container."""
+    """Container image to start the broker from, such as apache/kafka:4.1.0."""
     brokers: Annotated[int, fields.whole(1, 9)] | None = None
     """Number of brokers to start on this machine. Default: 1."""
     topic: Text | None = None
@@ -141,7 +141,7 @@ class PacedSection(PhaseSection):
     rate_records_per_s: Annotated[float, fields.number(0, 100_000_000, above=True)] | None = None
     """The fixed rate in records per second, of all producers together. Default: see rate_ratio."""
     rate_ratio: Annotated[float, fields.number(0, 1, above=True)] = _WORKLOAD.rate_ratio
-    """The fixed rate as a share of the baseline's throughput, above 0 to 1. Used without rate_records_per_s."""
+    """The fixed rate as a share of the baseline's throughput: above 0, at most 1. Used without rate_records_per_s."""
 
 
 class WorkloadSection(Section):
@@ -150,7 +150,7 @@ class WorkloadSection(Section):
     record_bytes: Annotated[
         list[Sizes], BeforeValidator(_as_list), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
     ]
-    """Bytes of a record's value: 1000, 64KiB, or a mix such as "100:70,1000:30" (size:weight). Each has a search."""
+    """Bytes of a record's value (1000, 64KiB), or a mix like "100:70,1000:30" (size:weight). A search runs for each."""
     key_bytes: Annotated[int, fields.size(0, MAX_RECORD_BYTES)] = _WORKLOAD.key_bytes
     """Bytes of a record's key. 0 sends no keys."""
     compressibility_ratio: Annotated[float, fields.number(0, 1, below=True)] = _WORKLOAD.compressibility_ratio
@@ -173,9 +173,9 @@ class SearchSection(Section):
     method: Annotated[Method, fields.one_of(Method)] = _SEARCH.method
     """The method that proposes configs."""
     trials: Annotated[int, fields.whole(1, 1_000_000)] | None = _SEARCH.trials
-    """Trials per record size, with baselines and failed trials. null: only hours, until or max_bytes end the study."""
+    """Trials per record size, including baselines and failed trials. null: only the other limits end the search."""
     hours: Annotated[float, fields.number(0, 10_000, above=True)] | None = _SEARCH.hours
-    """Hours that the whole study may run. Time before a resumed study was stopped counts, too."""
+    """Hours that the whole study may run. If a study is stopped and resumed, the time before the stop counts, too."""
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
     """Local time of day after which no new trial starts."""
     max_bytes: Bytes | None = _SEARCH.max_bytes
@@ -185,15 +185,15 @@ class SearchSection(Section):
     startup_trials: Annotated[int, fields.whole(0, 1_000_000)] = _SEARCH.startup_trials
     """Number of random trials before the method uses a model."""
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
-    """Number of trials after which the baseline is measured again, to notice drift of the cluster."""
+    """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Maximum number of burn-in runs, which repeat the baseline until two in a row agree. 0 or 1: measure it once."""
+    """Maximum number of burn-in runs, which measure the baseline until two in a row agree. 0 or 1: one run."""
     grid_steps: Annotated[int, fields.whole(2, 1000)] = _SEARCH.grid_steps
-    """Number of values per knob of a grid, unless space gives steps for the knob."""
+    """Number of values per knob in a grid search, for knobs without steps in the section space."""
     transfer: Flag = _SEARCH.transfer
     """Whether the search of a record size begins with the best configs of the previous record sizes."""
     racing: Annotated[bool, fields.switch()] = _SEARCH.racing
-    """Whether a trial is stopped early when it is certain that it can't be among the best."""
+    """Whether a trial is stopped early as soon as it can no longer be among the best."""
 
 
 class ConfirmSection(Section):
@@ -208,7 +208,7 @@ class ConfirmSection(Section):
     nominees: Annotated[int, fields.whole(1, 100)] = _CONFIRM.nominees
     """Number of best configs per goal that are measured again after the search, because the best may just be lucky."""
     looks: Annotated[int, fields.whole(0, 100)] = _CONFIRM.looks
-    """Number of repeat measurements of each of these configs."""
+    """Number of times that each of the best configs (see nominees) is measured again before the winner is chosen."""
     ablation_rounds: Annotated[int, fields.whole(0, 100)] = _CONFIRM.ablation_rounds
     """Rounds that measure a proven winner with one knob at a time set back to the baseline's value."""
     goals: Annotated[list[Annotated[Goal, fields.one_of(Goal)]], Field(min_length=1, max_length=len(Goal))] = list(
@@ -232,9 +232,9 @@ class SafetySection(Section):
     """Limits that protect the target."""
 
     max_bytes_per_trial: Bytes = _SAFETY.max_bytes_per_trial
-    """A trial stops before it has sent more than this: a number of bytes, or a text such as 50GB."""
+    """A trial is stopped before it sends more than this: a number of bytes, or a text such as 50GB."""
     min_free_disk: Annotated[int, fields.size(0, _MOST_BYTES)] = _SAFETY.min_free_disk_bytes
-    """A trial stops when the disk of a broker on this machine has less space left: bytes, or a text such as 5GB."""
+    """A trial is stopped if a broker's disk on this machine has less free space: bytes, or a text such as 5GB."""
     max_failures_in_a_row: Annotated[int, fields.whole(1, 1_000_000)] = _SAFETY.max_failures_in_a_row
     """The study stops after this many trials in a row gave no measurement."""
     broker_wait: Duration = _SAFETY.broker_wait_s
@@ -247,7 +247,7 @@ class ExecutorSection(Section):
     kind: Annotated[Executor, fields.one_of(Executor)] = Executor.RAY
     """ray: in Ray workers; local: on this machine without Ray; simulated: without Kafka, to try a study out."""
     ray_address: Text | None = None
-    """host:port of your Ray cluster's head, or auto. Run the tuner on a node of it. Default: Ray is started here."""
+    """host:port of your Ray cluster's head, or auto. Run the tuner on one of its nodes. Default: Ray starts here."""
     ray_code: Annotated[Code, fields.one_of(Code)] = Code.SHIP
     """ship: workers of your Ray cluster get the code of this process; installed: they use their nodes' installation."""
     ray_wait: Duration = DEFAULT_WAIT_S
@@ -255,7 +255,7 @@ class ExecutorSection(Section):
     placement: Annotated[
         list[Zone], BeforeValidator(_as_list), Field(min_length=1, max_length=100, json_schema_extra=_or_one)
     ] = Field(default_factory=list, validate_default=False)
-    """Zones to run the producers in, in turn. A node is in a zone if it offers the Ray resource zone:NAME."""
+    """Zones over which the producers are spread in turn. A node is in zone NAME if it has Ray resource zone:NAME."""
 
 
 class StudyFile(Section):
@@ -292,9 +292,9 @@ class StudyFile(Section):
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of study files, draft 2020-12, with descriptions and defaults.
 
-    The schema checks names, types and ranges. Only reading the file checks whether values fit together and whether a
-    property accepts its value. The schema lists properties under the client's own names; a study file may also use the
-    other names that the client accepts.
+    The schema checks names, types and ranges. Whether values fit together, and whether a property accepts its value, is
+    only checked when the file is read. The schema lists properties under the client's own names; a study file may also
+    use the other names that the client accepts.
     """
     schema = StudyFile.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Study file of kafka-tuner"}

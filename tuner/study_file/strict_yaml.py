@@ -1,8 +1,8 @@
-"""Reads YAML into plain values with their line numbers, and replaces variables; strict where YAML surprises.
+"""Reads YAML strictly into plain values, notes the line of each value, and replaces environment variables.
 
-The module works on YAML's events, so YAML constructs no objects. Plain words follow the core schema of YAML 1.2: `no`,
-`on`, `07:00`, `100:30` and `010` are texts, and `1e6` is a number. It refuses repeated keys, anchors and aliases, tags,
-a second document, and a depth or size that no study needs.
+The module reads the events of the YAML parser, so that YAML never constructs objects. Plain words follow the core
+schema of YAML 1.2: `no`, `on`, `07:00`, `100:30` and `010` are texts, and `1e6` is a number. The module refuses
+repeated keys, anchors and aliases, tags, a second document, and a depth or size that no study needs.
 
 `${NAME}` and `${NAME:-default}` are replaced after YAML was read, so the value of a variable can't add keys or lists.
 `$${` stands for `${`. Variables that hold secrets are not passed on to the processes that a study starts.
@@ -57,7 +57,7 @@ def read_yaml(text: str, problems: Problems) -> Plain:
 
 
 def scalar(text: str) -> Plain:
-    """Return the value of a plain (unquoted) word."""
+    """Return what an unquoted word in YAML stands for: a number, a boolean, None, or the word itself."""
     if text in _NULLS:
         return None
     if text in _BOOLEANS:
@@ -143,7 +143,7 @@ def _line(event: Any) -> int:
 
 
 def _explained(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
-    """Return the line of a YAML error and a message, which for frequent mistakes says what to do."""
+    """Return the line of a YAML error, and a message. For frequent mistakes, the message says what to do."""
     mark = error.problem_mark
     number = 1 if mark is None else mark.line + 1
     lines = text.splitlines()
@@ -163,10 +163,10 @@ _INSIDE: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*)
 
 
 def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:
-    """Return the value with all `${NAME}` in its texts replaced; keys are not changed.
+    """Return the value with each `${NAME}` in its texts replaced by that environment variable; keys stay as they are.
 
-    The original text of a replaced value is noted in `problems.written`, so that messages show it instead of the value.
-    A variable that is not set is noted as a problem and replaced by an empty text.
+    The original text of a replaced value is noted in `problems.written`, so that messages show this text instead of the
+    value. A variable that is not set is noted as a problem and replaced by an empty text.
 
     Args:
         value: The value as read from the file.
@@ -186,7 +186,7 @@ def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names of the variables that a text refers to."""
+    """Return the names of the environment variables that a text refers to as `${NAME}`."""
     inside = (_INSIDE.fullmatch(reference["inside"] or "") for reference in _REFERENCE.finditer(text))
     return [found["name"] for found in inside if found is not None]
 
@@ -218,10 +218,11 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Ke
 
 
 def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:
-    """Remove the variables from which a study file takes secrets of its targets. The study has their values already.
+    """Remove the environment variables from which a study file took secrets of its targets, such as passwords.
 
-    All processes of a user can read each other's environment, and Ray and MLflow start many processes, which inherit
-    ours. The environment that the shell gave to this process stays readable.
+    The study that was read from the file already has their values. All processes of a user can read each other's
+    environment, and Ray and MLflow start many processes, which inherit our environment. The environment that the shell
+    gave to this process stays readable.
 
     Args:
         text: The text of a study file that was read.

@@ -1,4 +1,4 @@
-"""Writes study files: the one of `tuner init`, those made of command-line options, and those of `tuner verify`."""
+"""Writes study files: the starter file of `tuner init`, and the files that other commands make from their options."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -116,7 +116,7 @@ executor:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Puts a text in quotes if `strict_yaml` would read it as a number or another value."""
+    """A YAML dumper that puts a text in quotes if it would otherwise be read back as a number, a boolean or null."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -134,17 +134,17 @@ def study_text(sections: Mapping[str, Any]) -> str:
 
     Args:
         sections: The sections by name, as in a study file. Keys whose value is None or empty are left out. Paths are
-            made absolute, because the text has no folder. A `${` in a text is escaped, so that it is read as it is and
-            not as an environment variable.
+            made absolute, because the text is not in a folder. A `${` in a text is escaped, so that it is read as it is
+            and not as an environment variable.
     """
     return _dumped(_given(sections))
 
 
 def same_measurement(text: str, name: str, record_bytes: Sequence[str]) -> str:
-    """Return the text of a study file that measures as another one does, but under another name and without a search.
+    """Return a study file's text, changed so that it measures in the same way under a new name and without a search.
 
     Args:
-        text: The text of the other study file, which must be valid.
+        text: The text of the existing study file, which must be valid.
         name: Name of the new study.
         record_bytes: Record sizes and mixes of the new study.
     """
@@ -175,7 +175,7 @@ def _dumped(sections: Any) -> str:
 
 
 def _given(value: Any) -> Any:
-    """Return a value without the keys that hold nothing, with absolute paths and escaped texts."""
+    """Return a value without empty keys, with absolute paths, and with every `${` in its texts escaped."""
     match value:
         case str():
             return escaped(value)
