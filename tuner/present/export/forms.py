@@ -48,7 +48,7 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
         Format.SPRING: ".spring.yaml",
     }
 )
-"""The end of the file name for each format, after the name of the goal."""
+"""The suffix of the file name for each format. The file name begins with the goal: `balanced.properties`."""
 
 
 def export(recommendation: Recommendation, form: Format) -> str:
@@ -183,7 +183,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
     rows += [
         ("measured:", recommendation.how),
         *(
-            [("", "one more round: the range that the ratio of a further round would fall into")]
+            [("", "one more round: the range in which the ratio of one more round would fall")]
             if recommendation.confirmed
             else []
         ),
