@@ -153,7 +153,7 @@ def _confirmation(
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of one change of a config, or of several that were undone together.
+    """The effect of one change of a config, or of several changes that were undone together.
 
     Attributes:
         undoing: The change or changes that were undone.
@@ -272,7 +272,7 @@ def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, flo
 
 
 def _once_each(planned: Sequence[Undoing]) -> bool:
-    """Return whether there are several changes, and no knob is undone twice."""
+    """Return whether there are at least two changes to undo, and every knob is undone only once."""
     knobs = [knob for each in planned for knob in each.knobs]
     return len(planned) > 1 and len(knobs) == len(set(knobs))
 

@@ -316,7 +316,8 @@ def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:
 def is_comparable(trial: Trial, metric: str) -> bool:
     """Return whether a trial can be compared by a metric.
 
-    It can't if it has no value of that metric. It can't be compared by latency if it could not hold the fixed rate.
+    A trial without a value of the metric can't be compared. A trial that could not hold the fixed rate can't be
+    compared by latency.
     """
     held = trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO or not OUTCOME_METRICS[metric].paced
     return held and trial.metrics.get(metric, 0.0) > 0

@@ -47,7 +47,7 @@ class GoalComparison:
     def times(self) -> float | None:
         """How many times better the second recommendation is than the first; None if that is unknown.
 
-        Several metrics count by the geometric mean of their ratios.
+        For several metrics, this is the geometric mean of their ratios.
         """
         if self.ours is None or self.theirs is None:
             return None
@@ -62,7 +62,7 @@ class GoalComparison:
 
     @property
     def winner(self) -> int | None:
-        """The index of the better study: 0 or 1. None if they differ no more than repeats of one config do."""
+        """The index of the better study, 0 or 1; None if the difference is no larger than the usual noise."""
         if self.times is None or abs(log(self.times)) <= log(1 + NOISE_RATIO):
             return None
         return int(self.times > 1)

@@ -69,7 +69,7 @@ class Estimates:
     def of_first_time(self, trial: Trial) -> Trial:
         """Return the trial with its metrics corrected for the baseline's drift.
 
-        They are the values that the trial would have shown at the time of the first baseline trial.
+        The corrected metrics are the values that the trial would have shown at the time of the first baseline trial.
         """
         factors = {metric: drift.factor(trial.number) for metric, drift in self.drift.items()}
         metrics = {name: value * factors.get(name, 1.0) for name, value in trial.metrics.items()}
@@ -89,7 +89,7 @@ class Estimates:
 
 
 def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial]:
-    """Return the trials to estimate a metric from.
+    """Return the trials that count for the mean of a metric.
 
     Racing, which stops bad trials early, may have shortened the paced phase of a trial. If the same config was also
     measured at full length, only its full-length trials count for metrics of the paced phase.

@@ -69,7 +69,7 @@ class Explanation:
         goal_metrics: The metrics that the goal is about.
         effects: The effect of each change, the strongest first.
         closest: The config that came closest to being recommended, if the baseline is recommended. None if there is no
-            such config, or if the baseline is not what is recommended.
+            such config, or if another config than the baseline is recommended.
         importance: How much each knob mattered in the search; empty if there were too few trials to tell.
         searched: Number of trials of the search.
     """
@@ -124,7 +124,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
 
 
 def _plan(study: StudyResults, size: SizeResults, found: Recommendation) -> ConfirmationPlan | None:
-    """Return the newest confirmation that measured the recommended config; None if no confirmation did."""
+    """Return the plan of the newest confirmation that measured the recommended config; None if there is none."""
     plans = reversed(plans_in(study.facts, size.record_bytes))
     return next((each for each in plans if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
 
@@ -213,7 +213,9 @@ def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
 
 
 def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
-    """Return each knob's values as columns of numbers, shapes (trials, columns), for knobs with at least two values.
+    """Return the values of each knob as columns of numbers, for a random forest; knobs with one value are left out.
+
+    The array of each knob has the shape (trials, columns).
 
     A numeric knob is one column of ranks. A knob whose values are words has one column per word. Some knobs have no
     meaning in some trials: for example, the compression level of lz4 if the codec is zstd. Such a trial gets a value

@@ -145,7 +145,7 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
 
 
 def _deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
-    """Return the numbers that decide about a config: those of its confirmation rounds, if it had any."""
+    """Return the metrics that a trial's config is judged by: from its confirmation rounds, if it had any."""
     confirmation = results.confirmation(trial.fingerprint)
     return confirmation.values if confirmation else results.metrics_of(trial)
 

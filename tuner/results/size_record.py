@@ -22,7 +22,7 @@ _RECENT: Final = 30
 
 
 class SizeRecord:
-    """All trials of one record size so far, with the front among them."""
+    """The trials of one record size so far, with the front and the baseline's metrics that follow from them."""
 
     def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
         self.record_bytes, self.objectives = record_bytes, objectives
@@ -70,7 +70,9 @@ class SizeRecord:
         return replace(trial, objectives=tuple(values))
 
     def at_time_of(self, number: int, other: int, values: Sequence[float]) -> tuple[float, ...]:
-        """Return a trial's objectives as they would have been at the time of another trial, by the baseline's drift.
+        """Return a trial's objectives as they would have been at the time of another trial.
+
+        They are corrected for the drift of the baseline between the two trials.
 
         Args:
             number: Number of the trial at whose time the objectives are wanted.
@@ -104,5 +106,5 @@ class SizeRecord:
         return best((point[index] for point in self.front.points), default=None)
 
     def results(self, rate_records_per_s: float | None) -> SizeResults:
-        """Compute everything found so far from all trials."""
+        """Compute the results from all trials so far."""
         return size_results(self.record_bytes, self.objectives, self.trials, rate_records_per_s)

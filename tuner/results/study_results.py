@@ -1,4 +1,4 @@
-"""What a study has found so far, computed from its results store. Reports, tables and MLflow runs are made from it."""
+"""The results of a study so far, computed from its results store; reports and MLflow runs are made from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Why nothing can be recommended: which constraints were missed, by how many trials, and by how much."""
+"""Why no config can be recommended: which constraints were missed, by how many trials, and by how much."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -28,9 +28,9 @@ class Outcome(StrEnum):
 class Lack(StrEnum):
     """Why there is no gain for a metric."""
 
-    ONE_WITHOUT_ACKS = "one side has no value, because with acks=0 brokers do not answer"
-    BOTH_WITHOUT_ACKS = "neither side has a value, because with acks=0 brokers do not answer"
-    UNMEASURED = "fewer than two rounds have a value for both sides with the fixed rate held"
+    ONE_WITHOUT_ACKS = "the config or the baseline has no value, because with acks=0 brokers do not answer"
+    BOTH_WITHOUT_ACKS = "neither the config nor the baseline has a value, because with acks=0 brokers do not answer"
+    UNMEASURED = "fewer than two rounds have a value for both the config and the baseline with the fixed rate held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Promises:
 
     @property
     def weaker(self) -> bool:
-        """Whether the config's guarantee lacks anything that the baseline's has."""
+        """Whether the config's guarantee is weaker than the baseline's in any respect."""
         return not self.config.at_least(self.baseline)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class Verification:
 
     @property
     def measured(self) -> bool:
-        """Whether there are measurements to judge by."""
+        """Whether anything was measured by which the config can be judged."""
         return bool(self.gains) or self.lost
 
     def outcome(self, metric: str) -> Outcome:
@@ -113,7 +113,7 @@ class Verification:
         Args:
             min_gain: The whole interval of each gain must be at least this; None requires only that nothing got worse.
             tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
-            allow_weaker: Whether one side may lack a metric because it runs with acks=0.
+            allow_weaker: Whether only the config or only the baseline may lack a metric because it uses acks=0.
         """
         missed = ["records were lost"] if self.lost else []
         for metric, gain in self.gains.items():

@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 
 TRANSLATED: Final = frozenset({Format.JAVA, Format.SPRING})
-"""Formats for another client than the one that was measured."""
+"""The formats for Kafka's Java producer, which is not the client that was measured."""
 
 SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
     {

@@ -59,7 +59,7 @@ class FrontRow:
         return f"{self.times[metric]:.2f}" if metric in self.times else "-"
 
     def measured(self, metric: str) -> str:
-        """Return a metric's value with the reach of its interval: `459 ±3%`."""
+        """Return a metric's value with the half-width of its 95 % interval: `459 ±3%`."""
         text, found = number(self.metrics.get(metric)), self.estimates.get(metric)
         if found is None or metric not in self.metrics:
             return text

@@ -102,7 +102,7 @@ def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
 
 
 def hypervolume_figure(size: SizeResults) -> go.Figure:
-    """Return a picture of the hypervolume by trial."""
+    """Return a picture of how the hypervolume of the front grew with each trial."""
     figure = _figure("", height=320)
     numbers, volumes = hypervolume_steps(size)
     if numbers:

@@ -136,7 +136,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
 
 
 def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
-    """Draw latency by percentile for one or more runs, as HdrHistogram does: each step to the right adds a nine.
+    """Draw latency by percentile for one or more runs, as HdrHistogram does: 90 %, 99 %, 99.9 %, ...
 
     Args:
         runs: At least one measurement.

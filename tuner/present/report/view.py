@@ -135,9 +135,9 @@ def is_wide(values: Iterable[float]) -> bool:
 
 
 def view_of(size: SizeResults) -> View:
-    """Return the picture of a record size.
+    """Return what a picture of a record size shows: its axes, points, front and baseline.
 
-    It shows the baseline and the trials of the search, but no burn-in or confirmation trials.
+    The points are the trials of the search. Burn-in runs and confirmation trials are not shown.
     """
     x_metric, y_metric = _axes(size)
     shown = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE]
@@ -156,7 +156,7 @@ def view_of(size: SizeResults) -> View:
 
 
 def views_of(studies: tuple[StudyResults, StudyResults], comparison: Comparison) -> Mapping[str, Mapping[str, View]]:
-    """Return the pictures of two studies, by record size, then by the study's name.
+    """Return what the pictures of two studies show, by record size and then by the study's name.
 
     Only record sizes that both studies searched are included.
     """
