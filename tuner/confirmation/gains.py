@@ -109,8 +109,8 @@ def goals_without_winner(
 ) -> frozenset[Goal]:
     """Return the goals that have no winner, because all of their best configs broke a constraint of the study.
 
-    They broke it when they were measured again after the search. For each goal, the newest confirmation in which all
-    of these repeat measurements are complete decides.
+    The constraint was broken when these configs were measured again after the search. For each goal, the newest
+    confirmation in which all of these repeats are complete decides.
     """
     refused: set[Goal] = set()
     decided: set[Goal] = set()

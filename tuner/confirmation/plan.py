@@ -133,7 +133,7 @@ def has_begun(store: ResultsStore, size: str, confirmation_id: str) -> bool:
 def searchs_own(store: ResultsStore) -> str:
     """Return the identifier of the confirmation that follows the search.
 
-    It is empty at first. Each time the search is continued, it changes: to `search 1`, then `search 2`.
+    The identifier is empty at first. Each time the search is continued, it changes: to `search 1`, then `search 2`.
     """
     searches = store.facts().get(_SESSIONS, {}).get("searches", 0)
     return f"search {searches}" if searches else ""

@@ -41,7 +41,7 @@ class SizeResults:
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
-        near_front: Numbers of trials whose config is so close to the front that it may be off it only by noise.
+        near_front: Numbers of trials that are so close to the front that noise alone may keep them off.
         hypervolume: (trial number, hypervolume) at each trial that changed the front during the search. Volumes are in
             gains over the baseline, so that the baseline alone has 1.0.
         rate_records_per_s: Fixed rate of the paced phase; None without one, or before its rate is chosen.
@@ -114,8 +114,8 @@ class SizeResults:
     def trial_of(self, fingerprint: str) -> Trial:
         """Return the trial that stands for a config in tables and messages.
 
-        This is the config's trial on the front. If it has none, it is its first trial of the search, or else its first
-        trial of any kind.
+        This is the config's trial on the front, if there is one. Otherwise it is the config's first trial of the
+        search, or else its first trial of any kind.
         """
         same_config = [trial for trial in self.trials if trial.fingerprint == fingerprint]
         return max(
@@ -268,7 +268,7 @@ def size_results(
 def _fronts(
     trials: Sequence[Trial], objectives: Sequence[Objective], baseline: Trial | None, estimates: Estimates
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the numbers of the trials on the front, and of the trials that may be off the front only by noise.
+    """Return the numbers of the trials on the front, and of the trials that noise alone may keep off the front.
 
     Configs are compared by the means of all their measurements.
     """

@@ -219,8 +219,8 @@ class PostgresStore(ResultsStore):
     def progress(self) -> Progress | None:
         """Return the progress that was stored last; None if there is none.
 
-        Its field `alive` says whether the lease is still valid, because the process that runs the study may be on any
-        host.
+        The field `Progress.alive` says whether the study's lease is still valid. The process ID would not do, because
+        the process that runs the study may be on any host.
         """
         rows = self._connection.rows(_PROGRESS, self._study)
         return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
