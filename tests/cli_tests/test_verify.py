@@ -78,7 +78,10 @@ def test_a_weaker_guarantee_is_a_failure_unless_it_is_allowed(tmp_path: Path) ->
     missed = tuner("verify", str(file), *few, "--json")
     assert missed.code == 99, missed.err
     assert "the guarantee is weaker: acks=0, may reorder on retry, but the baseline's is acks=all" in missed.err
-    assert "1000 B: latency_p99_ms: could not be compared: one side has no value, because with acks=0" in missed.err
+    assert (
+        "1000 B: latency_p99_ms: could not be compared: the config or the baseline has no value, because with acks=0"
+        in missed.err
+    )
     record = json.loads(missed.out)
     assert (record["guarantee"], record["baseline_guarantee"]) == (
         "acks=0, may reorder on retry",
@@ -89,7 +92,7 @@ def test_a_weaker_guarantee_is_a_failure_unless_it_is_allowed(tmp_path: Path) ->
     allowed = tuner("verify", str(file), *few, "--allow-weaker")
     assert allowed.code == 0, allowed.err
     assert "guarantee: acks=0, may reorder on retry; the baseline's is stronger: acks=all" in allowed.out
-    assert "could not be compared: one side has no value" in allowed.out
+    assert "could not be compared: the config or the baseline has no value" in allowed.out
     assert "warning: the guarantee is weaker" in allowed.err
 
 
@@ -100,7 +103,7 @@ def test_a_baseline_without_acknowledgements_can_be_verified_against(tmp_path: P
     done = tuner("verify", str(new), *words)
     assert done.code == 0, done.err
     assert "guarantee: acks=0, may reorder on retry (the same as the baseline's)" in done.out
-    assert "could not be compared: neither side has a value" in done.out
+    assert "could not be compared: neither the config nor the baseline has a value" in done.out
 
 
 @pytest.mark.campaign

@@ -67,7 +67,7 @@ def test_properties_say_where_they_come_from(confirmed: Recommendation) -> None:
         "goal: balanced",
         "throughput, MB/s: 1.",
         "times better than the baseline (96.7 % interval",
-        "3 rounds in turn)",
+        "from 3 rounds measured in turn)",
         "measured again in turn with the baseline",
         "guarantee: acks=all",
     ):

@@ -93,7 +93,7 @@ def test_changes_without_an_effect_have_a_sentence_of_their_own() -> None:
 
 @pytest.mark.parametrize(
     ("alone", "said"),
-    [(1.22, "the two agree"), (1.5, "the changes need each other"), (1.02, "the changes replace each other")],
+    [(1.22, "the two numbers agree"), (1.5, "the changes need each other"), (1.02, "the changes replace each other")],
 )
 def test_the_whole_gain_is_compared_with_the_product_of_effects(alone: float, said: str) -> None:
     config = {"linger.ms": "1", "compression.type": "lz4"}
@@ -161,7 +161,7 @@ def test_if_nothing_was_better_the_closest_config_is_named() -> None:
     near = [(103.0, 9.9), (98.0, 10.2), (104.0, 10.0), (99.0, 9.8)]
     said = text(why([baseline(0), trial(1, 120, 9, config=CONFIG), *confirming(2, near, LEVEL, CONFIG)]))
     assert "keep what you have" in said
-    assert "trial 1 (batch.size=65536 compression.type=lz4 linger.ms=1): gain over the baseline in 4 rounds" in said
+    assert "trial 1 (batch.size=65536 compression.type=lz4 linger.ms=1): gain over the baseline, from 4 rounds" in said
     assert ": no difference shown" in said
     assert "what each change brings" not in said
 
@@ -170,7 +170,7 @@ def test_a_winner_that_loses_too_much_in_one_metric_says_so() -> None:
     lopsided = [(numbers[0] * 2, numbers[1] * 6) for numbers in WON]
     trials = [baseline(0), trial(1, 300, 9, config=CONFIG), *confirming(2, lopsided, LEVEL, CONFIG)]
     said = text(why(trials))
-    assert "but its latency_p99_ms is only 0.83 times as good as the baseline's" in said
+    assert "but the config's latency_p99_ms is only 0.83 times as good as the baseline's" in said
 
 
 def test_without_confirmation_the_best_single_trial_came_closest() -> None:

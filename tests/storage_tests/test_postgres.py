@@ -105,7 +105,7 @@ def test_a_second_driver_is_refused_while_the_first_renews_its_lease(hasty: Open
     first = hasty.drive()
     with pytest.raises(StudyBusy, match=r"one process at a time may run the study night, but .* \(process \d+\) does"):
         hasty.drive()
-    assert "if that process has died, it is free in" in hasty.told[0]
+    assert "if that process has died, the study is free in" in hasty.told[0]
     first.append(trial(0))
 
 

@@ -13,10 +13,14 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.rules import RULES
 
 MOST_VARIANTS: Final = 8
-"""The most variants of one config that a round measures. By default, a study searches seven or eight knobs."""
+"""How many variants of one config a round of an ablation measures at most.
+
+In a variant, one change of the config is undone. By default, a study searches seven or eight knobs, so that each change
+usually has its own variant.
+"""
 
 _FOLLOWS: Final = {"compression.level": "compression.type", "message.max.bytes": "batch.size"}
-"""Knobs that are undone together with another knob, by name.
+"""Knobs that are set back to the baseline's value together with another knob: `{knob: other knob}`.
 
 A compression level belongs to its codec. The limit of a message is only raised to allow larger batches.
 """
@@ -31,7 +35,9 @@ _ALONE_FIRST: Final = (
     "queue.buffering.max.messages",
     "enable.idempotence",
 )
-"""The knobs that influence throughput and latency most. If there are too many changes, these are undone alone.
+"""The knobs that influence throughput and latency most.
+
+If a config has too many changes to undo each one alone, the changes of these knobs are undone alone first.
 
 Source: the sources of `search_spaces.knobs`, which name linger, batches, codec, acks and the size of the queue.
 """
@@ -39,12 +45,14 @@ Source: the sources of `search_spaces.knobs`, which name linger, batches, codec,
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """One change of a config, or several that are undone together, and the config without them.
+    """How one change of a config is undone: which knobs get the baseline's values back, and the resulting config.
 
     Attributes:
-        knobs: The knobs that are undone. The first one is the knob in question; the others have to be undone with it.
-        variant: The config with these knobs at the baseline's values. None if it is not to be measured.
-        because: Why several knobs are undone together, or why there is no variant. Empty if neither needs a reason.
+        knobs: The knobs that are set back to the baseline's values. The effect of the first knob is to be measured. The
+            other knobs must be set back together with the first one.
+        variant: The config with these knobs at the baseline's values. None if this config is not measured.
+        because: Why several knobs are set back together, or why there is no variant. Empty if there is nothing to
+            explain.
     """
 
     knobs: tuple[str, ...]
@@ -53,16 +61,23 @@ class Undoing:
 
 
 def variants_of(config: ProducerConfig, baseline: ProducerConfig) -> dict[str, ProducerConfig]:
-    """Return the variants that an ablation measures beside the config, by the knob whose change is undone.
+    """Return the variants of a config that an ablation measures: in each variant, one change is undone.
 
-    There are at most `MOST_VARIANTS`. If a config has more changes, those that are likely to matter least are undone
-    together.
+    To undo a change means to set the knob back to the baseline's value. There are at most `MOST_VARIANTS` variants. If
+    a config has more changes, the changes that are likely to matter least are undone together in one variant.
+
+    Returns:
+        The variants, by the name of the knob whose change is undone.
     """
     return {each.knobs[0]: each.variant for each in undoings(config, baseline) if each.variant is not None}
 
 
 def undoings(config: ProducerConfig, baseline: ProducerConfig) -> tuple[Undoing, ...]:
-    """Return how the changes of a config can be undone. Every changed knob is in at least one of the results."""
+    """Return how the changes of a config can be undone, usually one change at a time.
+
+    To undo a change means to set the knob back to the baseline's value. Every changed knob is in at least one of the
+    results.
+    """
     changed = changed_knobs(config, baseline)
     leaders = [name for name in changed if _FOLLOWS.get(name) not in changed]
     found: dict[frozenset[str], Undoing] = {}

@@ -33,8 +33,9 @@ class Confirmation:
         values: The config's mean over the rounds, by metric; see `means_of`.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.
-        claims: How many claims share one error rate. The confidence level of the intervals follows from it.
-        broken: The constraints that the means of these rounds break, as text.
+        claims: For how many goals a gain was tested in these rounds. All of these tests share one error rate, so that
+            the confidence level of the intervals depends on their number (`objectives.ratios.claim_level`).
+        broken: The constraints that the means of these rounds break, as text: `latency_p99_ms <= 5`.
     """
 
     fingerprint: str
@@ -47,12 +48,12 @@ class Confirmation:
     broken: tuple[str, ...] = ()
 
     def better(self, metric: str) -> bool:
-        """Return whether the whole interval of the gain is above 1."""
+        """Return whether the config is proven better in a metric: the whole interval of its gain is above 1."""
         gain = self.gains.get(metric)
         return gain is not None and gain.low > 1.0
 
     def worse(self, metric: str) -> bool:
-        """Return whether the whole interval of the gain is below 1."""
+        """Return whether the config is proven worse in a metric: the whole interval of its gain is below 1."""
         gain = self.gains.get(metric)
         return gain is not None and gain.high < 1.0
 
@@ -66,12 +67,12 @@ def confirmations_of(
     """Compare each config that was confirmed with the baseline.
 
     A config needs two rounds to have an interval. Only rounds in which both the config and the baseline were measured
-    count. For each goal, the newest confirmation decides, provided that it has its fixed first rounds. A confirmation
-    that was interrupted before that, or that was for another goal, does not replace an earlier one.
+    count. For each goal, the newest confirmation that has completed its fixed number of first rounds decides. A
+    confirmation that was interrupted earlier, or that was for another goal, does not replace an earlier confirmation.
 
     Args:
         trials: The trials of the record size.
-        plans: The plans of its confirmations, the oldest first.
+        plans: The plans of the record size's confirmations, the oldest first.
         baseline_metrics: The baseline's metrics from the search.
         objectives: The objectives of the study.
 
@@ -106,9 +107,10 @@ def goals_without_winner(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> frozenset[Goal]:
-    """Return the goals whose nominees all broke a constraint of the study in their repeats.
+    """Return the goals that have no winner, because all of their best configs broke a constraint of the study.
 
-    For each goal, the newest confirmation with complete repeats decides.
+    The constraint was broken when these configs were measured again after the search. For each goal, the newest
+    confirmation in which all of these repeats are complete decides.
     """
     refused: set[Goal] = set()
     decided: set[Goal] = set()
@@ -151,13 +153,13 @@ def _confirmation(
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of one change of a config, or of several that were undone together.
+    """The effect of one change of a config, or of several changes that were undone together.
 
     Attributes:
         undoing: The change or changes that were undone.
         gains: How many times better the config is than without the change, by metric. Above 1 is better, also for
             metrics where low values are good. Empty if the effect was not measured.
-        misses: The constraints that the config without the change broke in one of the rounds.
+        misses: The constraints that the config without the change broke in at least one round.
     """
 
     undoing: Undoing
@@ -166,17 +168,20 @@ class Effect:
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        """The knobs that were undone. The first one is the knob in question."""
+        """The knobs that were set back to the baseline's values; the first one is the knob whose effect is measured."""
         return self.undoing.knobs
 
     @property
     def measured(self) -> bool:
-        """Whether the rounds say anything about this change."""
+        """Whether the rounds gave a result for this change: a gain, or a constraint that breaks without the change."""
         return bool(self.gains or self.misses)
 
     @property
     def shows(self) -> bool:
-        """Whether the change makes a difference that is clear of the noise, for better or worse."""
+        """Whether the change clearly makes a difference, for better or worse.
+
+        It does if the interval of a gain does not contain 1, or if the config breaks a constraint without the change.
+        """
         return bool(self.misses) or any(is_clear(gain) for gain in self.gains.values())
 
 
@@ -185,8 +190,9 @@ class Effects:
     """The effects of all changes of a config.
 
     Attributes:
-        each: One effect for each change. Every changed knob is in at least one of them.
-        product: All single gains multiplied, by metric. Empty unless each change was measured, and only once.
+        each: The effects, usually one for each change. Every changed knob is in at least one of them.
+        product: The product of the gains of all changes, by metric. It lacks the metrics for which a change was not
+            measured. It is empty for a single change, and if a knob was undone more than once.
         rounds: The number of rounds in which the config was measured beside its variants.
     """
 
@@ -196,7 +202,7 @@ class Effects:
 
 
 def is_clear(gain: Ratio) -> bool:
-    """Return whether the whole interval is on one side of 1."""
+    """Return whether a gain clearly differs from 1: its whole interval is above 1 or below 1."""
     return gain.low > 1.0 or gain.high < 1.0
 
 
@@ -210,13 +216,13 @@ def effects_of(
     """Return the effects of a config's changes, as far as they were measured.
 
     The noise of a single measurement is estimated from all rounds of the ablation together (`objectives.ratios`), and
-    from the fixed first rounds with the baseline. Later rounds with the baseline are not used: how many there are
-    depends on the scatter of the first ones, so that they would make the noise look too small.
+    from the fixed first rounds with the baseline. Later rounds with the baseline are not used. Their number depends on
+    the scatter of the first rounds, so using them would make the noise look too small.
 
     Args:
         trials: The trials of the record size.
         config: The config whose changes are examined.
-        baseline: The config that they are changes to.
+        baseline: The baseline, from which the config differs by these changes.
         metrics: The metrics to compute gains for.
         plan: The plan of the confirmation. Without it, the noise is estimated from the rounds of the ablation only.
     """
@@ -245,7 +251,7 @@ def effects_of(
 
 
 def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, fingerprint: str) -> list[Trial]:
-    """Return the trials of the fixed first rounds, of the config and of the baseline."""
+    """Return the trials of a config and of the baseline from the fixed first rounds of a confirmation."""
     if plan is None:
         return []
     rounds = rounds_of(plan, trials, fingerprint)
@@ -253,7 +259,7 @@ def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, finger
 
 
 def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
-    """Return the values of a metric by config and round, as numbers of which the larger is better.
+    """Return the values of a metric by config and round, converted so that larger is better.
 
     Latencies of trials that could not hold the fixed rate are left out, because they can't be compared.
     """
@@ -266,7 +272,7 @@ def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, flo
 
 
 def _once_each(planned: Sequence[Undoing]) -> bool:
-    """Return whether there are several changes, and no knob is undone twice."""
+    """Return whether there are at least two changes to undo, and every knob is undone only once."""
     knobs = [knob for each in planned for knob in each.knobs]
     return len(planned) > 1 and len(knobs) == len(set(knobs))
 

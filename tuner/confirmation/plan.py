@@ -1,9 +1,9 @@
 """The plans of confirmations: what is measured again, and which confirmation a plan belongs to.
 
 A record size may be confirmed several times: when its search ends, when the search was continued and ends again, and
-whenever a user runs `tuner confirm`. Each confirmation has an identifier, which its `ConfirmationPlan` holds. By it, an
-interrupted confirmation is found again and continued. The result of a finished one holds until a later one has its
-rounds.
+whenever a user runs `tuner confirm`. Each confirmation has an identifier, which its `ConfirmationPlan` holds. With this
+identifier, an interrupted confirmation is found again and continued. The result of a finished confirmation holds until
+a later confirmation has completed its first rounds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from tuner.model.trial import Trial
 from tuner.storage.protocols import ResultsStore
 
 CONFIRMING: Final = "confirming"
-"""Name of the fact that holds the `ConfirmationPlan`s of each record size, the oldest first."""
+"""The name under which the results store keeps the `ConfirmationPlan`s of each record size, the oldest first."""
 _SESSIONS: Final = "confirm_sessions"
 _ID_ON_RECORD: Final = "session"
 """The key of `ConfirmationPlan.confirmation_id` in stored plans."""
@@ -29,15 +29,16 @@ class ConfirmationPlan:
     Attributes:
         baseline: The baseline's fingerprint.
         nominees: Fingerprints of the best configs of the search for each goal, the best first.
-        first_round: The number of its first round. Lower numbers belong to earlier confirmations.
+        first_round: The number of this confirmation's first round. Lower numbers belong to earlier confirmations.
         looks: How often each nominee is measured again to choose the winner.
-        rounds: The number of rounds that are measured in any case.
+        rounds: The number of first rounds, which are always measured.
         max_rounds: The maximum number of rounds.
-        width_ratio: No further rounds are needed if the interval is at most this wide, relative to its value.
+        width_ratio: The width of a gain's interval, as a share of the gain, that is narrow enough to stop measuring
+            rounds.
         ablation_rounds: The number of rounds of the ablation.
         both_ways: Whether a config gets further rounds even if it seems to be worse than the baseline.
         constraints: The study's constraints, which the means of the repeated measurements must keep.
-        confirmation_id: The identifier of the confirmation; see the module docstring.
+        confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
         end_round: The first round of the next confirmation. None for the last confirmation.
     """
 
@@ -96,7 +97,14 @@ class ConfirmationPlan:
 
 
 def plans_in(facts: Mapping[str, Any], size: str) -> tuple[ConfirmationPlan, ...]:
-    """Return the plans of a record size, the oldest first, each with its own range of rounds."""
+    """Return the plans of all confirmations of a record size, the oldest first.
+
+    The `end_round` of each plan is the first round of the next plan.
+
+    Args:
+        facts: The values that the results store keeps by name, from `ResultsStore.facts`.
+        size: The record size or mix.
+    """
     kept = facts.get(CONFIRMING, {}).get(size, [])
     # Earlier releases stored a single plan instead of a list.
     plans = [ConfirmationPlan.from_json(each) for each in ([kept] if isinstance(kept, Mapping) else kept)]
@@ -123,7 +131,10 @@ def has_begun(store: ResultsStore, size: str, confirmation_id: str) -> bool:
 
 
 def searchs_own(store: ResultsStore) -> str:
-    """Return the identifier of the confirmation that belongs to the current search, or else to the last one."""
+    """Return the identifier of the confirmation that follows the search.
+
+    The identifier is empty at first. Each time the search is continued, it changes: to `search 1`, then `search 2`.
+    """
     searches = store.facts().get(_SESSIONS, {}).get("searches", 0)
     return f"search {searches}" if searches else ""
 
@@ -137,7 +148,8 @@ def search_again(store: ResultsStore) -> None:
 def asked_for(store: ResultsStore, options: Mapping[str, Any]) -> str:
     """Return the identifier of the confirmation that `tuner confirm` is to run.
 
-    It is a new one, unless the last one was interrupted and had the same options.
+    If the last `tuner confirm` was interrupted and had the same options, its confirmation is continued under the same
+    identifier. Otherwise the identifier is new.
     """
     kept = store.facts().get(_SESSIONS, {})
     goes_on = kept.get("open") and kept.get("options") == options

@@ -1,9 +1,11 @@
 """The order of a confirmation: which measurement comes next.
 
-This follows from the results store alone, so that an interrupted confirmation can be continued. There are three stages:
+The next measurement depends only on what the results store holds, so that an interrupted confirmation can be continued.
+There are three stages:
 
-1. **Repeats.** The config with the best values in a search was partly lucky. So for each goal, the best few configs are
-   measured again together with the baseline. The best of them, by these repeats alone, is the goal's winner.
+1. **Repeats.** The config with the best values in a search was partly lucky. So for each goal, the best few configs
+   (the nominees) are measured again together with the baseline. The best nominee, by these repeats alone, is the goal's
+   winner.
 2. **Rounds.** The baseline and the winners are measured in turn, in a new random order for each round. For each goal,
    the rounds test one claim: that its winner is better than the baseline. A fixed number of first rounds shows how much
    the ratios scatter. That decides how many more rounds a winner gets (`objectives.ratios`), up to a maximum.
@@ -52,7 +54,7 @@ class Rounds:
     Attributes:
         ours: The winner's trials, one for each round.
         theirs: The baseline's trials, one for each round.
-        first: How many of these rounds belong to the fixed first ones.
+        first: How many of these rounds are among the confirmation's first rounds, whose number is fixed.
     """
 
     ours: tuple[Trial, ...]
@@ -60,7 +62,7 @@ class Rounds:
     first: int
 
     def comparable_by(self, metrics: Sequence[str]) -> Self:
-        """Return the rounds in which both sides can be compared by all of these metrics."""
+        """Return the rounds in which the winner and the baseline can be compared by all of the given metrics."""
         comparable = [
             all(is_comparable(trial, metric) for trial in pair for metric in metrics)
             for pair in zip(self.ours, self.theirs, strict=True)
@@ -72,7 +74,7 @@ class Rounds:
         )
 
     def values(self, metrics: Sequence[str]) -> tuple[list[float], list[float]] | None:
-        """Return the values of both sides, one for each round, as numbers of which the larger is better.
+        """Return the winner's and the baseline's values, one for each round, converted so that larger is better.
 
         Several metrics are combined into their geometric mean. The result is None if fewer than two rounds have all
         metrics.
@@ -85,7 +87,7 @@ class Rounds:
     def gain(self, metrics: Sequence[str], level: float) -> Ratio | None:
         """Return how many times better than the baseline the winner is, or None if that is unknown.
 
-        For several metrics this is the geometric mean.
+        For several metrics, the result is the geometric mean of their gains.
         """
         values, first = self.values(metrics), self.comparable_by(metrics).first
         # A single first round has no scatter. In that case the scatter is taken from all rounds.
@@ -106,7 +108,7 @@ class Rounds:
 def means_of(trials: Sequence[Trial]) -> dict[str, float]:
     """Return the mean of every metric that all trials have.
 
-    It is geometric if all values are above 0, because gains are ratios.
+    The mean is geometric if all values are above 0, because gains are ratios.
     """
     shared = set.intersection(*(set(trial.metrics) for trial in trials)) if trials else set()
     return {name: _mean([trial.metrics[name] for trial in trials]) for name in sorted(shared)}
@@ -134,14 +136,16 @@ def winners_of(
     baseline_metrics: Mapping[str, float],
     objectives: Sequence[Objective],
 ) -> dict[Goal, str]:
-    """Return the winner of each goal, which the repeats decide.
+    """Return the winner of each goal, by fingerprint.
 
-    The result is empty until all repeats are there. A goal whose nominees all break a constraint is left out.
+    The nominees of a goal are the best configs of the search for it. They are measured again, and the nominee that is
+    best in these repeats is the winner. The result is empty until all repeats are done. A goal is left out if all of
+    its nominees break a constraint.
     """
     looks = _of_kind(trials, Kind.SECOND_LOOK, plan)
     if not has_all_repeats(plan, trials):
         return {}
-    # The baseline's values come from the time of the repeats, because the target may have slowed down since the search.
+    # The baseline's values are those of the repeats, because the cluster may have slowed down since the search.
     yardstick = {**baseline_metrics, **means_of(_complete(looks, plan.baseline))}
     found = {}
     for goal, nominees in plan.nominees.items():
@@ -158,14 +162,14 @@ def winners_of(
 
 
 def has_all_repeats(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:
-    """Return whether every nominee has all its repeats."""
+    """Return whether every nominee (one of the best configs of the search) was measured again as often as planned."""
     nominees = _to_be_repeated(plan) - {plan.baseline}
     done = {(trial.round, trial.fingerprint) for trial in _of_kind(trials, Kind.SECOND_LOOK, plan)}
     return done >= {(plan.first_round + look, nominee) for look in range(plan.looks) for nominee in nominees}
 
 
 def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str) -> Rounds:
-    """Return the rounds in which both a config and the baseline were measured."""
+    """Return the rounds of a confirmation in which both a config and the baseline were measured."""
     by_round: dict[str, dict[int, Trial]] = {plan.baseline: {}, fingerprint: {}}
     for trial in _of_kind(trials, Kind.CONFIRM, plan):
         if trial.fingerprint in by_round and trial.state is State.COMPLETE and trial.round is not None:
@@ -187,13 +191,13 @@ def next_step(
     objectives: Sequence[Objective],
     seed: int,
 ) -> Step | None:
-    """Return the next measurement, or None if the confirmation is over.
+    """Return the next measurement of a confirmation, or None if all measurements are done.
 
     A measurement that failed is not tried again.
 
     Args:
         plan: The plan of the confirmation.
-        configs: The baseline and the nominees, by fingerprint.
+        configs: The baseline and the nominees (the best configs of the search for each goal), by fingerprint.
         trials: The trials of the record size.
         baseline_metrics: The baseline's metrics from the search.
         objectives: The objectives of the study.
@@ -256,7 +260,7 @@ def _rounds_needed(
 ) -> dict[str, int]:
     """Return the number of rounds for each winner, which depends on the scatter of its first rounds.
 
-    A winner whose first rounds show no gain gets no further ones, unless the plan sets `both_ways`.
+    A winner whose first rounds show no gain gets no more rounds, unless the plan sets `both_ways`.
     """
     level = claim_level(len(winners))
     needed = dict.fromkeys(winners.values(), plan.rounds)
@@ -285,7 +289,11 @@ def _proven(
 
 
 def _to_be_repeated(plan: ConfirmationPlan) -> set[str]:
-    """Return the nominees of goals that have several, and the baseline to compare them with."""
+    """Return the fingerprints of the configs that are measured again to choose the winners.
+
+    They are the baseline, and the nominees of each goal that has more than one nominee. A single nominee is the goal's
+    winner without a repeat measurement.
+    """
     found = {fingerprint for each in plan.nominees.values() if len(each) > 1 for fingerprint in each}
     return found | {plan.baseline} if found else found
 
@@ -308,7 +316,8 @@ def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:
 def is_comparable(trial: Trial, metric: str) -> bool:
     """Return whether a trial can be compared by a metric.
 
-    It can't if it has no value of that metric. It can't be compared by latency if it could not hold the fixed rate.
+    A trial without a value of the metric can't be compared. A trial that could not hold the fixed rate can't be
+    compared by latency.
     """
     held = trial.metrics.get("held_rate_ratio", 1.0) >= HELD_RATE_RATIO or not OUTCOME_METRICS[metric].paced
     return held and trial.metrics.get(metric, 0.0) > 0

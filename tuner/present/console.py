@@ -7,7 +7,7 @@ ERR = Console(stderr=True, highlight=False)
 
 
 def say(sentence: str) -> None:
-    """Print a sentence about what is being done."""
+    """Print a sentence about the progress of a command."""
     ERR.print(sentence, style="dim", markup=False)
 
 

@@ -52,7 +52,7 @@ def _row(size: SizeResults, trial: Trial, properties: Sequence[str]) -> dict[str
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number that a text stands for, or else the text."""
+    """Return a text as a number if it is one; otherwise return the text."""
     for kind in (int, float):
         try:
             return kind(text)

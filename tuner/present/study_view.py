@@ -78,7 +78,7 @@ def _best(standing: Standing) -> str:
 
 def _left(standing: Standing) -> str:
     if standing.left_s is None:
-        return "until stopped"
+        return "runs until you stop it"
     return f"{datetime.timedelta(seconds=round(standing.left_s))} left"
 
 
@@ -104,7 +104,7 @@ def _remark(standing: Standing, trial: Trial) -> str:
     if missed:
         # A trial that missed a constraint often lacks a value for that reason: name the missing value only if nothing
         # else was missed.
-        return f"misses {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
+        return f"constraint missed: {', '.join([name for name in missed if not name.endswith(' measured')] or missed)}"
     if trial.stopped_early:
         return "stopped early"
     if trial.kind is not Kind.SEARCH or trial.number not in standing.record.front:

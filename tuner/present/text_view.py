@@ -85,7 +85,10 @@ def status_text(status: Status) -> RenderableType:
 
 
 def _best(size: SizeStatus) -> str:
-    """Return the best value of each objective, without a gain, as it was not measured in turn with the baseline."""
+    """Return the best value of each objective as text.
+
+    The text claims no gain, because these values were not measured in turn with the baseline.
+    """
     return "; ".join(
         f"{title(best.metric)} {number(best.value)} (trial {best.trial}"
         + (")" if best.baseline is None else f"; baseline {number(best.baseline)})")

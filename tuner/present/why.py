@@ -12,7 +12,7 @@ from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation
 
 _ALIKE: Final = 0.1
-"""The effect of a change is reported as "the same" if its interval reaches no further from 1 than this."""
+"""An effect is reported as "the same" if its interval lies within this distance from 1."""
 _SHOWN_KNOBS: Final = 3
 _SHOWN_SHARE: Final = 0.05
 _UNITS: Final = (", ms", ", MB/s")
@@ -36,7 +36,7 @@ def why_sections(why: Explanation) -> tuple[Section, ...]:
     heading = "what each change brings"
     if why.effects.rounds:
         heading += (
-            f": the config measured in turn with copies of itself that undo one change each, {rounds_of(why)}; of "
+            f": the config was measured in turn with copies that each have one change undone, in {rounds_of(why)}; of "
             "these 95 % intervals, about 1 in 20 misses the true value"
         )
     sections = (
@@ -77,7 +77,7 @@ def shared(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
 
 
 def rounds_of(why: Explanation) -> str:
-    """Return the number of ablation rounds in words: `2 rounds`."""
+    """Return the number of rounds of the ablation as text: `2 rounds`."""
     return f"{why.effects.rounds} round{'s' if why.effects.rounds > 1 else ''}"
 
 
@@ -111,12 +111,15 @@ def effect_words(ratio: Ratio) -> str:
 
 
 def change_notes(why: Explanation) -> tuple[str, ...]:
-    """Return sentences about changes without an effect, about all changes together, and about changes not measured."""
+    """Return sentences about changes without an effect, all changes together, and changes that were not measured."""
     return (*_silent(why), *_together(why), *_unmeasured(why))
 
 
 def closest_lines(why: Explanation) -> tuple[str, ...]:
-    """Return what came closest to being recommended; empty unless the baseline is recommended."""
+    """Return a sentence about the config that came closest to being recommended, if the baseline is recommended.
+
+    If another config is recommended, the result is empty.
+    """
     closest = why.closest
     if not why.found.is_baseline:
         return ()
@@ -174,7 +177,7 @@ def _silent(why: Explanation) -> Iterable[str]:
 
 
 def _together(why: Explanation) -> Iterable[str]:
-    """Yield, by metric of the goal, how the gain of all changes compares with the product of their single effects."""
+    """Yield one sentence per metric of the goal that compares the whole gain with the product of the single effects."""
     for metric in why.goal_metrics:
         whole, product = why.found.gains.get(metric), why.effects.product.get(metric)
         if whole is None or product is None:
@@ -187,7 +190,7 @@ def _together(why: Explanation) -> Iterable[str]:
         elif product.high < whole.low:
             yield f"{both}: the changes replace each other; undo one, and the others make up for it"
         else:
-            yield f"{both}: the two agree"
+            yield f"{both}: the two numbers agree"
 
 
 def _unmeasured(why: Explanation) -> Iterable[str]:
@@ -210,7 +213,7 @@ def _unmeasured(why: Explanation) -> Iterable[str]:
 
 def _why_not(found: Recommendation) -> str:
     if not found.confirmed:
-        return "because only the changes of a config with a proven gain are"
+        return "because changes are measured one by one only for a config with a proven gain"
     return "because the study has no ablation (confirm.ablation_rounds: 0) or had no time left for it"
 
 
@@ -219,7 +222,9 @@ def _falls_short(closest: Closest) -> str:
         return f"{closest.times:.2f} times as good as the baseline in its one trial"
     gains = "; ".join(f"{metric_name(metric)} {gain(ratio)}" for metric, ratio in closest.gains.items())
     but = f"; but {closest.but}" if closest.but else ""
-    return f"gain over the baseline in {closest.gain.rounds} rounds in turn: {gains}{but}"
+    return (
+        f"gain over the baseline, from {closest.gain.rounds} rounds in which both were measured in turn: {gains}{but}"
+    )
 
 
 def _metrics_to_show(why: Explanation, effect: Effect) -> Sequence[str]:
@@ -238,7 +243,7 @@ def _largest(shares: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def _reach(ratio: Ratio) -> float:
-    """Return how far the interval reaches from 1, as a ratio."""
+    """Return how far the interval of an effect reaches from 1: 0.05 for the interval 0.97 to 1.05."""
     return max(ratio.high, 1 / ratio.low) - 1
 
 

@@ -36,14 +36,14 @@ def number(value: float | None) -> str:
 
 
 def gain(ratio: Ratio) -> str:
-    """Return a gain with its interval, and a remark unless it is a proven gain: `1.32 (1.25 to 1.40)`."""
+    """Return a gain with its interval, `1.32 (1.25 to 1.40)`, and with a remark if the gain is not proven."""
     if ratio.low > 1.0:
         return str(ratio)
     return f"{ratio}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
 
 
 def gain_headings(gains: Mapping[str, Ratio]) -> tuple[str, str]:
-    """Return the headings for a column of gains and for one of prediction intervals."""
+    """Return the headings for two columns: the gains, and the prediction intervals for one more round."""
     level = next((ratio.level for ratio in gains.values()), LEVEL)
     return f"gain ({_percent(level)} interval)", f"one more round ({_percent(LEVEL)})"
 
@@ -58,7 +58,7 @@ def _percent(level: float) -> str:
 
 
 def gain_sentences(recommendation: Recommendation) -> list[str]:
-    """Return one sentence about each metric's gain, or the one sentence that no gain is claimed."""
+    """Return one sentence about the gain in each metric, or a single sentence that says why there is no gain."""
     if recommendation.is_baseline:
         return [KEEP]
     if not recommendation.confirmed:
@@ -69,7 +69,8 @@ def gain_sentences(recommendation: Recommendation) -> list[str]:
 def within_scatter(recommendation: Recommendation) -> list[str]:
     """Return the metrics whose gain is proven on average, but may not show in a single new round.
 
-    `latency p99`, for example: the interval of the gain lies above 1, but the prediction interval reaches below.
+    For example, `latency p99` is returned if the interval of its gain lies above 1, but the prediction interval for one
+    more round reaches below 1.
     """
     unsure = [name for name, ratio in recommendation.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
     # Throughput in MB/s and in records/s are named only once.
@@ -80,14 +81,16 @@ def _sentence(ratio: Ratio) -> str:
     value, low, high, direction = ratio.value, ratio.low, ratio.high, "better"
     if high < 1.0:
         value, low, high, direction = 1 / value, 1 / high, 1 / low, "worse"
-    interval = f"{_percent(ratio.level)} interval {short(low)} to {short(high)}, {ratio.rounds} rounds in turn"
+    interval = (
+        f"{_percent(ratio.level)} interval {short(low)} to {short(high)}, from {ratio.rounds} rounds measured in turn"
+    )
     if low <= 1.0:
         return f"no difference from the baseline shown ({short(value)}, {interval})"
     return f"{short(value)} times {direction} than the baseline ({interval})"
 
 
 def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
-    """Return the metrics to show for some configs, in order, leaving out those that no config has.
+    """Return the metrics to show for some configs, in the order of the table; metrics that no config has are left out.
 
     Args:
         numbers: The metrics of each config.

@@ -47,7 +47,7 @@ class GoalComparison:
     def times(self) -> float | None:
         """How many times better the second recommendation is than the first; None if that is unknown.
 
-        Several metrics count by the geometric mean of their ratios.
+        For several metrics, this is the geometric mean of their ratios.
         """
         if self.ours is None or self.theirs is None:
             return None
@@ -62,7 +62,7 @@ class GoalComparison:
 
     @property
     def winner(self) -> int | None:
-        """0 or 1, the better study; None if the two differ by no more than repeats of one config do."""
+        """The index of the better study, 0 or 1; None if the difference is no larger than the usual noise."""
         if self.times is None or abs(log(self.times)) <= log(1 + NOISE_RATIO):
             return None
         return int(self.times > 1)
@@ -74,7 +74,7 @@ class SizeComparison:
 
     Attributes:
         record_bytes: The record size or mix.
-        hypervolumes: Of both fronts, in gains over the first study's baseline; None if unknown.
+        hypervolumes: The hypervolume of each study's front, in gains over the first study's baseline; None if unknown.
         goals: The goals for which at least one study has a recommendation.
     """
 
@@ -90,7 +90,7 @@ class Comparison:
     Attributes:
         names: What to call the two studies: their names, or their folders if both have the same name.
         sizes: The record sizes that both studies searched.
-        differences: How the settings of the studies differ, one sentence per difference; each is another possible
+        differences: How the settings of the studies differ, one sentence per difference. Each difference may be a
             reason for different results.
     """
 
@@ -126,7 +126,7 @@ class Comparison:
 def compare(ours: StudyResults, theirs: StudyResults) -> Comparison:
     """Compare the recommendations and fronts of two studies.
 
-    The two studies were not measured in turn with each other, so that small differences mean nothing.
+    The configs of the two studies were not measured in turn, so small differences mean nothing.
     """
     pairs = [(one, other) for one in ours.sizes if (other := theirs.size(one.record_bytes)) is not None]
     return Comparison(

@@ -12,12 +12,15 @@ from tuner.model.trial import Kind, State, Trial
 
 _LEVEL: Final = 0.95
 _POOLED_WEIGHT: Final = 4
-"""Degrees of freedom that the scatter of all configs counts for, beside a config's own; as in `objectives.racing`."""
+"""How many degrees of freedom the scatter of all configs adds to the scatter of one config.
+
+So the scatter of a config with few repeats is mostly that of all configs. `objectives.racing` does the same.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Means, noise and drift of one record size.
+    """The means, noise and drift of the measurements of one record size.
 
     Attributes:
         drift: By metric, how the baseline's level changed over the study.
@@ -64,14 +67,20 @@ class Estimates:
         return cls(drift, noise, by_config)
 
     def of_first_time(self, trial: Trial) -> Trial:
-        """Return the trial with the metrics that it would have shown at the time of the first baseline trial."""
+        """Return the trial with its metrics corrected for the baseline's drift.
+
+        The corrected metrics are the values that the trial would have shown at the time of the first baseline trial.
+        """
         factors = {metric: drift.factor(trial.number) for metric, drift in self.drift.items()}
         metrics = {name: value * factors.get(name, 1.0) for name, value in trial.metrics.items()}
         return replace(trial, metrics=metrics)
 
     @property
     def wandered(self) -> Mapping[str, float]:
-        """By metric, the baseline's drift: highest level over lowest, less 1; only for metrics that drifted."""
+        """By metric, how far the baseline drifted: its highest level divided by its lowest level, minus 1.
+
+        Metrics that did not drift are left out.
+        """
         return {
             metric: max(factors) / min(factors) - 1
             for metric, drift in self.drift.items()
@@ -80,10 +89,10 @@ class Estimates:
 
 
 def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial]:
-    """Return the trials to estimate a metric from.
+    """Return the trials that count for the mean of a metric.
 
-    If racing shortened a trial's paced phase, and the same config was also measured at full length, then only the
-    full-length trial counts for a metric of the paced phase.
+    Racing, which stops bad trials early, may have shortened the paced phase of a trial. If the same config was also
+    measured at full length, only its full-length trials count for metrics of the paced phase.
     """
     if not OUTCOME_METRICS[metric].paced:
         return list(trials)

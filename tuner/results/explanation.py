@@ -20,16 +20,16 @@ from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import SizeResults, StudyResults
 
 FRONT: Final = "front"
-"""The name under which the importance for reaching the front is kept, beside the objectives' names."""
+"""The key in `Importance` for how much each knob mattered for reaching the front; the other keys are objectives."""
 
 METHOD: Final = "random forest, permutation"
 _MIN_TRIALS: Final = 12
 _TREES: Final = 100
 _LEAST: Final = 1e-9
 _LEAST_EXPLAINED_RATIO: Final = 0.1
-"""The least share of the differences between unseen trials that the forest must explain.
+"""The share of the variance of unseen trials that the random forest must explain for its importances to be reported.
 
-On pure noise a forest explains less than nothing: it predicts worse than the mean does.
+On pure noise this share is negative, because the forest predicts worse than the mean does.
 """
 
 Floats = NDArray[np.float64]
@@ -40,15 +40,16 @@ Importance = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Closest:
-    """The config that came closest to being recommended, where the baseline is recommended.
+    """The config that came closest to being recommended, if the baseline is recommended instead.
 
     Attributes:
-        trial: The trial that found it.
-        gains: By metric, its gain over the baseline; empty if it was not measured again in turn with the baseline.
-        gain: Its gain for the goal, from the same rounds; None if there were none.
-        times: How many times better than the baseline it was for the goal, in its single trial of the search, which may
-            have been lucky; None if it was measured again, as `gain` then says more.
-        but: Why it is not recommended although its gain is proven; empty if the gain is not proven.
+        trial: The trial that found the config.
+        gains: By metric, the config's gain over the baseline; empty if the config was not measured again in turn with
+            the baseline.
+        gain: The config's gain for the goal, from the same rounds; None if there were no rounds.
+        times: How many times better than the baseline the config was for the goal in its single trial of the search,
+            which may have been lucky. None if the config was measured again, because `gain` then says more.
+        but: Why the config is not recommended although its gain is proven; empty if the gain is not proven.
     """
 
     trial: Trial
@@ -67,7 +68,8 @@ class Explanation:
         metrics: The metrics that effects are reported in, those of the goal first.
         goal_metrics: The metrics that the goal is about.
         effects: The effect of each change, the strongest first.
-        closest: The runner-up, if the baseline is recommended; None if another config is, or if there is no runner-up.
+        closest: The config that came closest to being recommended, if the baseline is recommended. None if there is no
+            such config, or if another config than the baseline is recommended.
         importance: How much each knob mattered in the search; empty if there were too few trials to tell.
         searched: Number of trials of the search.
     """
@@ -122,7 +124,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
 
 
 def _plan(study: StudyResults, size: SizeResults, found: Recommendation) -> ConfirmationPlan | None:
-    """Return the newest confirmation that measured the recommended config; None if no confirmation did."""
+    """Return the plan of the newest confirmation that measured the recommended config; None if there is none."""
     plans = reversed(plans_in(study.facts, size.record_bytes))
     return next((each for each in plans if rounds_of(each, size.trials, found.trial.fingerprint).ours), None)
 
@@ -166,15 +168,15 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
     lost = size.lost_records(confirmation.fingerprint)
     missed = dict.fromkeys((*confirmation.broken, *(["delivered_ratio >= 1"] if lost else [])))
     if missed:
-        return f"it broke {' and '.join(missed)} when it was measured again"
+        return f"the config broke {' and '.join(missed)} when it was measured again"
     metrics = [metric for metric in goal_metrics(goal, size.objectives) if metric in confirmation.gains]
     worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
     if goal is Goal.BALANCED and confirmation.gains[worst].value < TOLERATED_LOSS:
-        return f"its {worst} is only {confirmation.gains[worst].value:.2f} times as good as the baseline's"
+        return f"the config's {worst} is only {confirmation.gains[worst].value:.2f} times as good as the baseline's"
     return (
-        "it was measured again only for other goals"
+        "the config was measured again only for other goals"
         if goal not in confirmation.goals
-        else "it breaks a limit that you set"
+        else "the config breaks a limit that you set"
     )
 
 
@@ -187,15 +189,15 @@ def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
 
     The shares of one objective add up to 1. With several objectives there are also the shares for reaching the front,
     under the name `FRONT`. Only trials of the search that kept every constraint count. An objective is left out if
-    there are too few trials, or if the trials do not differ enough, to tell.
+    there are too few trials to tell, or if the trials differ too little.
 
     A random forest learns from the trials how the knobs act on the objective. Then the values of one knob are shuffled
     among the trials that a tree has not seen. The more this increases the forest's error, the more important the knob
     is. Source: Breiman, "Random Forests" (2001), section 10.
 
-    PED-ANOVA, which compares the best trials with all trials, was tried and rejected. In simulated studies with a
-    learning sampler, 40 to 80 trials and seven knobs of which two decide, it ranked one of these two first for
-    throughput in 5 to 8 of 10 studies. The forest did so in all 10.
+    PED-ANOVA, which compares the best trials with all trials, was tried and rejected. The test was 10 simulated studies
+    with a learning sampler and 40 to 80 trials, in which two of seven knobs decide the throughput. PED-ANOVA ranked one
+    of these two knobs first in 5 to 8 studies. The forest did so in all 10.
     """
     trials = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.feasible and trial.params]
     knobs = _knobs(trials)
@@ -211,11 +213,13 @@ def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
 
 
 def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
-    """Return each knob's values as columns of numbers, shapes (trials, columns), for knobs with at least two values.
+    """Return the values of each knob as columns of numbers, for a random forest; knobs with one value are left out.
 
-    A numeric knob is one column of ranks; a knob with words for values has one column per word. Some knobs mean nothing
-    in some trials: the compression level of lz4 if the codec is zstd. Such a trial gets a value drawn from the knob's
-    values in other trials, so that the forest can't read the codec off the level.
+    The array of each knob has the shape (trials, columns).
+
+    A numeric knob is one column of ranks. A knob whose values are words has one column per word. Some knobs have no
+    meaning in some trials: for example, the compression level of lz4 if the codec is zstd. Such a trial gets a value
+    drawn from the knob's values in other trials, so that the forest can't infer the codec from the level.
     """
     rng = np.random.default_rng(0)
     found = {}
@@ -234,7 +238,9 @@ def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
 
 
 def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
-    """Return the share of the forest's error on unseen trials that each knob causes; empty if it explains too little.
+    """Return each knob's importance: how much shuffling its values increases a random forest's error on unseen trials.
+
+    The importances are shares that add up to 1. The result is empty if the forest explains too little of the values.
 
     Args:
         knobs: Columns by knob name, shapes (trials, columns).
@@ -269,7 +275,7 @@ def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
 
 
 def _layers(size: SizeResults, points: Floats) -> Floats:
-    """Return each trial's front: 1 on the front, 2 on the front of the remaining trials, and so on.
+    """Return the layer of each trial: 1 on the front, 2 on the front of the remaining trials, and so on.
 
     Shapes: `points` (trials, objectives), result (trials,).
     """

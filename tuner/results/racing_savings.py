@@ -12,10 +12,10 @@ class RacingSavings:
     """How much load racing has saved in a search.
 
     Attributes:
-        stopped: Trials that were stopped early.
-        searched: Trials of the search.
+        stopped: Number of trials that were stopped early.
+        searched: Number of trials of the search.
         saved_s: Seconds of load that were saved.
-        load_s: Seconds of load that were run, in burn-in runs and baseline trials too.
+        load_s: Seconds of load that were run, including burn-in runs and baseline trials.
     """
 
     stopped: int
@@ -25,7 +25,7 @@ class RacingSavings:
 
     @classmethod
     def of(cls, trials: Iterable[Trial]) -> Self:
-        """Add up the savings of all trials but those of the confirmation, which are never stopped early."""
+        """Add up the savings of all trials, except confirmation trials, which are never stopped early."""
         ours = [trial for trial in trials if trial.kind not in CONFIRMING_KINDS]
         return cls(
             stopped=sum(bool(trial.stopped_early) for trial in ours),

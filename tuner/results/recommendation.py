@@ -88,7 +88,7 @@ def recommendations(
     Args:
         results: The study's results.
         goals: The goals to recommend for.
-        tell: Is called with the reason when a record size and goal have no recommendation.
+        tell: Called with the reason if there is no recommendation for a record size and a goal.
     """
     chosen = []
     for size in results.sizes:
@@ -114,9 +114,15 @@ def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()
 
 
 def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
-    """Return the search's best configs for a goal, the best first, as far as they measured better than the baseline.
+    """Return the trials whose configs are measured again for a goal: the best ones of the search, the best first.
 
-    They need not be on the front: of two configs that are much alike, noise decides which one is on the front.
+    Only configs that measured better than the baseline count. They need not be on the front, because noise decides
+    which of two similar configs is on the front.
+
+    Args:
+        results: The results of one record size.
+        goal: The goal.
+        most: The maximum number of trials.
     """
     by_fingerprint: dict[str, Trial] = {}
     candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
@@ -139,7 +145,7 @@ def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
 
 
 def _deciding_metrics(results: SizeResults, trial: Trial) -> Mapping[str, float]:
-    """Return the numbers that decide about a config: those of its confirmation rounds, if it had any."""
+    """Return the metrics that a trial's config is judged by: from its confirmation rounds, if it had any."""
     confirmation = results.confirmation(trial.fingerprint)
     return confirmation.values if confirmation else results.metrics_of(trial)
 
@@ -230,7 +236,8 @@ def recommend_for(
     keep the baseline.
 
     Raises:
-        NoFeasibleConfig: As for `recommend`; without a goal, only if no goal at all has a recommendation.
+        NoFeasibleConfig: There is no recommendation for the goal, for the reasons of `recommend`. If no goal is given,
+            there is none for any goal.
     """
     if goal is not None:
         return recommend(study, record_bytes, goal, conditions)

@@ -1,4 +1,4 @@
-"""Results of one record size, updated after each trial.
+"""The results of one record size while its search runs, updated after each trial.
 
 An update costs no more after thousands of trials than after ten.
 """
@@ -16,13 +16,13 @@ from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, baseline_metrics, on_trial, settled, size_results
 
 _FOLLOWED: Final = 50
-"""Number of newest trials whose measured windows are kept, for racing."""
+"""How many of the newest trials are kept for racing, which compares a running trial with them to stop it early."""
 _RECENT: Final = 30
-"""Number of newest baseline trials that the drift is estimated from."""
+"""How many of the newest baseline trials the drift is estimated from."""
 
 
 class SizeRecord:
-    """All trials of one record size so far, with the front among them."""
+    """The trials of one record size so far, with the front and the baseline's metrics that follow from them."""
 
     def __init__(self, record_bytes: str, objectives: tuple[Objective, ...], trials: Iterable[Trial] = ()) -> None:
         self.record_bytes, self.objectives = record_bytes, objectives
@@ -40,7 +40,7 @@ class SizeRecord:
             self.add(trial)
 
     def add(self, trial: Trial) -> None:
-        """Add a trial that is in the results store."""
+        """Add a trial that has been stored, and update the front, the baseline and the drift with it."""
         self.trials.append(trial)
         self.kinds[trial.kind] += 1
         self.next_number = max(self.next_number, trial.number + 1)
@@ -56,7 +56,7 @@ class SizeRecord:
         on_trial(self.front, trial, self.baselines[0] if self.baselines else None)
 
     def of_its_time(self, trial: Trial) -> Trial:
-        """Return the trial with its objectives corrected for the baseline's drift, as the sampler sees it.
+        """Return the trial with its objectives corrected for the baseline's drift, for the sampler.
 
         Only earlier baseline trials count, so that a resumed study gives the sampler the same values as before.
         """
@@ -70,10 +70,12 @@ class SizeRecord:
         return replace(trial, objectives=tuple(values))
 
     def at_time_of(self, number: int, other: int, values: Sequence[float]) -> tuple[float, ...]:
-        """Return a trial's objectives as they would be at the time of another trial.
+        """Return a trial's objectives as they would have been at the time of another trial.
+
+        They are corrected for the drift of the baseline between the two trials.
 
         Args:
-            number: Number of the trial whose time is meant.
+            number: Number of the trial at whose time the objectives are wanted.
             other: Number of the trial that was measured.
             values: The objectives of the measured trial.
         """
@@ -94,7 +96,7 @@ class SizeRecord:
 
     @property
     def counted(self) -> int:
-        """Trials that count towards the number of trials in the study file."""
+        """Number of trials so far that count towards the number of trials in the study file."""
         return self.kinds[Kind.BASELINE] + self.kinds[Kind.SEARCH]
 
     def best(self, metric: str) -> float | None:
@@ -104,5 +106,5 @@ class SizeRecord:
         return best((point[index] for point in self.front.points), default=None)
 
     def results(self, rate_records_per_s: float | None) -> SizeResults:
-        """Compute everything found so far from all trials."""
+        """Compute the results from all trials so far."""
         return size_results(self.record_bytes, self.objectives, self.trials, rate_records_per_s)

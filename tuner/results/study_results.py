@@ -1,4 +1,4 @@
-"""What a study has found so far, computed from its results store. Reports, tables and MLflow runs are made from it."""
+"""The results of a study so far, computed from its results store; reports and MLflow runs are made from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -24,7 +24,7 @@ from tuner.storage.protocols import ResultsStore, Storage
 _AGREED: Final = 2
 """How many burn-in runs in a row must agree before the search begins; see `schedule.is_stable`."""
 TOTALS: Final = "totals"
-"""Name of the fact in the results store that holds how many trials each record size's search will have."""
+"""The name under which the results store keeps how many trials the search of each record size will have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,12 @@ class SizeResults:
         objectives: The study's objectives.
         trials: All trials of this record size, by number.
         baseline: The first complete baseline trial; None if there is none yet.
-        baseline_metrics: By metric, the median over all complete baseline trials and the burn-in runs that agreed.
+        baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs, which
+            agreed with each other.
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
-        near_front: Numbers of trials whose config is beaten by so little that only noise may keep it off the front.
+        near_front: Numbers of trials that are so close to the front that noise alone may keep them off.
         hypervolume: (trial number, hypervolume) at each trial that changed the front during the search. Volumes are in
             gains over the baseline, so that the baseline alone has 1.0.
         rate_records_per_s: Fixed rate of the paced phase; None without one, or before its rate is chosen.
@@ -89,14 +90,21 @@ class SizeResults:
         return {**trial.metrics, **{metric: found.value for metric, found in estimates.items()}}
 
     def gain(self, trial: Trial, metric: str) -> float | None:
-        """Return a config's gain in one metric over all its measurements, not yet proven; None if it is unknown."""
+        """Return how many times better than the baseline a trial's config is in one metric; None if that is unknown.
+
+        This compares the means of all measurements. It proves no gain, because the config and the baseline were not
+        measured in turn.
+        """
         value, baseline = self.metrics_of(trial).get(metric), self.baseline_metrics.get(metric)
         if value is None or baseline is None:
             return None
         return Objective(metric).gain(value, baseline)
 
     def goal_gain(self, trial: Trial, goal: Goal) -> float | None:
-        """Return a config's gain for a goal; see `tuner.model.goals.goal_gain`."""
+        """Return how many times better than the baseline a trial's config is for a goal.
+
+        See `tuner.model.goals.goal_gain`.
+        """
         return goal_gain(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
 
     def goal_rank(self, trial: Trial, goal: Goal) -> tuple[bool, float]:
@@ -104,7 +112,11 @@ class SizeResults:
         return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
 
     def trial_of(self, fingerprint: str) -> Trial:
-        """Return the trial to name for a config: the one on the front, else the first of the search, else the first."""
+        """Return the trial that stands for a config in tables and messages.
+
+        This is the config's trial on the front, if there is one. Otherwise it is the config's first trial of the
+        search, or else its first trial of any kind.
+        """
         same_config = [trial for trial in self.trials if trial.fingerprint == fingerprint]
         return max(
             same_config, key=lambda trial: (trial.number in self.front, trial.kind is Kind.SEARCH, -trial.number)
@@ -213,14 +225,14 @@ def size_results(
     rate_records_per_s: float | None,
     plans: Sequence[ConfirmationPlan] = (),
 ) -> SizeResults:
-    """Compute front, hypervolume and confirmations from the trials of one record size.
+    """Compute all results of one record size from its trials.
 
     Args:
         record_bytes: The record size or mix.
         objectives: The study's objectives.
-        trials: Its trials, of all kinds.
+        trials: The trials of the record size, of all kinds.
         rate_records_per_s: Fixed rate of the paced phase.
-        plans: Its confirmations, the oldest first.
+        plans: The plans of the record size's confirmations, the oldest first.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
     baselines = [trial for trial in trials if trial.kind is Kind.BASELINE and trial.state is State.COMPLETE]
@@ -256,7 +268,10 @@ def size_results(
 def _fronts(
     trials: Sequence[Trial], objectives: Sequence[Objective], baseline: Trial | None, estimates: Estimates
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the trial numbers of the front, by mean values, and of the configs that only noise may keep off it."""
+    """Return the numbers of the trials on the front, and of the trials that noise alone may keep off the front.
+
+    Configs are compared by the means of all their measurements.
+    """
     directions = tuple(objective.direction for objective in objectives)
     lossy = {trial.fingerprint for trial in trials if trial.metrics.get("delivered_ratio", 1.0) < 1.0}
     candidates: dict[str, tuple[int, tuple[Estimate, ...]]] = {}
@@ -286,14 +301,14 @@ def on_trial(front: Front, trial: Trial, baseline: Trial | None) -> bool:
 
 
 def settled(trials: Iterable[Trial], objectives: Sequence[Objective]) -> list[Trial]:
-    """Return the two burn-in runs that agreed, as baseline trials; none if there are not two.
+    """Return the last two burn-in runs as baseline trials; empty if there were fewer than two.
 
     They are the last two runs before the first baseline trial that have a value for every objective. Burn-in ends when
-    two runs agree, so these two are valid measurements of the baseline. Without them, all gains among a study's first
-    ten trials would depend on a single baseline measurement.
+    two runs agree, so these two runs are valid measurements of the baseline. Without them, all gains among a study's
+    first ten trials would depend on a single baseline measurement.
 
     Args:
-        trials: Of one record size, by number.
+        trials: The trials of one record size, by number.
         objectives: The study's objectives.
     """
     candidates: list[Trial] = []
@@ -337,7 +352,7 @@ def front_volume(
 
     Args:
         points: The points of the front, shape (points, objectives).
-        objectives: What the columns of the points are.
+        objectives: The objectives, one for each column of the points.
         baseline: The baseline's values, by metric.
     """
     if any(objective.metric not in baseline for objective in objectives):

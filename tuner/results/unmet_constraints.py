@@ -1,4 +1,4 @@
-"""Why nothing can be recommended: which constraints were missed, by how many trials, and by how much."""
+"""Why no config can be recommended: which constraints were missed, by how many trials, and by how much."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ _MEASURED: Final = " measured"
 
 @dataclass(frozen=True, slots=True)
 class UnmetConstraint:
-    """A constraint of a record size for which no config kept all constraints.
+    """How often, and by how much, a record size's trials missed one constraint, if no config kept all constraints.
 
     Attributes:
-        constraint: The constraint as the study file has it, `latency_p99_ms <= 5`, or `latency_p99_ms measured` for an
-            objective that trials have no value for.
+        constraint: The constraint as it is in the study file, `latency_p99_ms <= 5`. It is `latency_p99_ms measured`
+            for an objective that some trials have no value for.
         judged: Number of trials that the constraint was checked on.
         missed: Number of these trials that missed it.
         best: The best value among the trials that can be compared; None if none of them has a value.
@@ -53,7 +53,10 @@ class UnmetConstraint:
 
 
 def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
-    """Return the constraints of a record size; empty if some config keeps them all, or if no trial was judged yet.
+    """Return how each constraint of a record size was missed, if no config keeps all of them.
+
+    The result is empty if a config keeps all constraints, or if no trial has been checked yet.
+
 
     The two constraints that every study has (no records lost, fixed rate held) are included only if a trial missed
     them.

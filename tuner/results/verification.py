@@ -28,9 +28,9 @@ class Outcome(StrEnum):
 class Lack(StrEnum):
     """Why there is no gain for a metric."""
 
-    ONE_WITHOUT_ACKS = "one side has no value, because with acks=0 brokers do not answer"
-    BOTH_WITHOUT_ACKS = "neither side has a value, because with acks=0 brokers do not answer"
-    UNMEASURED = "fewer than two rounds have a value for both sides with the fixed rate held"
+    ONE_WITHOUT_ACKS = "the config or the baseline has no value, because with acks=0 brokers do not answer"
+    BOTH_WITHOUT_ACKS = "neither the config nor the baseline has a value, because with acks=0 brokers do not answer"
+    UNMEASURED = "fewer than two rounds have a value for both the config and the baseline with the fixed rate held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Promises:
 
     @property
     def weaker(self) -> bool:
-        """Whether the config's guarantee lacks anything that the baseline's has."""
+        """Whether the config's guarantee is weaker than the baseline's in any respect."""
         return not self.config.at_least(self.baseline)
 
     def __str__(self) -> str:
@@ -59,7 +59,11 @@ class Promises:
         return f"{self.config}; the baseline's is {'stronger' if self.weaker else 'different'}: {self.baseline}"
 
     def misses(self, *, allow_weaker: bool) -> list[str]:
-        """Return why the config is rejected for its guarantee, whatever its speed; empty if it is not rejected."""
+        """Return why the config is rejected because of its guarantee; empty if the guarantee is strong enough.
+
+        Args:
+            allow_weaker: Whether a guarantee that is weaker than required is accepted.
+        """
         if allow_weaker or self.config.at_least(self.floor or self.baseline):
             return []
         asked = f"the study requires at least {self.floor}" if self.floor else f"the baseline's is {self.baseline}"
@@ -73,7 +77,7 @@ class Verification:
     Attributes:
         record_bytes: The record size or mix.
         gains: By metric, the config's gain over the baseline; empty if it could not be measured.
-        not_compared: By metric, why a metric that is judged has no gain.
+        not_compared: Why there is no gain, for each metric that should have one.
         values: By metric, the config's mean.
         baseline: By metric, the baseline's mean.
         lost: Whether the config lost records.
@@ -93,7 +97,7 @@ class Verification:
 
     @property
     def measured(self) -> bool:
-        """Whether there are measurements to judge by."""
+        """Whether anything was measured by which the config can be judged."""
         return bool(self.gains) or self.lost
 
     def outcome(self, metric: str) -> Outcome:
@@ -109,7 +113,7 @@ class Verification:
         Args:
             min_gain: The whole interval of each gain must be at least this; None requires only that nothing got worse.
             tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
-            allow_weaker: Whether one side may lack a metric because it runs with acks=0.
+            allow_weaker: Whether only the config or only the baseline may lack a metric because it uses acks=0.
         """
         missed = ["records were lost"] if self.lost else []
         for metric, gain in self.gains.items():
@@ -127,7 +131,7 @@ class Verification:
         return [*missed, *self.broken]
 
     def not_compared_text(self, metric: str) -> str:
-        """Return the sentence that a metric could not be compared, with the reason."""
+        """Return a sentence that says that a metric could not be compared, and why."""
         return f"{metric}: could not be compared: {self.not_compared[metric]}"
 
 
@@ -146,7 +150,7 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
 
     Args:
         results: Results of one record size.
-        spec: The study; its one config to confirm is the config to verify.
+        spec: The study. The only config in its `confirm.configs` is the config to verify.
     """
     config = _verified(spec)
     confirmation = results.confirmation(config.fingerprint)

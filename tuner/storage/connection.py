@@ -1,6 +1,6 @@
 """A connection to PostgreSQL that reconnects after an outage of the server and repeats the interrupted work.
 
-This is the only module that imports psycopg. It does not know the statements that it runs.
+This is the only module that imports psycopg. Other modules contain the SQL statements.
 """
 
 import threading
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 Db: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 Result = TypeVar("Result")
 Work = Callable[[Db, bool], Result]
-"""Work on a connection. The second argument is whether the work is repeated after a lost connection.
+"""A function that runs statements on a connection.
 
-If it is repeated, the server may or may not have committed the first attempt.
+Its second argument is whether this is a repetition after a lost connection. If it is, the server may or may not have
+committed the first attempt.
 """
 
 _DEFAULTS: Final = {
@@ -37,11 +38,11 @@ _DEFAULTS: Final = {
 _FIRST_PAUSE_S: Final = 0.1
 _LAST_PAUSE_S: Final = 2.0
 _NEWS_S: Final = 2.0
-"""The user is not told of an outage that is shorter than this."""
+"""How long an outage must last before the user is told of it."""
 _HOPELESS: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist", "certificate")
-"""Words in errors that do not go away by themselves, so that no retry is worthwhile.
+"""Words in the messages of errors that a retry can't solve, so that we report these errors at once.
 
-A server that reports such an error in another language than English is retried until our patience is over.
+If a server reports such an error in another language than English, we retry until `patience_s` has passed.
 """
 
 
@@ -52,7 +53,7 @@ _DURABLE: Final = """
 
 
 class Connection:
-    """One connection to a database, which reconnects when needed. Threads may share it and use it in turn.
+    """A connection to a database that reconnects when needed; threads may share it, and use it one at a time.
 
     Args:
         url: The address of the database.
@@ -90,7 +91,7 @@ class Connection:
             work: The work. It must be a single statement or open its own `transaction()`.
 
         Raises:
-            StorageUnreachable: The server did not answer for `patience_s`, or refuses us.
+            StorageUnreachable: The server did not answer for `patience_s`, or does not let us in or use the tables.
             RecordDamaged: The server refuses a statement, because the tables are not as expected.
         """
         with self._lock:
@@ -127,7 +128,7 @@ class Connection:
         return self.run(lambda db, _: db.execute(statement.encode(), values).fetchall())
 
     def close(self) -> None:
-        """Close the connection and end all waiting for the server; may be called again."""
+        """Close the connection, and stop waiting for the server; may be called again."""
         self._closed.set()
         with self._lock:
             self._drop()

@@ -23,7 +23,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
-    """Write what the study is doing now, for other terminals. This does not wait for the disk."""
+    """Write what the study is doing now, for `tuner status` in other terminals, without waiting for the disk."""
     path = folder / _PROGRESS
     scratch = path.with_suffix(".new")
     scratch.write_text(json.dumps(progress.as_json()), encoding="utf-8")
@@ -31,7 +31,7 @@ def write_progress(folder: Path, progress: Progress) -> None:
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Return the progress that was written last; None if there is none that can be read."""
+    """Return the progress that was written last; None if the file is missing or can't be read."""
     try:
         return Progress.from_json(json.loads((folder / _PROGRESS).read_text(encoding="utf-8")))
     except (OSError, KeyError, TypeError, ValueError):

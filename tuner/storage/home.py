@@ -1,4 +1,4 @@
-"""The place of studies: a database if one is named, otherwise folders on this host.
+"""Where studies are stored: in the database that the user names, or else in folders on this host.
 
 Every study also has a folder on this host, below one root. If the results are in a database, the folder holds only
 files that can be made again, such as the report.
@@ -16,7 +16,7 @@ from tuner.storage.url import StorageUrl
 ROOT_VARIABLE: Final = "KAFKA_TUNER_STUDIES"
 STORAGE_VARIABLE: Final = "KAFKA_TUNER_STORAGE"
 _NAMED: Final = 12
-"""How many studies an error names at most; there may be many, as every `tuner verify` makes one."""
+"""How many studies an error message lists at most. There may be many, because every `tuner verify` makes one."""
 
 
 def studies_root() -> Path:
@@ -30,7 +30,10 @@ def study_folder(name: str, root: Path | None = None) -> Path:
 
 
 def shared_url(url: str | None = None) -> StorageUrl | None:
-    """Return the database in the given URL or in `$KAFKA_TUNER_STORAGE`; None if studies are in folders.
+    """Return the address of the database that stores the studies; None if they are stored in folders.
+
+    Args:
+        url: The address as a URL. None means the URL in `$KAFKA_TUNER_STORAGE`.
 
     Raises:
         StorageMisnamed: The text is not the address of a PostgreSQL database.
@@ -47,7 +50,7 @@ def storage_at(url: str | None = None) -> Storage:
             this host if that is not set.
 
     Raises:
-        StorageMisnamed: The text is not such an address. The message shows no password.
+        StorageMisnamed: The text is not the address of a PostgreSQL database. The message shows no password.
     """
     parsed = shared_url(url)
     if parsed is None:

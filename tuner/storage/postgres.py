@@ -20,7 +20,7 @@ from tuner.storage.protocols import ResultsStore
 from tuner.storage.url import StorageUrl
 
 READER_PATIENCE_S: Final = 10.0
-"""How long a reader retries while the server does not answer: long enough for a restart."""
+"""How long a reader retries while the server does not answer: long enough for a restart of the server."""
 DRIVER_PATIENCE_S: Final = 600.0
 """How long a running study retries while the server does not answer, so that its measurements are not lost."""
 _KEEPER_PATIENCE_S: Final = 1.0
@@ -30,7 +30,10 @@ _NAMES: Final = """
     ORDER BY coalesce(held.renewed_at, study.created_at) DESC, study.id DESC
 """
 _HELD: Final = "SELECT 1 FROM kafka_tuner.leases WHERE study = %s AND token = %s FOR SHARE"
-"""Check that we hold the lease, and lock it: no other process can take the study over before our transaction ends."""
+"""The SQL that checks that we hold the lease, and locks it.
+
+No other process can take the study over before our transaction ends.
+"""
 _TRIAL: Final = """
     INSERT INTO kafka_tuner.trials (study, record_bytes, number, body, token) VALUES (%s, %s, %s, %s, %s)
     ON CONFLICT (study, record_bytes, number) DO NOTHING
@@ -57,12 +60,12 @@ _PROGRESS: Final = """
 
 
 class PostgresStorage:
-    """The studies in a database's schema `kafka_tuner`. The last part of a study's folder is its name there.
+    """The studies in the schema `kafka_tuner` of a database, in which the last part of a study's folder is its name.
 
     Args:
         url: The address of the database.
-        lease_s: How long a driver keeps its study without renewing the lease, in seconds.
-        patience_s: How long a driver retries while the server does not answer, in seconds.
+        lease_s: How long a process that runs a study keeps it without renewing the lease, in seconds.
+        patience_s: How long a process that runs a study retries while the server does not answer, in seconds.
     """
 
     is_shared: Final = True
@@ -72,7 +75,7 @@ class PostgresStorage:
         self.shown = url.shown
 
     def find(self, name: str, root: Path) -> Path | None:
-        """Return the folder of the study with this name, folder or study file; None if the database lacks it."""
+        """Return the folder of the study with this name, folder or study file; None if it is not in the database."""
         path = Path(name)
         names = self.names(root)
         return next((root / each for each in (name, path.name, path.stem) if each in names), None)
@@ -98,7 +101,9 @@ class PostgresStorage:
 
     @contextmanager
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
-        """Open a study's results to run the study, after waiting for the lease of a driver that has died.
+        """Open a study's results to run the study.
+
+        If the process that ran the study before has died, this waits until its lease ends.
 
         Raises:
             StudyBusy: Another process runs the study.
@@ -135,7 +140,7 @@ class PostgresStorage:
 
 
 class PostgresStore(ResultsStore):
-    """The results of one study in PostgreSQL. Only the holder of the study's lease can write.
+    """The results of one study in PostgreSQL. Only the process that holds the study's lease can write them.
 
     Args:
         connection: The connection, which is closed with the store.
@@ -212,7 +217,11 @@ class PostgresStore(ResultsStore):
 
     @override
     def progress(self) -> Progress | None:
-        """Return the last progress; `Progress.alive` comes from the lease, as the driver may be on any host."""
+        """Return the progress that was stored last; None if there is none.
+
+        The field `Progress.alive` says whether the study's lease is still valid. The process ID would not do, because
+        the process that runs the study may be on any host.
+        """
         rows = self._connection.rows(_PROGRESS, self._study)
         return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
 
@@ -220,7 +229,7 @@ class PostgresStore(ResultsStore):
     def hold(self, what: str) -> Connection | None:
         """Take a lock on a task for this study; None if another process holds it.
 
-        The server releases the lock when its connection ends, for whatever reason.
+        The server releases the lock when the connection ends, even if this process is killed.
         """
         key = f"kafka-tuner {what} {self._study}"
         with closed_on_error(Connection(self._connection.url, self._connection.patience_s)) as connection:
@@ -238,7 +247,7 @@ class PostgresStore(ResultsStore):
         self._connection.close()
 
     def _writing(self) -> Keeping:
-        """Return our lease.
+        """Return the lease that allows this process to write.
 
         Raises:
             StudyBusy: The store was opened for reading only.

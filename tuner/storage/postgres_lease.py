@@ -1,7 +1,7 @@
 """The lease of a study: a row in the database with a token, and a thread that renews it.
 
 The process that holds the lease, the driver, runs the study. Every new driver gets a higher token. Every write checks
-the token, so a driver that was paused or cut off and replaced in the meantime can write nothing more (fencing). All
+the token. So a driver that was paused or cut off, and replaced in the meantime, can't write any more (fencing). All
 times come from the server's clock, so hosts whose clocks differ agree on when a lease ends.
 """
 
@@ -23,7 +23,7 @@ _RENEWALS: Final = 6
 """How often a lease is renewed in the time that it lasts."""
 _POLL_S: Final = 0.5
 _PROGRESS_S: Final = 0.5
-"""Shortest time between two reports of progress; progress in between is not reported."""
+"""The shortest time between two writes of the progress; progress in between is not written."""
 _FAREWELL_S: Final = 3.0
 
 _TAKE: Final = """
@@ -53,24 +53,25 @@ _PROGRESS: Final = """
 
 
 def taken_over(name: str) -> StudyTakenOver:
-    """Return the error for a driver whose study was taken over by another process."""
+    """Return the error for a process that runs a study which another process has taken over."""
     return StudyTakenOver(
-        f"only one process may write to the study {name}, but another process has taken it over, because this one did "
-        f"not renew its lease in time; nothing that this one measured since was stored; see `tuner status {name}`"
+        f"only one process may write to the study {name}, but another process has taken it over, because this "
+        f"process did not renew its lease in time; what this process measured after that was not stored; see "
+        f"`tuner status {name}`"
     )
 
 
 def take(connection: Connection, study: int, name: str, lease_s: float, tell: Say) -> int:
     """Take the lease of a study.
 
-    If another driver holds the lease, we watch it. If the lease is renewed, the other driver is alive. If not, we wait
-    until the lease ends and then take it.
+    If another process holds the lease, we watch whether that process renews it. If it does, the process is alive and
+    runs the study. If it does not, we wait until the lease ends and then take it.
 
     Returns:
         The token that every write must carry.
 
     Raises:
-        StudyBusy: Another driver runs the study.
+        StudyBusy: Another process runs the study.
     """
     wanted = {
         "study": study,
@@ -94,7 +95,8 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
         if first_look is None:
             first_look = (token, renewed_at)
             tell(
-                f"the study {name} is held by {owner}; if that process has died, it is free in {max(0.0, left_s):.0f} s"
+                f"the study {name} is in use by {owner}; if that process has died, the study is free in "
+                f"{max(0.0, left_s):.0f} s"
             )
         elif first_look != (token, renewed_at):
             raise StudyBusy(
@@ -104,7 +106,7 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
 
 
 class Keeping:
-    """A lease that we hold, with a thread that renews it and writes the driver's progress.
+    """The lease on a study that this process runs, with a thread that renews it and writes the study's progress.
 
     Args:
         connection: A connection for this thread alone, which `end` closes.
@@ -122,7 +124,7 @@ class Keeping:
         self._thread.start()
 
     def tell(self, progress: Progress) -> None:
-        """Let the thread write this progress soon, without waiting for it."""
+        """Give the progress to the thread, which writes it soon, and return at once."""
         self._progress = json.dumps(progress.as_json())
         self._news.set()
 

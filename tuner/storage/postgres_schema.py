@@ -93,9 +93,9 @@ MIGRATIONS: Final = (
         """,
     ),
 )
-"""The steps from every version of the tables to the next: a description and the SQL, which runs in one transaction.
+"""The migrations from each version of the tables to the next: a description, and the SQL that runs in one transaction.
 
-A released step is never changed. A later step corrects its mistakes.
+A released migration is never changed. A later migration corrects its mistakes.
 """
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 

@@ -1,8 +1,8 @@
 """The two interfaces of storage: `Storage` holds studies, and `ResultsStore` holds the results of one study.
 
 A results store holds what was measured; everything else is computed from it. A trial is stored durably before the
-sampler or the user hears of it. So a study that was killed at any moment can continue without losing a finished trial,
-and without running a trial twice.
+sampler gets its values and before the user sees them. So a study that was killed at any moment can continue without
+losing a finished trial, and without running a trial twice.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,17 @@ from tuner.model.trial import Progress, Trial
 
 
 class ResultsStore(Protocol):
-    """The trials and facts of one study, for one writer and any number of readers at a time. Thread-safe."""
+    """The trials of one study, and other values about it by name (facts).
+
+    There can be one writer and any number of readers at a time. All methods are thread-safe.
+    """
 
     def append(self, trial: Trial, attachments: Mapping[str, Any] | None = None) -> None:
         """Store a trial durably: when this returns, the trial survives a crash.
 
         Args:
             trial: The trial.
-            attachments: JSON values by name that are too large for a row, such as histograms.
+            attachments: JSON values by name that are too large for a database row, such as histograms.
 
         Raises:
             ValueError: There is already a trial with this record size and number.
@@ -36,10 +39,10 @@ class ResultsStore(Protocol):
         """Return a trial's attachment of this name; None if there is none."""
 
     def set_fact(self, name: str, value: Any) -> None:
-        """Store a JSON value under a name, and replace the previous value."""
+        """Store a JSON value about the study under a name; it replaces an earlier value of that name."""
 
     def facts(self) -> dict[str, Any]:
-        """Return all facts by name."""
+        """Return all values that `set_fact` has stored, by name."""
 
     def set_study_file(self, text: str) -> None:
         """Store the text of the study file unchanged."""
@@ -57,7 +60,11 @@ class ResultsStore(Protocol):
         """
 
     def hold(self, what: str) -> "Hold | None":
-        """Take a lock on a task for this study, across all hosts; return None if another process holds it."""
+        """Take a lock on a task for this study; return None if another process on any host holds the lock.
+
+        Args:
+            what: The name of the task.
+        """
 
     def close(self) -> None:
         """Close files and connections; may be called again."""
@@ -71,11 +78,14 @@ class Hold(Protocol):
 
 
 class Storage(Protocol):
-    """A place that holds studies. A study is named by its folder; a shared storage uses only the folder's last part."""
+    """A place that holds studies.
+
+    A study is named by its folder. A storage that hosts share uses only the last part of the folder's path.
+    """
 
     @property
     def shown(self) -> str:
-        """The location of the storage, for people and without a password."""
+        """The location of the storage as messages show it, without a password."""
 
     @property
     def is_shared(self) -> bool:
@@ -109,7 +119,7 @@ class Storage(Protocol):
         Args:
             folder: The study's folder.
             name: The study's name, for messages to other processes that want to run it.
-            tell: Called with a sentence for the user if something takes long.
+            tell: Called with a sentence for the user if opening the results takes long.
 
         Raises:
             StudyBusy: Another process runs the study.

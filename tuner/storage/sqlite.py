@@ -34,15 +34,18 @@ MIGRATIONS: Final = (
     CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, body TEXT NOT NULL);
     """,
 )
-"""The SQL from every version of the tables to the next, starting without tables. A released step is never changed."""
+"""The SQL that migrates the tables from each version to the next; the first entry makes the tables.
+
+A released migration is never changed.
+"""
 
 
 class SqliteFile:
-    """An open SQLite file, for any number of threads. Committed data survives a crash.
+    """An open SQLite file that threads may share. Committed data survives a crash.
 
     Args:
         path: The file; it and its folder are created if they are missing.
-        migrations: The SQL from every version of the tables to the next, starting without tables.
+        migrations: The SQL that migrates the tables from each version to the next; the first entry makes the tables.
 
     Raises:
         RecordDamaged: The file can't be opened, or a newer release or another program made it.
@@ -190,7 +193,12 @@ class FolderStorage:
     is_shared: Final = False
 
     def find(self, name: str, root: Path) -> Path | None:
-        """Return the folder if `name` is the path of a study, its name below `root`, or its study file; else None."""
+        """Return the folder of a study; None if there is no such study.
+
+        Args:
+            name: The path of the study's folder, its name below `root`, or its study file.
+            root: The folder of all studies.
+        """
         path = Path(name)
         for folder in (path, root / name, root / path.stem):
             if (folder / RESULTS_FILE).is_file():
@@ -215,7 +223,7 @@ class FolderStorage:
     def drive(self, folder: Path, name: str, tell: Say) -> Iterator[ResultsStore]:
         """Open the results in a study's folder to run the study, and lock the folder.
 
-        There is no waiting for a process that has died, because the kernel releases its lock.
+        If the process that ran the study before has died, the kernel has already released its lock.
 
         Raises:
             StudyBusy: Another process runs the study.

@@ -1,4 +1,7 @@
-"""Addresses of databases. We parse them ourselves, so that no library's message shows a part of a password."""
+"""Addresses of databases.
+
+We parse them ourselves, because the error messages of a library might show a part of a password.
+"""
 
 import re
 from collections.abc import Mapping
@@ -26,8 +29,8 @@ class StorageUrl:
     """The address of a PostgreSQL database.
 
     Attributes:
-        parameters: The parameters by libpq's names; may contain a password.
-        shown: The address for people, without a password.
+        parameters: The connection parameters by libpq's names; they may contain a password.
+        shown: The address as messages show it, without a password.
     """
 
     parameters: Mapping[str, str]
@@ -41,8 +44,8 @@ class StorageUrl:
         """Return the address in a URL; libpq's defaults apply for a missing user, password, host or port.
 
         Raises:
-            StorageMisnamed: The text is not the URL of a PostgreSQL database. If it can't be parsed, the message shows
-                nothing but its scheme.
+            StorageMisnamed: The text is not the URL of a PostgreSQL database. If the text can't be parsed, the message
+                shows only its scheme.
         """
         match = _URL.fullmatch(text.strip())
         if match is None or match["scheme"].lower() not in _SCHEMES:
@@ -65,7 +68,7 @@ class StorageUrl:
         return cls({**{name: value for name, value in parameters.items() if value}, **query}, shown)
 
     def masked(self, text: str) -> str:
-        """Return the text with all secrets of this address masked."""
+        """Return a text in which every secret of this address is replaced by `***`."""
         for name, value in self.parameters.items():
             if name in _SECRET and value:
                 text = text.replace(value, MASK)
@@ -88,7 +91,10 @@ def _hosts(text: str) -> tuple[str, str]:
 
 
 def secrets_in(url: str) -> tuple[str, ...]:
-    """Return the secrets in any URL: its password and secret query values, as written and with % escapes decoded."""
+    """Return the secrets in a URL: its password and secret query values.
+
+    A secret with % escapes is returned twice: as it is written, and decoded.
+    """
     match = _URL.match(url)
     if match is None:
         return ()
@@ -97,7 +103,7 @@ def secrets_in(url: str) -> tuple[str, ...]:
 
 
 def masked_url(url: str) -> str:
-    """Return the URL with its secrets masked."""
+    """Return the URL with its password and its secret query values replaced by `***`."""
     match = _URL.match(url)
     if match is None:
         return url

@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 
 TRANSLATED: Final = frozenset({Format.JAVA, Format.SPRING})
-"""Formats for another client than the one that was measured."""
+"""The formats for Kafka's Java producer, which is not the client that was measured."""
 
 SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
     {
@@ -48,7 +48,7 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
         Format.SPRING: ".spring.yaml",
     }
 )
-"""The end of the file name for each format, after the name of the goal."""
+"""The suffix of the file name for each format. The file name begins with the goal: `balanced.properties`."""
 
 
 def export(recommendation: Recommendation, form: Format) -> str:
@@ -183,7 +183,7 @@ def _facts(recommendation: Recommendation) -> list[str]:
     rows += [
         ("measured:", recommendation.how),
         *(
-            [("", "one more round: the range that the ratio of a further round would fall into")]
+            [("", "one more round: the range in which the ratio of one more round would fall")]
             if recommendation.confirmed
             else []
         ),

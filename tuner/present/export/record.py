@@ -1,7 +1,7 @@
 """Recommendations and explanations as JSON, and recommendations read back from JSON.
 
 `tuner recommend --format json` and `tuner explain --json` print this JSON, and MLflow stores it. The formats have
-versions. Fields are added, and never change their meaning.
+versions. New fields may be added, but no field changes its meaning.
 """
 
 from collections.abc import Mapping, Sequence
@@ -118,7 +118,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 
 def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
-    """Return the trial with the fields that a record keeps of it."""
+    """Return the trial in a record of `recommendation_record`; fields that the record lacks have default values."""
     kept, config = record["trial"], record["config"]
     return Trial(
         record_bytes=record_bytes,

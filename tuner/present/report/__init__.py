@@ -1,14 +1,16 @@
-"""Reports of a study: tables, pictures, pages and the folder of artifacts, all made from `StudyResults`."""
+"""Reports of a study: tables, pictures, pages and folders of result files, all made from `StudyResults`."""
 
 from pathlib import Path
 
 
 def write_all_artifacts(folder: Path, out: Path) -> None:
-    """Write the artifacts of each record size that has trials into a folder of its own.
+    """Write tables, pictures and configs of a study, into one folder per record size.
+
+    Record sizes without trials are left out.
 
     Args:
         folder: The study's folder.
-        out: The folder to write to; made if it does not exist.
+        out: The folder in which the folders of the record sizes are made; created if it does not exist.
     """
     # Imported here because the pictures need matplotlib, which takes seconds to import.
     from tuner.present.report.bundle import write_artifacts

@@ -1,6 +1,6 @@
-"""Folders of artifacts.
+"""Folders of result files (artifacts): tables, pictures, pages and configs.
 
-One is attached to each of a study's MLflow runs; another one is what `tuner run` leaves in the study's folder.
+One such folder is attached to each of a study's MLflow runs. `tuner run` writes another one into the study's folder.
 """
 
 import json

@@ -18,8 +18,8 @@ from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, 
 SCHEMA_VERSION: Final = 1
 GENERATOR_BOUND: Final = "limited by the load generator: the config may reach a higher throughput"
 TOLD_APART: Final = (
-    "how many times better than the baseline; with an interval if measured again in turn with the baseline, "
-    "else from one trial, which may have been lucky"
+    "how many times better than the baseline; with an interval if the config was measured again in turn with the "
+    "baseline, otherwise from one trial, which may have been lucky"
 )
 HOW_SURE: Final = "95 % interval of the config's mean, from the scatter of repeated measurements in this study"
 _NEAR_SHOWN: Final = 12
@@ -32,11 +32,11 @@ class FrontRow:
     Attributes:
         trial: The trial that found the config; for the baseline its first complete trial.
         is_baseline: Whether the row is the baseline.
-        metrics: The config's numbers, means if it was measured several times; for the baseline the medians of its
-            repeats.
+        metrics: The config's numbers: means over all its measurements, or for the baseline the medians of its repeats.
         estimates: By metric, mean and 95 % interval over all measurements.
         times: By metric, how many times better than the baseline the config was in its one trial, which proves no gain.
-        gains: By metric, the gain from rounds in turn with the baseline; empty if there were none.
+        gains: By metric, the gain from the rounds in which the config and the baseline were measured in turn; empty if
+            there were no rounds.
         flags: Why the numbers are less reliable.
         changes: The properties that differ from the baseline's.
     """
@@ -59,7 +59,7 @@ class FrontRow:
         return f"{self.times[metric]:.2f}" if metric in self.times else "-"
 
     def measured(self, metric: str) -> str:
-        """Return a metric's value with the reach of its interval: `459 ±3%`."""
+        """Return a metric's value with the half-width of its 95 % interval: `459 ±3%`."""
         text, found = number(self.metrics.get(metric)), self.estimates.get(metric)
         if found is None or metric not in self.metrics:
             return text
@@ -72,7 +72,7 @@ class FrontRow:
 
 
 def front_rows(size: SizeResults) -> list[FrontRow]:
-    """Return the rows for a record size; without the baseline's row if there is no baseline yet."""
+    """Return the rows of the table for a record size: the baseline, if it has been measured, and the front."""
     rows = [_row(size, size.baseline)] if size.baseline else []
     members = [trial for trial in size.front_trials if size.baseline is None or trial.number != size.baseline.number]
     sign = 1 if size.objectives[0].direction is Direction.MINIMIZE else -1
@@ -81,7 +81,7 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
 
 
 def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
-    """Return the metrics in the table: throughput, p99 and the objectives, as far as any row has them."""
+    """Return the metrics of the table: throughput, p99 and the objectives, without metrics that no row has."""
     wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
 

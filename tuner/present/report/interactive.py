@@ -102,7 +102,7 @@ def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
 
 
 def hypervolume_figure(size: SizeResults) -> go.Figure:
-    """Return a picture of the hypervolume by trial."""
+    """Return a picture of how the hypervolume of the front grew with each trial."""
     figure = _figure("", height=320)
     numbers, volumes = hypervolume_steps(size)
     if numbers:
@@ -115,7 +115,7 @@ def hypervolume_figure(size: SizeResults) -> go.Figure:
 
 
 def drift_figure(size: SizeResults) -> go.Figure:
-    """Return a picture of the baseline's repeats relative to their median, which shows how the target drifted."""
+    """Return a picture of the baseline's repeats relative to their median, which shows whether results drifted."""
     figure = _figure("", height=320)
     repeats = [t for t in size.trials if t.kind is Kind.BASELINE and t.state is State.COMPLETE]
     for metric, colour in zip(COMPARED, (BLUE, ORANGE), strict=False):

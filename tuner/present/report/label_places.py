@@ -49,7 +49,7 @@ def place_labels(
 
 
 def _along(corners: Sequence[Any]) -> list[Any]:
-    """Return the corners and points between them, so close that marks on them cover the whole line."""
+    """Return the corners of a line, and points between them that are so close that marks on them cover the line."""
     points = list(corners)
     for one, other in pairwise(corners):
         steps = int(np.hypot(*(other - one)) / (2 * _POINT_PIXELS))

@@ -79,7 +79,7 @@ def fronts_html(comparison: Comparison, views: Mapping[str, Mapping[str, View]])
 
 
 def _found(study: StudyResults, size: SizeResults) -> dict[str, Any]:
-    """Return what the template shows of one record size; goals with the same config share one explanation."""
+    """Return what the report template shows about a record size; goals with the same config share one explanation."""
     by_goal, importance = recommendations(study, size), knob_importance(size)
     return {
         "size": size,
@@ -108,13 +108,13 @@ def drift_text(size: SizeResults) -> str:
 
 
 def trial_metrics(size: SizeResults) -> list[str]:
-    """Return the metric columns in the table of all trials."""
+    """Return the metrics that have a column in the table of all trials."""
     asked = [objective.metric for objective in size.objectives]
     return wording.shown_metrics(*(trial.metrics for trial in size.trials), first=asked)[:_COLUMNS]
 
 
 def compared_metrics(explanation: Explanation) -> list[str]:
-    """Return the metric columns in the table of the effect of each change."""
+    """Return the metrics that have a column in the table of the effects of a config's changes."""
     gains = [each.gains for each in explanation.effects.each if each.measured]
     return [metric for metric in explanation.metrics if any(metric in known for known in gains)]
 

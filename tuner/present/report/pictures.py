@@ -1,6 +1,6 @@
 """Pictures of a study and of measurements, as files.
 
-They are drawn without pyplot, which keeps a global list of figures, so that they can be drawn in any thread.
+They can be drawn in any thread. They are drawn without pyplot, because pyplot keeps a global list of figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,13 +39,15 @@ _NINES: Final = 5
 
 
 def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, heading: str = "") -> None:
-    """Draw all trials, with the front as a step line; with one objective, the best value so far.
+    """Draw all trials, and the front as a step line.
+
+    For a study with one objective, the line is the best value so far.
 
     Args:
         size: The results of one record size.
         labels: By trial number, the goals that the trial is recommended for.
         path: The file to write; its suffix decides the format.
-        heading: The title of the picture; by default record size and number of trials.
+        heading: The title of the picture; by default, the record size and the number of trials.
     """
     view = view_of(size)
     figure, axes = _figure(heading or f"{size.record_bytes} B records: {len(size.trials)} trials")
@@ -134,7 +136,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
 
 
 def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
-    """Draw latency by percentile for one or more runs, as HdrHistogram does: each step to the right adds a nine.
+    """Draw latency by percentile for one or more runs, as HdrHistogram does: 90 %, 99 %, 99.9 %, ...
 
     Args:
         runs: At least one measurement.
@@ -151,7 +153,9 @@ def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
     axes.set_yscale("log")
     axes.set_xticks(range(_NINES + 1), ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %"])
     axes.set_xlabel("percentile")
-    axes.set_ylabel("latency, ms (until handed to the socket only)" if runs[0].latency_is_local else "latency, ms")
+    axes.set_ylabel(
+        "latency, ms (only until the record is handed to the socket)" if runs[0].latency_is_local else "latency, ms"
+    )
     load = runs[0].workload
     axes.set_title(f"{load.record_sizes} B records, {load.load} load, {runs[0].origin.client_version}")
     axes.grid(visible=True, which="both", alpha=0.3)

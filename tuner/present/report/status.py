@@ -70,7 +70,7 @@ class Recommended:
 
 @dataclass(frozen=True, slots=True)
 class SizeStatus:
-    """How far one record size is.
+    """The progress of one record size in a study.
 
     Attributes:
         record_bytes: The record size or mix.
@@ -97,7 +97,7 @@ class SizeStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far a study is.
+    """The progress of a study.
 
     Attributes:
         study: The study's name.
@@ -132,7 +132,7 @@ class Status:
 
 
 def status_of(study: StudyResults, progress: Progress | None, now: datetime) -> Status:
-    """Return how far a study is.
+    """Return the progress of a study.
 
     Args:
         study: The study's results.
@@ -169,8 +169,8 @@ def _state(study: StudyResults, progress: Progress | None) -> StudyState:
 def _is_alive(progress: Progress) -> bool:
     """Return whether the process that wrote the progress report still runs.
 
-    The storage may know. If not, the process is looked up on this host by its ID. A process that started after the
-    report is another one that got the same ID.
+    The report may say so, if it comes from a shared storage. If it does not, the process is looked up on this host by
+    its ID. A process that started after the report was written is a different process with the same ID.
     """
     if progress.alive is not None or progress.pid is None:
         return bool(progress.alive)
@@ -218,7 +218,7 @@ def _best(size: SizeResults) -> Sequence[BestSoFar]:
 
 
 def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
-    """Return whether the confirmation of a record size has ended; before that, its rounds prove nothing."""
+    """Return whether the confirmation of a record size has ended; until then, its rounds prove nothing."""
     if not size.confirmations:
         return False
     others = [trial.started_at for other in study.sizes if other is not size for trial in other.trials]
@@ -238,8 +238,8 @@ def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended
 def _left_s(trials: Sequence[Trial], sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:
     """Return the estimated seconds until the end.
 
-    The progress report may have an estimate. If not, the durations of recent trials give one for the trials that are
-    still planned; it leaves out the confirmation rounds.
+    The progress report may contain an estimate. Otherwise the estimate is the number of missing baseline and search
+    trials times the median duration of recent trials. It then leaves out the confirmation.
     """
     if progress.ends_at:
         return max(0.0, (datetime.fromisoformat(progress.ends_at) - now).total_seconds())

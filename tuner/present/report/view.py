@@ -53,7 +53,7 @@ class View:
         feasible: Trials that kept every constraint, including those on the front.
         infeasible: Trials that missed a constraint.
         front: The points of the front from left to right; with one objective, the best so far.
-        is_curve: Whether the front is a line on these axes, which it is not with three or more objectives.
+        is_curve: Whether the front can be drawn as a line on these axes: only with one or two objectives.
         baseline: The baseline at the median of its repeats; None if there is none yet.
     """
 
@@ -77,7 +77,7 @@ class View:
 
     @property
     def line(self) -> tuple[tuple[float, float], ...]:
-        """Corners of the front's line.
+        """The corners of the line that is drawn for the front; empty without a line.
 
         With one objective the line continues to the last trial. With three or more there is no line.
         """
@@ -86,8 +86,8 @@ class View:
         step_after = self.x_metric == TRIAL_AXIS or OUTCOME_METRICS[self.x_metric].direction is Direction.MINIMIZE
         corners = [(self.front[0].x, self.front[0].y)]
         for before, point in pairwise(self.front):
-            # The line promises nothing that was not measured: between two points it has the y of the left one if less x
-            # is better, and else of the right one.
+            # The line shows only what was measured. Between two points, its y is that of the left point if less x is
+            # better, and otherwise that of the right point.
             corner = (point.x, before.y) if step_after else (before.x, point.y)
             corners += [corner, (point.x, point.y)]
         if self.x_metric == TRIAL_AXIS:
@@ -117,7 +117,7 @@ def coordinates(points: Iterable[Point]) -> tuple[list[float], list[float]]:
 
 
 def hypervolume_steps(size: SizeResults) -> tuple[list[int], list[float]]:
-    """Return the trial numbers at which the hypervolume changed, and its values from there on.
+    """Return the trial numbers at which the hypervolume changed, and the hypervolume after each of them.
 
     The last value is repeated at the last trial. Both lists are empty if there is no hypervolume yet.
     """
@@ -129,15 +129,15 @@ def hypervolume_steps(size: SizeResults) -> tuple[list[int], list[float]]:
 
 
 def is_wide(values: Iterable[float]) -> bool:
-    """Return whether values need a logarithmic axis, and allow one because all are above 0."""
+    """Return whether values should have a logarithmic axis: they span a wide range, and all are above 0."""
     known = list(values)
     return bool(known) and min(known) > 0 and max(known) / min(known) >= _LOG_FROM
 
 
 def view_of(size: SizeResults) -> View:
-    """Return the picture of a record size.
+    """Return what a picture of a record size shows: its axes, points, front and baseline.
 
-    It shows the baseline and the trials of the search, but no burn-in or confirmation trials.
+    The points are the trials of the search. Burn-in runs and confirmation trials are not shown.
     """
     x_metric, y_metric = _axes(size)
     shown = [trial for trial in size.trials if trial.kind is Kind.SEARCH and trial.state is State.COMPLETE]
@@ -156,7 +156,10 @@ def view_of(size: SizeResults) -> View:
 
 
 def views_of(studies: tuple[StudyResults, StudyResults], comparison: Comparison) -> Mapping[str, Mapping[str, View]]:
-    """Return the pictures of two studies, by record size that both searched, then by the study's name."""
+    """Return what the pictures of two studies show, by record size and then by the study's name.
+
+    Only record sizes that both studies searched are included.
+    """
     views: dict[str, dict[str, View]] = {}
     for size in comparison.sizes:
         for name, study in zip(comparison.names, studies, strict=True):
