@@ -110,10 +110,10 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
 
 
 class PointsSampler(BaseSampler):
-    """Proposes given points in their order, but not those that the study has tried, so that a grid can be continued.
+    """Proposes given points in their order, for example the points of a grid.
 
-    `is_exhausted` returns whether all points were tried, as in Optuna's `GridSampler`. Trials after the last point are
-    drawn at random.
+    Points that the study has tried already are skipped, so that an interrupted study continues. Once all points were
+    tried, `is_exhausted` returns True, as in Optuna's `GridSampler`, and further configs are drawn at random.
 
     Args:
         search_space: The distributions of all parameters of the points.
@@ -138,13 +138,13 @@ class PointsSampler(BaseSampler):
         return self._next is None
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the parameters of all points."""
+        """Return the distributions of the points' parameters."""
         return self._search_space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Propose the next point; nothing if all points were tried."""
+        """Return the parameters of the next point; an empty dict if all points were tried."""
         if self.is_exhausted(study) or self._next is None:
             return {}
         point, self._next = self._next, None
@@ -153,12 +153,12 @@ class PointsSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Draw a parameter that the point lacks at random."""
+        """Draw the value of a parameter at random, because the proposed point has no value for it."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
 
 class _QuasiRandomSampler(QMCSampler):
-    """Optuna's `QMCSampler`, but with the index of the proposal as the index of the point.
+    """Optuna's `QMCSampler`, but proposal number n always gets point number n of the quasi-random sequence.
 
     Optuna counts the points in the study instead. We build the Optuna study anew in each run, so that count can differ.
     """
@@ -171,16 +171,16 @@ class _QuasiRandomSampler(QMCSampler):
         self._index = index
 
     def _find_sample_id(self, study: Study, search_space: object) -> int:
-        """Return the index of the point to propose; called by Optuna."""
+        """Return which point of the quasi-random sequence is proposed; Optuna calls this method."""
         return self._index
 
 
 class NSGA2Sampler(NSGAIISampler):
     """Optuna's NSGA-II sampler, but with the parents of a generation always in the order of their trial numbers.
 
-    The first proposal of a generation gets its parents from Optuna in the order of selection, and all later proposals
-    in the order of their numbers. When a study is built anew, another proposal is the first one, and it would get other
-    parents. Do not rename this class: Optuna stores the generation of a trial under the name of the class.
+    Optuna gives the first proposal of a generation its parents in the order of selection, and all later proposals in
+    the order of the parents' trial numbers. So a proposal would get other parents after a study is built anew.
+    Do not rename this class: Optuna stores the generation of a trial under the name of the class.
     """
 
     def select_parent(self, study: Study, generation: int) -> list[FrozenTrial]:
@@ -189,7 +189,7 @@ class NSGA2Sampler(NSGAIISampler):
 
 
 def _seed_of(seed: int, index: int) -> int:
-    """Return the seed of one proposal, which depends on nothing but the study's seed and the proposal's index."""
+    """Return the seed of one proposal, which depends only on the given seed and on the index of the proposal."""
     return int(np.random.default_rng([seed, index]).integers(2**31))
 
 
@@ -197,7 +197,7 @@ def _require_torch() -> None:
     """Check that torch, which Optuna's Gaussian-process sampler needs, is installed.
 
     Raises:
-        MissingExtra: It is not installed.
+        MissingExtra: torch is not installed.
     """
     try:
         import torch  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
