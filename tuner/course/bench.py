@@ -37,7 +37,7 @@ class StartedTrial:
 
     Attributes:
         record_bytes: The record size, or the mix of record sizes, that the trial sends.
-        number: The trial's number within its record size.
+        number: The trial's number; the trials of each record size are numbered from 0.
         kind: Why the trial is run.
         proposal: The config to measure, and where it came from.
         started_at: When the trial started, in UTC.
@@ -91,9 +91,9 @@ class TrialDone:
     Attributes:
         job: The trial, and how it is measured.
         attempts: How often the trial was begun; above 1 after a lost worker was replaced or a lost broker came back.
-        measurements: The measurement of each phase that gave one, by phase.
-        error: Why a phase gave no measurement. None if every phase gave one, or if a phase showed that the next phase
-            is not worth running.
+        measurements: By phase, its measurement; a phase that failed or was left out is missing.
+        error: Why a phase failed; None if no phase failed. A phase that was left out has not failed; it is left out if
+            the phase before it showed that it is not worth running.
         worker: The worker that measured the trial.
         stops: Why a phase was stopped early, by phase.
         progress: What the windows of each phase have shown so far, by phase.
@@ -154,7 +154,10 @@ class Bench:
                 return finished
 
     def close(self) -> None:
-        """Release the topics of all trials, also of trials that are still being measured; ours are deleted."""
+        """Release the topics of all trials, also of trials that are still being measured.
+
+        Topics that we created are deleted.
+        """
         for index in list(self._under_way):
             self._leave(index)
         for index in list(self._ended):
@@ -234,7 +237,8 @@ class Bench:
 def _note_stored(trial: _UnderWay, attempt: int) -> None:
     """Note how many records the topic holds before an attempt to measure a phase.
 
-    A repeated attempt finds records in the topic, which the lost worker of the first attempt has written.
+    If the worker of the first attempt was lost, the topic holds the records that this worker has written. They must not
+    be counted as records of the second attempt.
     """
     lease = trial.lease
     trial.stored_before = (lease.stored() if attempt == 1 else lease.settled()) if len(lease.runners) > 1 else None
@@ -278,7 +282,7 @@ def _was_too_short(done: TrialDone) -> bool:
 
 
 def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
-    """Return the rule that decides when this phase ends."""
+    """Return the rule that decides after each window whether a phase ends early."""
     job, before = done.job, dict[str, Range]()
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
     if done.replaced or job.race is None:
@@ -291,7 +295,7 @@ def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
 
 
 def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
-    """Return a function that reports each window, and stops the phase when the phase's rule says so."""
+    """Return a function that reports each window of a phase, and stops the phase when the rule says so."""
 
     def watch(window: Window) -> WatchDecision:
         if window.number == 0:  # a new phase, or a phase that is repeated after its worker was lost

@@ -96,7 +96,7 @@ class Stabiliser:
             if size not in self._announced_burn_in and config.fingerprint != self.loop.spec.baseline.fingerprint:
                 self._announced_burn_in.add(size)
                 self.loop.reporter.say(
-                    f"{size} B: burn-in runs of the configs to compare, as a broker is slow at first with a new config"
+                    f"{size} B: burn-in runs of the configs to compare, as brokers are slow at first with a new config"
                 )
             trial = self._burn_in(size, config, rate_records_per_s)
             if not all(trial.metrics.get(name, 0.0) > 0 for name in metrics):
@@ -173,11 +173,11 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
         if not loop.may_start(None):
-            loop.reporter.say(f"{size} B: the confirmation ends: too few bytes are left for another trial")
+            loop.reporter.say(f"{size} B: the confirmation ends, as too few bytes are left for another trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
         if beyond_plan and not loop.may_start(loop.ends_s()):
-            loop.reporter.say(f"{size} B: the confirmation ends: no time is left for more rounds")
+            loop.reporter.say(f"{size} B: the confirmation ends, as no time is left for more rounds")
             return
         rate_records_per_s = stabiliser.of_baseline(size)
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
@@ -187,7 +187,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
 def _to_stabilise(
     kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
 ) -> list[ProducerConfig]:
-    """Return the configs that need burn-in runs before trials of this kind.
+    """Return the configs that need burn-in runs before trials of the given kind.
 
     The baseline is left out, because it was measured until it was stable before the search. For an ablation, which
     measures the winners with one change undone at a time, only the winners themselves are returned.

@@ -79,7 +79,7 @@ def _search(
     left_bytes = loop.budget.left_bytes() or 0.0
     of_others = left_bytes - left_bytes / sizes_left
     if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
-        loop.reporter.say(f"{size} B: not searched, as too little time or too few bytes are left")
+        loop.reporter.say(f"{size} B: not searched, as too little time or too few bytes are left for a trial")
         return
     rate = stabiliser.of_baseline(size)
     strategy = make_strategy(space, zlib.crc32(str(size).encode()) ^ spec.search.seed)

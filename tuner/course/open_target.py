@@ -185,7 +185,7 @@ class ClusterTarget:
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:
-        """Wait until the cluster can be opened again, and use the newly opened one from now on.
+        """Wait until the cluster can be opened again, and measure on the newly opened cluster from now on.
 
         Raises:
             TargetError: The broker did not come back within `broker_wait_s`.
@@ -227,7 +227,7 @@ class ClusterTarget:
         return stored
 
     def close(self) -> None:
-        """Delete our topics and stop what we started."""
+        """Delete our topics, and stop the cluster if we started it."""
         self._stack.close()
 
 
@@ -292,7 +292,7 @@ def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
     return {
         "client_version": f"librdkafka {capi.version()}",
         "broker_version": ours.get(opened.cluster.kind) or "unknown",
-        # The host's name is left out, because it says nothing about its speed.
+        # The host's name is left out, because it says nothing about the host's speed.
         "host": {
             "processor": _processor(),
             "cores": str(psutil.cpu_count() or 1),

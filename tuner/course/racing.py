@@ -47,7 +47,7 @@ class PhaseProgress:
     failed: int = 0
 
     def add(self, window: Window) -> None:
-        """Add the next window."""
+        """Add the numbers of the next window; windows of the warm-up only count the records that were given up."""
         self.failed += window.failed
         if window.phase is not Phase.MEASURED:
             return
@@ -70,7 +70,7 @@ class PhaseRule:
         race: What the trial has to beat; None if the phase ends early only when the config can't hold the fixed rate.
         before: By metric, the range in which the value lies, as earlier phases of the trial have shown.
         last: Whether this is the last phase of the trial.
-        run_to_end: Whether the phase goes on even if the rate can't be held.
+        run_to_end: Whether the phase goes on even if the config can't hold the fixed rate.
     """
 
     workload: Workload
@@ -140,7 +140,7 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
     size, load = RecordSizes.parse(record.record_bytes), spec.workload
     # The number of windows does not depend on the rate, so any rate will do for the paced phase.
     windows = {True: measured_windows(load.paced_at(size, 1.0)), False: measured_windows(load.saturating(size))}
-    # A trial with acks=0 has latencies in its windows but none for the whole phase, so it can't teach a forecast.
+    # A trial with acks=0 has latencies in its windows but none for the whole phase, so no forecast can learn from it.
     ended = {
         name: [
             (trial.course[name], trial.metrics[name])
@@ -163,7 +163,7 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
 
 
 def measured_windows(workload: Workload) -> int:
-    """Return how many measured windows a phase has; those of the warm-up do not count."""
+    """Return how many measured windows a phase has; windows of the warm-up are not measured."""
     phases = Phases.of(workload)
     return len(phases.ends_ns) - phases.warm_windows
 

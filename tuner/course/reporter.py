@@ -25,7 +25,7 @@ class Standing:
     Attributes:
         kind: The kind of the trial that is running, or that ended last.
         number: The number of that trial.
-        total: How many trials the search of this record size will have; None if only time or bytes end it.
+        total: How many trials the search of this record size will have; None if only time or bytes end the search.
         left_s: Estimated seconds until the whole study ends; None if the study has no limit to estimate them from.
         record: The trials of this record size.
     """
@@ -71,7 +71,7 @@ class SyncOutcome:
         runs_written: MLflow runs that were created or changed.
         trials_behind: Stored trials that the mirror may not show yet.
         uri: The address of the mirror, without its password.
-        error: Why some trials are missing in the mirror; None if it shows all of them.
+        error: Why some trials are missing in the mirror; None if no trials are missing.
     """
 
     runs_written: int

@@ -44,7 +44,7 @@ _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
 _RECENT: Final = 20
-"""How many of the newest trials are used to estimate the time and the bytes of the next one."""
+"""How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
 
 def run_study(
@@ -60,13 +60,13 @@ def run_study(
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> StudyResults:
-    """Run a study to its end, and continue it if it has trials already.
+    """Run a study to its end; a study that already has trials is continued.
 
     Args:
         spec: The specification of the study.
         study_text: The text of the study file, which is kept with the results.
-        folder: The folder of the study's files. With a shared storage, the files that can be made again from the stored
-            results are written there.
+        folder: The folder of the study's files. With a shared storage, it holds only files that can be made again from
+            the stored results.
         reporter: Shows the user the progress of the study.
         mirror: Copies the results to another place, such as MLflow; None if the study has no mirror.
         simulated: The runner that stands in for a cluster if the executor is `Executor.SIMULATED`; by default a small
@@ -92,7 +92,7 @@ def run_study(
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
             reporter.say(
-                f"{spec.name} is finished; raise its trials or time to continue it, or give it a new name to start over"
+                f"{spec.name} is finished; to continue it, raise its trials or time; to start over, give it a new name"
             )
             return results_of(store, folder)
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
@@ -226,7 +226,7 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
         for size in spec.workload.record_sizes
     }
     if trials:
-        reporter.say(f"{len(trials)} trials are stored already; continuing after them")
+        reporter.say(f"{len(trials)} trials are stored already; the study continues after them")
     budget = Budget(spec.search, trials, datetime.datetime.now())
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
@@ -305,4 +305,4 @@ def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
 
 
 def _say_waiting(reporter: Reporter, holder: str) -> None:
-    reporter.say(f"the target is in use by {holder}; waiting until it is free, so that neither disturbs the other")
+    reporter.say(f"the target is in use by {holder}; waiting until it is free, as two loads would disturb each other")

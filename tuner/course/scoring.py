@@ -110,7 +110,7 @@ def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool
 
 
 def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
-    """Return, by metric, the values in all measured windows of a phase that ran to its end."""
+    """Return, by metric, the values in all measured windows of the phases that ran to their end."""
     return {
         name: tuple(values)
         for phase, seen in done.progress.items()

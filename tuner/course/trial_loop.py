@@ -149,7 +149,7 @@ class TrialLoop:
         confirm_round: int | None = None,
         since_s: float | None = None,
     ) -> StartedTrial:
-        """Return a new trial, with the next free number of its record size.
+        """Return a new trial, with the next number that is free among the trials of its record size.
 
         Args:
             size: The record size.
@@ -211,7 +211,7 @@ class TrialLoop:
         """Store the progress of the study for `tuner status` and the service.
 
         Args:
-            progress: The progress. The process id, the times, and how far the mirror is behind are filled in here.
+            progress: The progress. This method fills in the process id, the times, and how far the mirror is behind.
         """
         now = replace(
             progress,
@@ -252,7 +252,7 @@ class TrialLoop:
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        """Return the most bytes that one of the newest trials has written."""
+        """Return the largest number of bytes that any of the newest trials has written."""
         return max((trial.value_bytes for trial in self.recent), default=0.0)
 
     def _left_s(self, size: RecordSizes) -> float | None:

@@ -42,8 +42,8 @@ def open_storage(url: str) -> BaseStorage:
         return get_storage(url)
     except (SQLAlchemyError, ImportError, ValueError) as error:
         raise OptunaStorageUnusable(
-            "Optuna must be able to store studies at the given address, for example sqlite:///optuna.db, but at "
-            f"{masked_url(url)} it can't: {first_line(error)}"
+            "Optuna needs a database URL at which it can store studies, for example sqlite:///optuna.db, but "
+            f"{masked_url(url)} can't be used: {first_line(error)}"
         ) from None
 
 

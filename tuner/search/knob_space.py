@@ -127,7 +127,7 @@ class KnobSpace:
                 continue
             here = rows[:, codec] == word
             rows[~here, level] = math.nan
-            # A row that has just got this codec starts at the codec's lowest level, which is the fastest.
+            # A config that has just got this codec starts at the codec's lowest level, which is the fastest.
             rows[here & np.isnan(rows[:, level]), level] = 0.0
 
     def _keep_idempotence(self, rows: Array) -> None:
@@ -226,7 +226,7 @@ class _Wanted:
         return _readable(min(high, max(low, self._values[name])), low, high)
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the wanted word."""
+        """Return the wanted word of a parameter."""
         return str(self._values[name])
 
 
@@ -251,7 +251,7 @@ class _Recorder:
 
     def _answer(self, name: str, distribution: BaseDistribution) -> ParamValue:
         if name not in self._params:
-            raise ValueError(f"every parameter of the space must have a value, but {name} has none")
+            raise ValueError(f"every parameter of the search space must have a value, but {name} has none")
         self.distributions[name] = distribution
         return self._params[name]
 

@@ -26,7 +26,7 @@ Point = Mapping[str, Any]
 OwnSampler = BaseSampler | Callable[[int], BaseSampler]
 """The user's own sampler: one sampler for all proposals, or a function that creates one for each proposal's seed."""
 _POPULATION: Final = 16
-"""Population size of NSGA-II. With Optuna's default of 50, a night might end before the first selection."""
+"""Population size of NSGA-II. With Optuna's default of 50, a night might be over before the first selection."""
 
 
 class MissingExtra(StudyError):
@@ -40,7 +40,7 @@ def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSamp
         spec: The specification of the study.
         space: The search space of the record size.
         seed: The seed of the proposals.
-        sampler: The user's own sampler, used instead of the one behind `search.method`.
+        sampler: The user's own sampler, which is used instead of the sampler for `search.method`.
 
     Raises:
         MissingExtra: The search method needs a package that is not installed.
@@ -65,7 +65,7 @@ def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSamp
 
 
 def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy) -> SamplerOf:
-    """Return the function that gives the sampler for each proposal.
+    """Return a function that takes the index of a proposal, and returns the sampler for it.
 
     Optuna's own samplers are created anew for each proposal, so that a proposal does not depend on what the same
     process has proposed before.
@@ -179,12 +179,14 @@ class NSGA2Sampler(NSGAIISampler):
     """Optuna's NSGA-II sampler, but with the parents of a generation always in the order of their trial numbers.
 
     Optuna gives the first proposal of a generation its parents in the order of selection, and all later proposals in
-    the order of the parents' trial numbers. So a proposal would get other parents after a study is built anew.
+    the order of the parents' trial numbers. We build the Optuna study anew in each run, so without a fixed order the
+    proposals would depend on when a run was interrupted.
+
     Do not rename this class: Optuna stores the generation of a trial under the name of the class.
     """
 
     def select_parent(self, study: Study, generation: int) -> list[FrozenTrial]:
-        """Return the parents of a generation, in the order of their numbers."""
+        """Return the parents of a generation, in the order of their trial numbers."""
         return sorted(super().select_parent(study, generation), key=lambda parent: parent.number)
 
 

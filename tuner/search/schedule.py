@@ -28,7 +28,7 @@ STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SEC
 The knobs with the most effect are in the first stage. Knobs of later stages change only in every other proposal.
 """
 _WALKED: Final = 1_000
-"""The largest number of grid points at which we check whether the baseline is one of them.
+"""The largest number of grid points for which we check whether the baseline is one of the points.
 
 The baseline is not measured a second time as a point of the grid, so the check makes the number of trials exact.
 """
@@ -49,7 +49,7 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
     """Return the search space that a study has for one record size.
 
     Raises:
-        ConfigError: The study file sets knobs to something impossible, or leaves no knob to search.
+        ConfigError: The study file sets knobs to impossible values, or leaves no knob to search.
     """
     space = SearchSpace.of(
         size.largest_bytes,

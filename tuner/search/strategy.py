@@ -151,7 +151,7 @@ class Strategy:
         constraints: Mapping[str, float],
         attributes: Mapping[str, Any],
     ) -> None:
-        """Add a trial to the Optuna study that the study has not proposed in this process."""
+        """Add a trial whose config the Optuna study has not proposed in this process."""
         told = optuna_trial(trial, self._space, state, values, constraints, attributes)
         if told is not None:
             self.study.add_trial(told)

@@ -72,7 +72,7 @@ class Axis:
 
     @property
     def special(self) -> float | None:
-        """The position of the special value; None if there is none."""
+        """The position of the special value on the axis; None if the parameter has no special value."""
         reach = self._reach
         return None if reach is None else float(self.at(np.array(reach)))
 
@@ -88,7 +88,7 @@ class Axis:
         return np.asarray((self._scaled(numbers) - low) / ((high - low) or 1.0), dtype=np.float64)
 
     def numbers(self, positions: Array) -> Array:
-        """Return the numbers at the given positions; positions outside of 0 to 1 give the special value."""
+        """Return the numbers at positions on the axis; positions outside of 0 to 1 stand for the special value."""
         low, high = self._scaled_ends()
         scaled = low + positions * (high - low)
         numbers = np.exp(scaled) if self._log else np.expm1(scaled) if self._wide else scaled
@@ -98,7 +98,7 @@ class Axis:
         return np.asarray(numbers, dtype=np.float64)
 
     def value(self, position: float) -> Any:
-        """Return the value at a position; for NaN, the middle of the range or the first word.
+        """Return the parameter's value at a position on the axis; for NaN, the middle of the range or the first word.
 
         A number is not rounded to the steps of the distribution.
         """
@@ -108,7 +108,7 @@ class Axis:
         return float(self.numbers(np.array(0.5 if math.isnan(position) else position)))
 
     def drawn(self, rng: np.random.Generator, count: int, steps: int) -> Array:
-        """Draw positions at random.
+        """Draw positions on the axis at random.
 
         Args:
             rng: The source of randomness.
@@ -152,7 +152,7 @@ class Axis:
 
     @property
     def _log(self) -> bool:
-        """Whether the parameter has a logarithmic scale."""
+        """Whether the parameter's distribution is logarithmic."""
         return isinstance(self.distribution, (FloatDistribution, IntDistribution)) and self.distribution.log
 
     @property
@@ -232,7 +232,7 @@ class PlainSpace:
         return rows
 
     def settled(self, values: Params) -> Params:
-        """Return, for each parameter, the value of its distribution that is nearest to the given one."""
+        """Return, for each parameter, the value of its distribution that is nearest to the given value."""
         return {axis.name: fitting(axis.distribution, values[axis.name]) for axis in self.axes}
 
     def implied(self, params: Params) -> Params | None:

@@ -39,7 +39,7 @@ The more configs are measured repeatedly, the more the noise estimated from them
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What the sampler believes about all configs of a space.
+    """Predicts objectives and constraints for all configs of a space, given the configs that were measured.
 
     Attributes:
         space: The parameters.
@@ -61,7 +61,7 @@ class Belief:
     noise_sd: float
 
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
-        """Return a function that computes how much it is worth to measure each of some configs.
+        """Return a function that rates configs by how much it is worth to measure them.
 
         The worth of a config is the expected improvement of the Pareto front, times the probability that the config
         keeps all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one

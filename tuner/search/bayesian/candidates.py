@@ -50,7 +50,7 @@ class Candidates:
 
         Args:
             parents: The good configs, shape (parents, axes).
-            weights: How often each of them is used, relative to the others.
+            weights: How often each good config is used, relative to the others.
             rng: The source of randomness.
 
         Returns:
@@ -78,7 +78,7 @@ class Candidates:
         The coordinates in `held` keep their values.
 
         Args:
-            rows: Candidates, shape (rows, axes).
+            rows: The coordinates of the candidates, shape (rows, axes).
             copies: How many copies of each candidate to make.
             near_sd: The standard deviation of the changes, as a share of the range.
             rng: The source of randomness.

@@ -38,7 +38,8 @@ class Prior:
         mean_sd: The standard deviation of the overall level around that mean.
         amplitude: The standard deviation of the values between different points of the space.
         amplitude_spread: The uncertainty of the amplitude.
-        lengths: The length scale of each axis: the distance over which the value changes noticeably; shape (axes,).
+        lengths: The length scale of each parameter, shape (axes,). It is the distance over which the value changes
+            noticeably.
         length_spread: The uncertainty of each length scale.
         noise_spread: The uncertainty of the noise that comes with the values.
     """
@@ -57,7 +58,7 @@ class GaussianProcess:
     """A Gaussian process that was fitted to some values.
 
     Attributes:
-        points: The points of the values, shape (points, features).
+        points: The points at which the values were measured, shape (points, features).
         lengths: The length scale of each feature, shape (features,).
         variance: The variance of the kernel.
         level_variance: The variance of the overall level.
@@ -79,7 +80,7 @@ class GaussianProcess:
         """Fit a Gaussian process to values.
 
         Args:
-            points: The points of the values, shape (points, features).
+            points: The points at which the values were measured, shape (points, features).
             groups: The index of the axis that each feature belongs to, shape (features,).
             values: The values, shape (points,).
             noise_sd: The standard deviation of the noise of each value, shape (points,).
@@ -155,7 +156,7 @@ class _Posterior:
         )
 
     def best(self) -> Array:
-        """Return the hyperparameters with the greatest density; with fewer than three values, the prior's means."""
+        """Return the hyperparameters of the greatest density; with fewer than three values, the means of the prior."""
         if len(self._values) < 3:
             return self._start
         reach = _FARTHEST * self._spread
@@ -169,7 +170,7 @@ class _Posterior:
         return found
 
     def kernel(self, at: Array) -> tuple[Array, Array]:
-        """Return the kernel's matrix, and the factor that its derivatives by all the length scales share."""
+        """Return the kernel matrix, and the common factor of its derivatives by the length scales."""
         count = len(self._values)
         distances = np.sqrt((np.exp(-2 * at[:-2]) @ self._squares).reshape(count, count))
         fading = math.exp(2 * at[-2]) * np.exp(-_ROOT_5 * distances)
@@ -177,7 +178,7 @@ class _Posterior:
         return (slope + 5.0 / 3.0 * distances**2) * fading, 5.0 / 3.0 * slope * fading
 
     def _cost(self, at: Array) -> tuple[float, Array]:
-        """Return the negative logarithm of the density, up to a constant, and its gradient."""
+        """Return the negative logarithm of the posterior density, up to a constant, and its gradient."""
         kernel, common = self.kernel(at)
         noise = self.noise(at)
         noisy = kernel + self._level

@@ -30,7 +30,9 @@ _LEAST_SD: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Values of one objective that were drawn several times, at all configs that were measured or are being measured.
+    """Random draws of one objective from its Gaussian process.
+
+    Each draw has a value for every config that was measured or is being measured.
 
     Attributes:
         process: The Gaussian process of the objective.
@@ -57,7 +59,7 @@ class Draws:
         return cls(process, support, values, root, solved(root, values - process.mean))
 
     def elsewhere(self, points: Array) -> tuple[Array, Array]:
-        """Predict the objective at other points, given the values of each draw.
+        """Predict the objective at other points, once for each draw: as if the values of the draw were the true values.
 
         Returns:
             The means, shape (points, draws), and the standard deviations, shape (points,).
@@ -69,7 +71,7 @@ class Draws:
 
 
 class Improvement:
-    """Computes by how much configs are expected to improve the front.
+    """Computes by how much configs are expected to improve the Pareto front.
 
     Args:
         draws: The drawn values of each objective; more is better.
@@ -90,7 +92,7 @@ class Improvement:
         """Return the expected improvement at each point, shape (points,).
 
         Args:
-            points: Features of configs, shape (points, features).
+            points: The features of the configs, shape (points, features).
         """
         believed = [each.elsewhere(points) for each in self._draws]
         means = np.stack([mean for mean, _ in believed], axis=2)
@@ -145,7 +147,11 @@ def _by_strips(means: Array, sds: Array, front: Array, reference: Array) -> Arra
 
 
 def _strips(front: Array, reference: Array) -> tuple[Array, Array]:
-    """Cut the area under a front into strips; return their left edges, ascending, and the front's height in each."""
+    """Cut the area under a front into vertical strips.
+
+    Returns:
+        The left edges of the strips, in ascending order, and the height of the front in each strip.
+    """
     if len(reference) == 1:
         return np.array([max(float(reference[0]), float(front.max(initial=-math.inf)))]), np.zeros(1)
     better = front[(front > reference).all(axis=1)]
@@ -163,7 +169,7 @@ def _strips(front: Array, reference: Array) -> tuple[Array, Array]:
 
 
 def _surpassing(limit: Array, mean: Array, sd: Array) -> Array:
-    """Return the expected excess of a normally distributed number over a limit; a number below it has excess 0."""
+    """Return the expected excess of a normally distributed number over a limit; it is 0 for numbers below the limit."""
     away = (mean - limit) / sd
     density = np.exp(-0.5 * away**2) / math.sqrt(2 * math.pi)
     return np.asarray(sd * (density + away * normal_below(away)))

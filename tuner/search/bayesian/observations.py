@@ -101,7 +101,7 @@ class Observations:
         return np.array([[config.mean(objective) for objective in range(self._objectives)] for config in self])
 
     def feasible(self) -> NDArray[np.bool_]:
-        """Return which configs are feasible, shape (configs,)."""
+        """Return whether each config is feasible, which means that it keeps all constraints; shape (configs,)."""
         return np.array([config.feasible for config in self], dtype=np.bool_)
 
     def missed_constraints(self) -> list[str]:
@@ -109,7 +109,7 @@ class Observations:
         return sorted({name for config in self for name, seen in config.misses.items() if max(seen) > 0})
 
     def _forget_some(self) -> None:
-        """Keep only the best configs and the newest ones.
+        """Keep only the best and the newest configs.
 
         The choice depends only on the trials so far, in their order, so it is the same after an interruption.
         """
@@ -121,7 +121,7 @@ class Observations:
 
 
 def key_of(row: Array) -> bytes:
-    """Return a key of a config, given its coordinates, by which equal configs are found.
+    """Return a key by which configs with equal coordinates are recognised.
 
     Configs with the same effect have the same coordinates, for example if one config states a default that the other
     leaves out.

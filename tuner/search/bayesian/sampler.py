@@ -49,8 +49,8 @@ class BayesianSampler(BaseSampler):
         seed: The seed of the random numbers. A proposal depends on the seed, on the number of proposals before it, and
             on the study's trials.
         startup_trials: How many configs must be measured before the model is used; until then, proposals are random.
-        noise_sd: The assumed standard deviation of the noise, on a scale on which values differ between configs by a
-            standard deviation of 0.2. It counts less the more configs are measured repeatedly.
+        noise_sd: The assumed standard deviation of the noise, if values are scaled so that their standard deviation
+            between configs is 0.2. It counts less the more configs are measured repeatedly.
         value_sd: The standard deviation of an objective between configs, for example 0.2 for logarithms of throughputs
             and latencies; None to estimate it from the values.
         stages: By parameter, how many configs must be measured before the parameter is changed; 0 for parameters that
@@ -87,12 +87,15 @@ class BayesianSampler(BaseSampler):
         self._made = made
 
     def reseed_rng(self) -> None:
-        """Replace the seed by a new random one."""
+        """Replace the seed by a new random seed."""
         self._entropy = _entropy()
         self._chance.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the distributions of the space's parameters, or else of the parameters that all trials have."""
+        """Return the distributions of the sampler's parameters.
+
+        They are the parameters of `space`, or without a space the parameters that all trials have in common.
+        """
         if self._space is not None:
             return {axis.name: axis.distribution for axis in self._space.axes}
         common = self._common.calculate(study)
@@ -143,7 +146,7 @@ class BayesianSampler(BaseSampler):
                 if found:
                     best = np.argmax(worth(np.stack([row for _, row in found])))
                     return found[int(best)][0]
-        # There are too few observations, or no candidate is new: draw coarse values at random, and propose the first
+        # There are too few observations, or no candidate is new. So draw coarse values at random, and propose the first
         # config that was not measured yet. If there is no such config, a measured config is proposed again.
         rng = np.random.default_rng([self._entropy, made])
         for candidates in choices:
@@ -155,10 +158,10 @@ class BayesianSampler(BaseSampler):
     def _candidates(self, observed: "_Observed", made: int) -> Iterator[Candidates]:
         """Yield generators of candidates, to be tried in turn until a generator finds a config that is new.
 
-        The first generator changes only parameters that have waited long enough, as the sampler's `stages` say. Each
-        further generator changes more parameters. In every other proposal, the first generator changes only the
-        parameters that need not wait at all. Otherwise, parameters that make no difference would be changed in every
-        proposal, as the model has no reason to leave them alone.
+        The sampler's `stages` say how many configs must be measured before a parameter is changed. The first generator
+        keeps to these numbers, and each further generator changes more parameters. In every other proposal, the first
+        generator changes only the parameters that are changed from the start. Otherwise, parameters that make no
+        difference would be changed in every proposal, as the model has no reason to leave them alone.
 
         Args:
             observed: The trials of the study so far.
