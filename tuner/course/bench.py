@@ -228,7 +228,7 @@ class Bench:
 
     def _give_back(self, index: int) -> None:
         lease = self._ended.pop(index, None)
-        # If the topic can't be deleted now, the target deletes it when it is closed, or the next run does.
+        # If the topic can't be deleted now, it is deleted when the target is closed, or by the next run.
         with suppress(TargetError):
             if lease is not None:
                 lease.close()

@@ -1,11 +1,13 @@
 """Burn-in runs, which bring the broker to its normal speed, and the confirmation after the search of a record size.
 
 Before anything else, the baseline is measured until two measurements in a row agree. Each winner is measured in the
-same way before its first round. A broker that has just started is slow, and how slow it is depends on the config: Java
-has compiled the code that the baseline uses, but not yet the code that small compressed batches need. We measured this
-on ten freshly started brokers with 100 B records, after burn-in runs with the client's defaults. With
-`compression.type=lz4` and `linger.ms=0.72`, the p95 was 4.0 to 10.1 ms in the first measurement on a broker and 2.3 to
-3.3 ms in the second. The baseline's p95 was 7.4 to 8.7 ms in both.
+same way before its first round.
+
+A broker is slow after its start, and again when it gets load from a new config for the first time. After the baseline
+was measured, the broker's JVM has compiled the code that the baseline uses, but not yet the code that other configs
+need, for example small compressed batches. We measured this on ten freshly started brokers with 100 B records, after
+burn-in runs with the client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 was 4.0 to 10.1 ms in
+the first measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 was 7.4 to 8.7 ms in both.
 
 After the search, the best configs are measured again in turn with the baseline, so that no gain rests on one lucky
 trial.

@@ -1,4 +1,4 @@
-"""The cluster that a study measures on: open it, lease a topic to each trial, describe it in the study's results.
+"""The cluster that a study measures on: open it, give each trial a topic, and describe it in the results.
 
 from search_spaces import ProducerConfig
 from runners.workload import RecordSizes, Workload

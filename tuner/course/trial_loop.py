@@ -1,4 +1,4 @@
-"""What is done with every trial: measure it, judge it, store it and show it; and when the study has to stop."""
+"""The loop of a study: each trial is measured, judged, stored and shown, until the study has to stop."""
 
 import datetime
 import os

@@ -1,7 +1,7 @@
 """Kafka's knobs as parameters of an Optuna study.
 
-Each parameter has a distribution. Rules between knobs limit it further: for example, the producer refuses idempotence
-without acks=all.
+Each parameter has a distribution. Rules between knobs limit the values further: for example, the producer refuses
+idempotence without acks=all.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The sampler behind each search method of a study, and the samplers that we add to Optuna's."""
+"""The samplers for the search methods of a study: Optuna's samplers, and samplers of our own."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping

@@ -2,8 +2,8 @@
 
 The front itself is uncertain, because its values are noisy. So the values of all measured configs are drawn several
 times from the Gaussian processes. Each draw has its own front, and the improvement that a config brings is the mean
-over all draws. A config that resembles a measured one improves none of these fronts, because each draw predicts nearly
-the same values for both.
+over all draws. A config that resembles a measured config improves none of these fronts, because each draw predicts
+nearly the same values for both configs.
 
 Source: Daulton, Balandat and Bakshy (2021), Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected
 Hypervolume Improvement. The improvement of one draw with two objectives is computed exactly, as in Emmerich et al.
