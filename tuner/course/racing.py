@@ -47,7 +47,7 @@ class PhaseProgress:
     failed: int = 0
 
     def add(self, window: Window) -> None:
-        """Add the numbers of the next window; windows of the warm-up only count the records that were given up."""
+        """Add the numbers of the next window; of a warm-up window, only the number of failed records is added."""
         self.failed += window.failed
         if window.phase is not Phase.MEASURED:
             return

@@ -71,7 +71,7 @@ class SyncOutcome:
         runs_written: MLflow runs that were created or changed.
         trials_behind: Stored trials that the mirror may not show yet.
         uri: The address of the mirror, without its password.
-        error: Why some trials are missing in the mirror; None if no trials are missing.
+        error: Why some trials are missing in the mirror; None if there was no error.
     """
 
     runs_written: int

@@ -135,7 +135,8 @@ def run_study(
 def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseException] | None, *_: object) -> None:
     """Stop the copying of results to MLflow, and tell the user if results are missing there.
 
-    At the regular end of a study we wait until all results are copied, but only briefly after an error or Ctrl-C.
+    At the regular end of a study we wait up to a minute for the copying, but only a few seconds after an error or
+    Ctrl-C.
     """
     outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
     if outcome.trials_behind or (outcome.error and kind is None):
