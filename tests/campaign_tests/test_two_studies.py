@@ -28,8 +28,8 @@ def test_the_second_study_on_a_target_waits_for_the_first(tmp_path: Path, broker
     assert {"said": "end"} in rest
     waited = [fact["said"] for fact in before_first_trial(told_second) if "in use" in fact.get("said", "")]
     assert waited == [
-        f"the target is in use by first (process {one.pid}); waiting until it is free, so that neither disturbs "
-        "the other"
+        f"the target is in use by first (process {one.pid}); waiting until it is free, as two loads would "
+        "disturb each other"
     ]
     assert len(on_record(first)) == len(on_record(second)) == 3
     last_began = max(datetime.datetime.fromisoformat(trial.started_at) for trial in on_record(first))

@@ -1,1 +1,1 @@
-"""Running a study: open its target, measure trials, store them, and close everything again."""
+"""Running a study: open the cluster, measure trials, store them, and close everything again."""

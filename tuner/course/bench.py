@@ -1,4 +1,6 @@
-"""The bench that measures trials: several targets, one trial at a time on each target, and one pool of workers.
+"""The bench, which measures the trials of a study.
+
+It has one or more targets (clusters) and a pool of workers, and it runs one trial at a time on each target.
 
 A trial has up to two phases, and both use the same topic. The paced phase comes first because it writes little: the
 saturating phase then finds the broker in the same condition as the paced phase did. Each phase has a rule
@@ -35,7 +37,7 @@ class StartedTrial:
 
     Attributes:
         record_bytes: The record size, or the mix of record sizes, that the trial sends.
-        number: The trial's number within its record size.
+        number: The trial's number; the trials of each record size are numbered from 0.
         kind: Why the trial is run.
         proposal: The config to measure, and where it came from.
         started_at: When the trial started, in UTC.
@@ -59,10 +61,10 @@ class TrialJob:
     Attributes:
         started: The trial.
         phases: The name and the load of each phase, in the order in which they run: `paced`, then `saturated`.
-        limits: How many bytes each phase may write, and how much disk space it must leave free.
+        limits: How many bytes each phase may write, and how much disk space the phase must leave free.
         on_window: Called at the end of each window, with the name of the phase.
-        metrics: The metrics that are followed window by window.
-        race: What the trial has to beat; None if racing must not stop the trial.
+        metrics: The metrics that are computed for each window, to decide whether to stop early.
+        race: What the trial has to beat so that it is not stopped early; None if there is nothing that it has to beat.
     """
 
     started: StartedTrial
@@ -76,22 +78,22 @@ class TrialJob:
     def run_to_end(self) -> bool:
         """Whether the trial runs to its end even if the config can't hold the fixed rate.
 
-        Only trials of the search may end sooner. Other trials are compared with all the rest and need all of their
-        numbers, so one busy moment of the host must not end them.
+        Only trials of the search may end sooner. All other trials, such as those of the baseline, need all of their
+        numbers, because other trials are compared with them. One busy moment of the host must not end them.
         """
         return self.started.kind is not Kind.SEARCH
 
 
 @dataclass(slots=True)
 class TrialDone:
-    """The outcome of a trial, filled in while the trial is measured.
+    """The outcome of a trial, which is filled in while the trial is measured.
 
     Attributes:
         job: The trial, and how it is measured.
         attempts: How often the trial was begun; above 1 after a lost worker was replaced or a lost broker came back.
-        measurements: The measurement of each phase that gave one, by phase.
-        error: Why a phase gave no measurement. None if every phase gave one, or if a phase showed that the next phase
-            is not worth running.
+        measurements: By phase, its measurement; a phase that failed or was left out is missing.
+        error: Why a phase failed; None if no phase failed. A phase that was left out has not failed; it is left out if
+            the phase before it showed that it is not worth running.
         worker: The worker that measured the trial.
         stops: Why a phase was stopped early, by phase.
         progress: What the windows of each phase have shown so far, by phase.
@@ -121,7 +123,7 @@ class _UnderWay:
 
 
 class Bench:
-    """Measures trials, one at a time on each target."""
+    """Measures trials, one trial at a time on each target (cluster)."""
 
     def __init__(self, targets: list[TrialTarget], pool: Pool) -> None:
         self._targets, self._pool = targets, pool
@@ -134,7 +136,7 @@ class Bench:
         return len(self._targets) - len(self._under_way)
 
     def submit(self, job: TrialJob) -> None:
-        """Start a trial on a free target."""
+        """Start a trial on a target (cluster) on which no trial is running."""
         index = next(number for number in range(len(self._targets)) if number not in self._under_way)
         self._begin(index, TrialDone(job))
 
@@ -152,7 +154,10 @@ class Bench:
                 return finished
 
     def close(self) -> None:
-        """Return the topics of all trials to their targets, also of trials that are still being measured."""
+        """Release the topics of all trials, also of trials that are still being measured.
+
+        Topics that we created are deleted.
+        """
         for index in list(self._under_way):
             self._leave(index)
         for index in list(self._ended):
@@ -223,25 +228,26 @@ class Bench:
 
     def _give_back(self, index: int) -> None:
         lease = self._ended.pop(index, None)
-        # If the topic can't be deleted now, the target deletes it when it is closed, or the next run does.
+        # If the topic can't be deleted now, it is deleted when the target is closed, or by the next run.
         with suppress(TargetError):
             if lease is not None:
                 lease.close()
 
 
 def _note_stored(trial: _UnderWay, attempt: int) -> None:
-    """Note how many records the topic holds before an attempt.
+    """Note how many records the topic holds before an attempt to measure a phase.
 
-    A repeated attempt finds the records that the lost worker of the first attempt has written.
+    If the worker of the first attempt was lost, the topic holds the records that this worker has written. They must not
+    be counted as records of the second attempt.
     """
     lease = trial.lease
     trial.stored_before = (lease.stored() if attempt == 1 else lease.settled()) if len(lease.runners) > 1 else None
 
 
 def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
-    """Add the number of records that the topic has stored to a measurement of several producers.
+    """Add the number of records that the topic has stored, if several producers made the measurement.
 
-    None of the producers can count these records alone, because all of them write to the same topic.
+    A single producer can't count its stored records, because all producers write to the same topic.
     """
     after = trial.lease.stored() if trial.stored_before is not None else None
     if after is None or trial.stored_before is None:
@@ -253,8 +259,8 @@ def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
 def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
     """Return whether the trial ends after this phase, because its next phase is not worth running.
 
-    That is so if the config can't hold the fixed rate, or if the phase's rule has ended the whole trial. A paced phase
-    that was stopped by anything but its rule did not hold the rate either.
+    The trial ends if the config can't hold the fixed rate, or if the phase's rule has ended the whole trial. If a paced
+    phase was stopped although its rule did not stop it, then the config did not hold the rate either.
     """
     stop, offered = done.stops.get(phase), seen.workload.rate_records_per_s
     if done.job.run_to_end:
@@ -266,8 +272,8 @@ def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
 def _was_too_short(done: TrialDone) -> bool:
     """Return whether the paced phase must be run again at its full length.
 
-    It was cut short because the trial was not expected on the front. The saturating phase has shown that the trial may
-    be on the front after all, so its latency has to be measured in full.
+    The paced phase may have been stopped early, because the trial was not expected to be on the Pareto front. If the
+    saturating phase then shows that the trial may be on the front after all, its latency must be measured in full.
     """
     race = done.job.race
     if race is None or done.replaced or PACED not in done.stops or SATURATED in done.stops:
@@ -276,7 +282,7 @@ def _was_too_short(done: TrialDone) -> bool:
 
 
 def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
-    """Return the rule that decides when this phase ends."""
+    """Return the rule that decides after each window whether a phase ends early."""
     job, before = done.job, dict[str, Range]()
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
     if done.replaced or job.race is None:
@@ -289,7 +295,7 @@ def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
 
 
 def _watch(done: TrialDone, phase: str, rule: PhaseRule) -> Watch:
-    """Return a function that reports each window, and stops the phase when the phase's rule says so."""
+    """Return a function that reports each window of a phase, and stops the phase when the rule says so."""
 
     def watch(window: Window) -> WatchDecision:
         if window.number == 0:  # a new phase, or a phase that is repeated after its worker was lost

@@ -1,4 +1,4 @@
-"""The budget of a study: the hours, the time of day and the bytes after which it ends."""
+"""The budget of a study: the study ends after a number of hours, at a time of day, or after a number of bytes."""
 
 import datetime
 import time
@@ -34,11 +34,11 @@ class Budget:
         self._spent_bytes += trial.value_bytes
 
     def left_s(self) -> float | None:
-        """Return the seconds that are left; None means that time is not limited."""
+        """Return the seconds that the study has left; None if its time is not limited."""
         return None if self._deadline_s is None else max(0.0, self._deadline_s - time.monotonic())
 
     def left_bytes(self) -> float | None:
-        """Return the bytes that are left; None means that bytes are not limited."""
+        """Return the bytes that the study may still write; None if its bytes are not limited."""
         return None if self._max_bytes is None else self._max_bytes - self._spent_bytes
 
 
@@ -53,7 +53,7 @@ def spent_s(trials: Sequence[Trial]) -> float:
 
 
 def next_occurrence(time_of_day: str, now: datetime.datetime) -> datetime.datetime:
-    """Return when the clock next shows `HH:MM`: today, or tomorrow if that time has passed.
+    """Return when the clock next shows a time of day: today, or tomorrow if that time has passed.
 
     Args:
         time_of_day: The time of day as `HH:MM`.

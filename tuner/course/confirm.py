@@ -1,11 +1,13 @@
-"""Burn-in runs that make the target ready, and the confirmation at the end of a record size.
+"""Burn-in runs, which bring the broker to its normal speed, and the confirmation after the search of a record size.
 
 Before anything else, the baseline is measured until two measurements in a row agree. Each winner is measured in the
-same way before its first round. A broker that has just started is slow, and how slow it is depends on the config: Java
-has compiled the code that the baseline uses, but not yet the code that small compressed batches need. We measured this
-on ten freshly started brokers with 100 B records, after burn-in runs with the client's defaults. With
-`compression.type=lz4` and `linger.ms=0.72`, the p95 was 4.0 to 10.1 ms in the first measurement on a broker and 2.3 to
-3.3 ms in the second. The baseline's p95 was 7.4 to 8.7 ms in both.
+same way before its first round.
+
+A broker is slow after its start, and again when it gets load from a new config for the first time. After the baseline
+was measured, the broker's JVM has compiled the code that the baseline uses, but not yet the code that other configs
+need, for example small compressed batches. We measured this on ten freshly started brokers with 100 B records, after
+burn-in runs with the client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 was 4.0 to 10.1 ms in
+the first measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 was 7.4 to 8.7 ms in both.
 
 After the search, the best configs are measured again in turn with the baseline, so that no gain rests on one lucky
 trial.
@@ -29,14 +31,14 @@ from tuner.results.study_results import SizeResults
 from tuner.search.schedule import LATENCY_AGREEMENT_RATIO, is_stable
 
 RATES: Final = "rates"
-"""The name under which the results store keeps the fixed rate of each record size."""
+"""The key under which the results store keeps the fixed rate of the paced phase, by record size."""
 
 
 @dataclass(slots=True)
 class Stabiliser:
-    """Measures configs until their numbers are stable, and knows which ones are stable on this process's target.
+    """Makes burn-in runs: measures a config until two measurements in a row agree.
 
-    Every process begins anew, because it may measure on another broker than the previous process did.
+    Burn-in runs of earlier processes do not count, because they may have measured on another broker.
 
     Attributes:
         loop: Runs the trials of the study.
@@ -52,7 +54,7 @@ class Stabiliser:
         self._earlier_trials = {size: len(record.trials) for size, record in self.loop.records.items()}
 
     def of_baseline(self, size: RecordSizes) -> float | None:
-        """Measure the baseline until two measurements in a row agree, unless this process has done so already.
+        """Measure the baseline until two measurements in a row agree, unless this process has done that already.
 
         Returns:
             The fixed rate of the paced phase, in records per second; None if the study has no paced phase.
@@ -96,14 +98,18 @@ class Stabiliser:
             if size not in self._announced_burn_in and config.fingerprint != self.loop.spec.baseline.fingerprint:
                 self._announced_burn_in.add(size)
                 self.loop.reporter.say(
-                    f"{size} B: burn-in runs of the configs to compare, as a broker is slow at first with a new config"
+                    f"{size} B: burn-in runs of the configs to compare, as brokers are slow at first with a new config"
                 )
             trial = self._burn_in(size, config, rate_records_per_s)
             if not all(trial.metrics.get(name, 0.0) > 0 for name in metrics):
                 return  # the trials that follow show why the config can't be measured
 
     def _capacities(self, size: RecordSizes) -> list[float]:
-        """Return the throughputs of the baseline's burn-in runs, in records per second, in the order of the runs."""
+        """Measure the throughput of the baseline until it is stable.
+
+        Returns:
+            The throughputs of all burn-in runs in their order, in records per second.
+        """
         found: list[float] = []
         failures = 0
         while not is_stable(found, self.loop.spec.search.burn_in_max):
@@ -112,8 +118,8 @@ class Stabiliser:
                 found.append(trial.metrics["records_per_s"])
                 failures = 0
                 continue
-            # Elsewhere, a config that can't deliver its records is a result. As the baseline it is a failure, because
-            # nothing can be compared with it.
+            # In the search, a config that can't deliver its records is a result. If the baseline can't, it is a
+            # failure, because nothing can be compared with it.
             failures += 1
             if failures >= self.loop.spec.safety.max_failures_in_a_row:
                 raise TooManyFailures(
@@ -137,13 +143,13 @@ class Stabiliser:
 
 
 def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser: Stabiliser) -> None:
-    """Run the trials of the confirmation plan that are not in the results store yet (`tuner.confirmation.plan`).
+    """Run a confirmation of one record size: all trials of its plan that are not in the results store yet.
 
     Args:
         loop: Runs the trials of the study.
         size: The record size.
-        confirmation_id: Which of the study's confirmations to run; see `tuner.confirmation.plan`.
-        stabiliser: Makes the target ready, and knows the fixed rate of the paced phase.
+        confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
+        stabiliser: Makes the burn-in runs, and knows the fixed rate of the paced phase.
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
@@ -169,11 +175,11 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
         if not loop.may_start(None):
-            loop.reporter.say(f"{size} B: the confirmation ends: too few bytes are left for another trial")
+            loop.reporter.say(f"{size} B: the confirmation ends, as too few bytes are left for another trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
         if beyond_plan and not loop.may_start(loop.ends_s()):
-            loop.reporter.say(f"{size} B: the confirmation ends: no time is left for more rounds")
+            loop.reporter.say(f"{size} B: the confirmation ends, as no time is left for more rounds")
             return
         rate_records_per_s = stabiliser.of_baseline(size)
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
@@ -183,10 +189,10 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
 def _to_stabilise(
     kind: Kind, plan: ConfirmationPlan, configs: Mapping[str, ProducerConfig], results: SizeResults, record: SizeRecord
 ) -> list[ProducerConfig]:
-    """Return the configs that need burn-in runs before trials of this kind.
+    """Return the configs that need burn-in runs before trials of the given kind.
 
-    The baseline is left out, because it was measured until it was stable before the search. The variants of an ablation
-    are left out too; only their winners are returned.
+    The baseline is left out, because it was measured until it was stable before the search. For an ablation, which
+    measures the winners with one change undone at a time, only the winners themselves are returned.
     """
     if kind is Kind.SECOND_LOOK:
         asked = [each for nominees in plan.nominees.values() if len(nominees) > 1 for each in nominees]
@@ -196,20 +202,20 @@ def _to_stabilise(
 
 
 def _purpose(step: Step, plan: ConfirmationPlan) -> str:
-    """Return what the trials that begin with this step are for, as the user reads it."""
+    """Return a phrase that tells the user why the next trials are measured."""
     match step.kind:
         case Kind.SECOND_LOOK:
-            return "measuring the best configs again, as the first of them may only have been lucky"
+            return "measuring the best configs again, as the one that looks best may only have been lucky"
         case Kind.CONFIRM:
             most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""
             what = "this config" if plan.both_ways else "the winners again"
-            return f"measuring the baseline and {what}, in turn, {plan.rounds}{most} rounds"
+            return f"measuring the baseline and {what} in turn, for {plan.rounds}{most} rounds"
         case _:
-            return "measuring what each change brings: the winners, with one knob at a time as in the baseline"
+            return "measuring what each change brings: the winners, with one knob at a time set back as in the baseline"
 
 
 def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> ConfirmationPlan:
-    """Return the plan of a confirmation; it is stored, so that a confirmation that is resumed keeps its plan."""
+    """Return the stored plan of a confirmation; for a new confirmation, make a plan and store it."""
     assert results.baseline is not None
     kept, asked = plan_of(loop.store, results.record_bytes, confirmation_id), loop.spec.confirm
     if kept is not None:
@@ -228,7 +234,7 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> Confir
 
 
 def _configs(loop: TrialLoop, results: SizeResults, plan: ConfirmationPlan) -> dict[str, ProducerConfig]:
-    """Return the baseline and all nominees of a plan, by fingerprint."""
+    """Return the configs that a plan measures, by fingerprint: the baseline, and the best configs for each goal."""
     given = {config.fingerprint: config for config in loop.spec.confirm.configs}
     by_fingerprint = {trial.fingerprint: trial for trial in results.trials}
     asked = [plan.baseline, *(each for fingerprints in plan.nominees.values() for each in fingerprints)]

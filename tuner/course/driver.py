@@ -21,7 +21,7 @@ from tuner.search.seeds import seeds_of
 from tuner.search.strategy import Strategy
 
 MakeStrategy = Callable[[SearchSpace, int], Strategy]
-"""Creates the strategy of one record size from its search space and a seed."""
+"""A function that creates the strategy, which proposes configs, from a record size's search space and a seed."""
 
 
 def drive(
@@ -37,12 +37,12 @@ def drive(
     Args:
         loop: Runs the trials of the study.
         make_strategy: Creates the strategy that proposes configs, for each record size.
-        topic_max_message_bytes: The largest message that topics of the target accept (`max.message.bytes`).
-        confirmation_id: Which confirmation follows the search; see `tuner.confirmation.plan`.
-        searching: Whether to search; if not, only the configs that were found before are confirmed.
+        topic_max_message_bytes: The largest message that topics of the cluster accept (`max.message.bytes`).
+        confirmation_id: The identifier of the confirmation that follows the search; see `tuner.confirmation.plan`.
+        searching: Whether to search; if not, only the configs that earlier runs found are confirmed.
 
     Raises:
-        RunnerError: The target can't be used, or we stopped to protect it.
+        RunnerError: The cluster can't be used, or we stopped to protect it.
         TooManyFailures: Too many trials in a row gave no measurement.
     """
     spec, store = loop.spec, loop.store
@@ -70,7 +70,7 @@ def _search(
     space: SearchSpace,
     sizes_left: int,
 ) -> None:
-    """Search one record size until its trials, or its share of the study's time or bytes, are used up."""
+    """Search one record size until it has all its trials, or has used up its share of the study's time or bytes."""
     spec, record = loop.spec, loop.records[size]
     if next_kind(record.counted, spec.search) is None:
         return
@@ -79,7 +79,7 @@ def _search(
     left_bytes = loop.budget.left_bytes() or 0.0
     of_others = left_bytes - left_bytes / sizes_left
     if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
-        loop.reporter.say(f"{size} B: not searched, as too little time or too few bytes are left")
+        loop.reporter.say(f"{size} B: not searched, as too little time or too few bytes are left for a trial")
         return
     rate = stabiliser.of_baseline(size)
     strategy = make_strategy(space, zlib.crc32(str(size).encode()) ^ spec.search.seed)
@@ -104,7 +104,7 @@ def _search(
 def _next(
     loop: TrialLoop, size: RecordSizes, strategy: Strategy, seeds: list[ProducerConfig], under_way: list[StartedTrial]
 ) -> StartedTrial | None:
-    """Return the next trial to start; None if the search is over, or if it must wait for the trials under way."""
+    """Return the next trial to start; None if the search is over, or if it must wait for trials that are running."""
     record, since_s = loop.records[size], time.monotonic()
     kind = next_kind(record.counted + len(under_way), loop.spec.search)
     if kind is Kind.SEARCH and not record.baselines:
@@ -123,9 +123,10 @@ def _next(
 
 
 def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | None = None) -> None:
-    """Tell the strategy about a trial of the search; with the first baseline, about the last burn-in runs too.
+    """Tell the strategy the result of a search or baseline trial, so that it can learn from the trial.
 
-    Burn-in runs whose values agreed count as measurements of the baseline.
+    With the first baseline trial, the strategy also learns from the last burn-in runs. Burn-in runs whose values agreed
+    count as measurements of the baseline.
     """
     if trial.kind not in (Kind.SEARCH, Kind.BASELINE):
         return
@@ -136,7 +137,7 @@ def _tell(strategy: Strategy, record: SizeRecord, trial: Trial, index: int | Non
 
 
 def _next_index(record: SizeRecord, under_way: list[StartedTrial]) -> int:
-    """Return the lowest index for which there is no trial yet; a run that was killed may have left gaps."""
+    """Return the lowest proposal index for which there is no trial yet; a run that was killed may have left gaps."""
     made = {trial.proposal for trial in record.trials}
     made |= {each.proposal.index for each in under_way if each.kind is Kind.SEARCH}
     return next(index for index in itertools.count() if index not in made)

@@ -1,4 +1,4 @@
-"""The cluster that a study measures on: open it, lease a topic to each trial, describe it in the study's results.
+"""The cluster that a study measures on: open it, give each trial a topic, and describe it in the results.
 
 from search_spaces import ProducerConfig
 from runners.workload import RecordSizes, Workload
@@ -37,16 +37,16 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.model.target import Target
 
 _SETTLING_S: Final = 1.5
-"""Seconds between two counts of a topic's records.
+"""Seconds between two counts of a topic's records, to find out whether records are still being written.
 
-A load whose worker is gone ends within a second, at the end of its window.
+If a worker is lost, its load ends within a second, at the end of the window.
 """
 _SETTLING_LOOKS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTarget:
-    """An open target.
+    """A Kafka cluster that is open for measuring (a target), with the topics that we create on it.
 
     Attributes:
         target: The target as the study file describes it.
@@ -61,9 +61,9 @@ class OpenTarget:
     progress: Say = silent
 
     def lease(self, *, overlapping: bool = False) -> Lease:
-        """Return the lease that gives each run its topic.
+        """Return the lease: the function that gives each run its topic, and takes the topic back after the run.
 
-        That is a new topic, which is deleted after the run, or the topic that the target names.
+        The topic is new and is deleted after the run, unless the study file names a topic of the cluster.
 
         Args:
             overlapping: Whether the deletion of a topic may continue while the next run warms up.
@@ -73,11 +73,11 @@ class OpenTarget:
         return owned_topic(self.topics, self.target.like, self.progress, overlapping=overlapping)
 
     def on_topic(self, topic: Topic, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """Return a runner that measures on this topic, in the process that calls it; it can be pickled."""
+        """Return a runner that measures on this topic, in the process that calls it; the runner can be pickled."""
         return LibrdkafkaRunner(self.cluster, topic, generator, limits)
 
     def runner(self, generator: str = "native", limits: Limits = Limits()) -> Runner:  # noqa: B008 - a frozen value
-        """Return a runner that leases a topic for each config and measures in a separate process."""
+        """Return a runner that takes a topic for each config, and measures the config in a separate process."""
         return Leased(self.lease(), lambda topic: Isolated(self.on_topic(topic, generator, limits)))
 
 
@@ -110,13 +110,14 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
 
 @dataclass(frozen=True, slots=True)
 class TrialLease:
-    """The topic of a trial, and the runners that measure on it.
+    """What a trial gets from a cluster while it runs: a topic, and the runners that measure on this topic.
 
     Attributes:
         runners: One runner per producer, all on the same topic.
         stored: Returns the number of records in the topic; None if it can't be read.
         owned: Whether nobody else writes to the topic.
-        settled: Returns the same number once it no longer grows: the load of a lost worker may go on for a while.
+        settled: Waits until the number of records no longer grows, and returns it as `stored` does. The load of a lost
+            worker may go on for a while.
     """
 
     runners: tuple[Runner, ...]
@@ -126,19 +127,19 @@ class TrialLease:
 
 
 class TrialTarget(Protocol):
-    """What `tuner.course.bench.Bench` needs of a target."""
+    """A cluster on which `tuner.course.bench.Bench` can measure trials (a protocol)."""
 
     def lease(self, workload: Workload, limits: Limits, trial: int) -> AbstractContextManager[TrialLease]:
-        """Lease a topic, with runners that measure on it, until the context is left.
+        """Provide a topic, and runners that measure on this topic, until the context is left.
 
         Args:
             workload: The load of the trial's first phase.
-            limits: How many bytes each phase may write, and how much disk space it must leave free.
+            limits: How many bytes each phase may write, and how much disk space the phase must leave free.
             trial: The number of the trial.
         """
 
     def mend(self) -> None:
-        """Make the target usable again after a broker was lost.
+        """Make the cluster usable again after a broker was lost.
 
         Raises:
             TargetError: The broker did not come back in time.
@@ -146,7 +147,7 @@ class TrialTarget(Protocol):
 
 
 class ClusterTarget:
-    """A Kafka cluster that is opened again after its broker was lost.
+    """A Kafka cluster on which trials are measured; it is opened again if its broker was lost.
 
     Args:
         open_target: Starts the cluster, or connects to it.
@@ -173,7 +174,7 @@ class ClusterTarget:
 
     @contextmanager
     def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
-        """Lease a topic of the cluster, with one runner per producer, until the context is left."""
+        """Provide a topic of the cluster, and one runner per producer, until the context is left."""
         with self.opened.lease(overlapping=self._overlapping)(workload) as topic:
             # If several producers share the topic, its end offsets do not tell one producer how many records it stored.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
@@ -184,7 +185,7 @@ class ClusterTarget:
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:
-        """Wait until the cluster can be opened again, and use the newly opened one from now on.
+        """Wait until the cluster can be opened again, and measure on the newly opened cluster from now on.
 
         Raises:
             TargetError: The broker did not come back within `broker_wait_s`.
@@ -226,13 +227,13 @@ class ClusterTarget:
         return stored
 
     def close(self) -> None:
-        """Delete our topics and stop what we started."""
+        """Delete our topics, and stop the cluster if we started it."""
         self._stack.close()
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTarget:
-    """A target without a cluster: its runners compute their measurements.
+    """A target that stands in for a cluster: its runners compute measurements from a model instead of sending records.
 
     Attributes:
         runners: One runner per producer.
@@ -242,7 +243,7 @@ class SimulatedTarget:
 
     @contextmanager
     def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
-        """Return the runners; there is no topic."""
+        """Provide the runners; there is no topic."""
         yield TrialLease(tuple(_SeededByTrial(runner, trial) for runner in self.runners), lambda: None, owned=True)
 
     def mend(self) -> None:
@@ -262,7 +263,7 @@ class _SeededByTrial:
 
 
 def cluster_facts(opened: OpenTarget) -> dict[str, str]:
-    """Return what is known of the cluster: its kind, its id, its number of brokers, and where local brokers log."""
+    """Return the kind, the id and the number of brokers of the cluster, and whether local brokers log to disk."""
     facts = {"kind": opened.cluster.kind}
     try:
         cluster_id, brokers = TopicAdmin(opened.cluster.connection).cluster()
@@ -277,7 +278,7 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
 
 
 def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
-    """Return the environment in which a study is measured, under the names that the results store uses.
+    """Return facts about the environment in which a study is measured, by the names that the results store uses.
 
     Two studies can be compared only if these facts are equal.
 
@@ -291,7 +292,7 @@ def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
     return {
         "client_version": f"librdkafka {capi.version()}",
         "broker_version": ours.get(opened.cluster.kind) or "unknown",
-        # The host's name is left out, because it says nothing about its speed.
+        # The host's name is left out, because it says nothing about the host's speed.
         "host": {
             "processor": _processor(),
             "cores": str(psutil.cpu_count() or 1),
@@ -304,7 +305,7 @@ def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Return the name of this host's processor; its architecture where Linux does not tell the name."""
+    """Return the name of this host's processor, or only its architecture if the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

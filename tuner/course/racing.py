@@ -1,9 +1,10 @@
-"""Racing: rules that stop a trial early, and what earlier trials of the study teach these rules.
+"""Racing: rules that stop a trial early, for example if its config is much slower than the best configs so far.
 
-The driver is the process that runs the study. It sees a window only after the window has ended, while the load goes on.
-So the rule is sent along with the runner (`Stopping`) and stops the load where it runs. The driver asks the same rule
-about the same windows, to learn why the load ended. If a trial has several producers, only the driver can add up their
-windows, so the driver stops them.
+What a trial has to beat is computed from the earlier trials of the study. The driver, which is the process that runs
+the study, sees a window only after the window has ended, while the load goes on. So the rule is sent to the worker
+along with the runner (`Stopping`), and stops the load there. The driver applies the same rule to the same windows, to
+learn why the load ended. If a trial has several producers, only the driver can add up their windows. Then the driver
+stops the producers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,17 +21,17 @@ from tuner.model.spec import StudySpec
 from tuner.results.size_record import SizeRecord
 
 HOPELESS_RATIO: Final = 0.8
-"""A config that delivers less than this share of the fixed rate will not catch up."""
+"""A phase is stopped if the config delivers less than this share of the fixed rate, as it will not catch up."""
 _PATIENCE_S: Final = 1.0
 _MOST_OTHERS: Final = 200
 
 
 @dataclass(slots=True)
 class PhaseProgress:
-    """The numbers that the measured windows of a phase have given so far.
+    """What the measured windows of a phase have shown so far.
 
     Attributes:
-        metrics: The metrics that are followed.
+        metrics: The metrics that have a value in each window, such as the throughput.
         values: By metric, one value per measured window. A list ends at the first window without a value.
         windows: The number of measured windows.
         records: Records acknowledged in the measured windows.
@@ -46,7 +47,7 @@ class PhaseProgress:
     failed: int = 0
 
     def add(self, window: Window) -> None:
-        """Add the next window."""
+        """Add the numbers of the next window; of a warm-up window, only the number of failed records is added."""
         self.failed += window.failed
         if window.phase is not Phase.MEASURED:
             return
@@ -61,15 +62,15 @@ class PhaseProgress:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRule:
-    """Decides after each window whether a phase ends. It is plain data that can be sent to a worker.
+    """Decides after each window whether a phase ends early. The rule is plain data that can be sent to a worker.
 
     Attributes:
         workload: The load of the phase, of all producers together.
         metrics: The metrics that the windows of the phase have values for.
-        race: What the trial has to beat; None if the phase ends early only when it can't hold its rate.
-        before: By metric, the ranges that earlier phases of the trial have given.
+        race: What the trial has to beat; None if the phase ends early only when the config can't hold the fixed rate.
+        before: By metric, the range in which the value lies, as earlier phases of the trial have shown.
         last: Whether this is the last phase of the trial.
-        run_to_end: Whether the phase goes on even if the rate can't be held.
+        run_to_end: Whether the phase goes on even if the config can't hold the fixed rate.
     """
 
     workload: Workload
@@ -100,7 +101,7 @@ class PhaseRule:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """A runner that stops another runner's load when a rule says so.
+    """A runner that lets another runner measure, and stops that runner's load when a rule says so.
 
     Attributes:
         runner: The runner that measures.
@@ -111,7 +112,7 @@ class Stopping:
     rule: PhaseRule
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
-        """Measure the config, and stop early when the rule or the watcher says so."""
+        """Measure the config, and stop early when the rule or `watch` says so."""
         seen = PhaseProgress(self.rule.metrics)
 
         def asked(window: Window) -> WatchDecision:
@@ -124,7 +125,7 @@ class Stopping:
 
 
 def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number: int) -> Race:
-    """Return what a trial that begins now has to beat, judged by the stored trials alone.
+    """Return what a new trial has to beat so that it is not stopped early, computed from the stored trials.
 
     Args:
         spec: The specification of the study.
@@ -139,7 +140,7 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
     size, load = RecordSizes.parse(record.record_bytes), spec.workload
     # The number of windows does not depend on the rate, so any rate will do for the paced phase.
     windows = {True: measured_windows(load.paced_at(size, 1.0)), False: measured_windows(load.saturating(size))}
-    # A trial with acks=0 has latencies in its windows but none for the whole phase, so it can't teach a forecast.
+    # A trial with acks=0 has latencies in its windows but none for the whole phase, so no forecast can learn from it.
     ended = {
         name: [
             (trial.course[name], trial.metrics[name])
@@ -162,13 +163,13 @@ def race_of(spec: StudySpec, record: SizeRecord, config: ProducerConfig, number:
 
 
 def measured_windows(workload: Workload) -> int:
-    """Return how many measured windows a phase has; those of the warm-up do not count."""
+    """Return how many measured windows a phase has; windows of the warm-up are not measured."""
     phases = Phases.of(workload)
     return len(phases.ends_ns) - phases.warm_windows
 
 
 def _expected(race: Race, seen: PhaseProgress) -> dict[str, Range]:
-    """Forecast the range of each metric of a phase from its windows so far; metrics without a forecast are left out."""
+    """Forecast the range of each metric of a phase from the windows so far; metrics without a forecast are left out."""
     found = {}
     for name, values in seen.values.items():
         forecast = race.forecasts.get(name)
@@ -179,13 +180,14 @@ def _expected(race: Race, seen: PhaseProgress) -> dict[str, Range]:
 
 
 def ranges_of(race: Race, measured: Measurement, cut_short: PhaseProgress | None, *, paced: bool) -> dict[str, Range]:
-    """Return, by metric, the range in which the values of a phase that has ended lie.
+    """Return, by metric, the range of a phase's values after the phase has ended.
 
     Args:
         race: What the trial has to beat.
         measured: The measurement of the phase.
-        cut_short: The windows of the phase, if it was stopped early; its values are then still a forecast.
-        paced: Whether it is the paced phase.
+        cut_short: The windows of the phase if it was stopped early; the ranges are then forecasts. None for a phase
+            that ran to its end, whose values are known exactly.
+        paced: Whether the phase is the paced phase.
     """
     if cut_short is not None:
         return _expected(race, cut_short)

@@ -15,18 +15,18 @@ KIND_WORDS: Final = {
     Kind.CONFIRM: "confirm",
     Kind.ABLATION: "undo",
 }
-"""The word for each kind of trial that progress lines show."""
+"""The word for each kind of trial in the progress lines that the user sees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far the study is with a record size.
+    """How far a study is with one record size.
 
     Attributes:
         kind: The kind of the trial that is running, or that ended last.
         number: The number of that trial.
-        total: How many trials the search of this record size will have; None if only time or bytes end it.
-        left_s: Estimated seconds until the whole study ends; None if that can't be told.
+        total: How many trials the search of this record size will have; None if only time or bytes end the search.
+        left_s: Estimated seconds until the whole study ends; None if the study has no limit to estimate them from.
         record: The trials of this record size.
     """
 
@@ -38,7 +38,7 @@ class Standing:
 
 
 class Reporter(Protocol):
-    """Tells the user what a study does."""
+    """Tells the user what a running study does (a protocol)."""
 
     def say(self, sentence: str) -> None:
         """Show the user a sentence about the study."""
@@ -65,13 +65,13 @@ class SilentReporter:
 
 @dataclass(frozen=True, slots=True)
 class SyncOutcome:
-    """How much of a study its mirror shows.
+    """How much of a study was copied to its mirror, which is MLflow.
 
     Attributes:
         runs_written: MLflow runs that were created or changed.
         trials_behind: Stored trials that the mirror may not show yet.
         uri: The address of the mirror, without its password.
-        error: Why some trials are missing in the mirror; None if it shows all of them.
+        error: Why some trials are missing in the mirror; None if there was no error.
     """
 
     runs_written: int

@@ -1,4 +1,4 @@
-"""Running a whole study: open what it needs, measure, and close everything again, also after an error."""
+"""Running a whole study: open what the study needs, measure, and close everything again, also after an error."""
 
 import datetime
 import time
@@ -44,7 +44,7 @@ _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0
 _HASTE_S: Final = 5.0
 _RECENT: Final = 20
-"""How many of the newest trials are used to estimate the time and the bytes of the next one."""
+"""How many of the newest trials are used to estimate the time and the bytes of the next trial."""
 
 
 def run_study(
@@ -60,16 +60,17 @@ def run_study(
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> StudyResults:
-    """Run a study to its end, and continue it if it has trials already.
+    """Run a study to its end; a study that already has trials is continued.
 
     Args:
         spec: The specification of the study.
         study_text: The text of the study file, which is kept with the results.
-        folder: The folder of the study's files. With a shared storage, the files that can be made again from the stored
-            results are written there.
+        folder: The folder of the study's files. With a shared storage, it holds only files that can be made again from
+            the stored results.
         reporter: Shows the user the progress of the study.
         mirror: Copies the results to another place, such as MLflow; None if the study has no mirror.
-        simulated: Measures for `Executor.SIMULATED`; a small simulated cluster by default.
+        simulated: The runner that stands in for a cluster if the executor is `Executor.SIMULATED`; by default a small
+            simulated cluster.
         sampler: Proposes configs instead of `search.method`.
         searching: Whether to search; if not, only the configs that were found so far are confirmed once more.
         storage: Where the results are kept; by default the storage that the environment names.
@@ -84,14 +85,14 @@ def run_study(
         StudyBusy: Another process is running this study.
         StudyTakenOver: Another host has taken the study over, because this host's lease ran out.
         StorageUnreachable: The shared storage was unreachable for too long. Run the study again to continue it.
-        RunnerError: The target can't be used, or we stopped to protect it. Run the study again to continue it.
+        RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
         TooManyFailures: Too many trials in a row gave no measurement. Run the study again to continue it.
     """
     with ExitStack() as stack:
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
             reporter.say(
-                f"{spec.name} is finished; raise its trials or time to continue it, or give it a new name to start over"
+                f"{spec.name} is finished; to continue it, raise its trials or time; to start over, give it a new name"
             )
             return results_of(store, folder)
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
@@ -115,7 +116,7 @@ def run_study(
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
         # them again for a load that still sends.
         leases = stack.enter_context(ExitStack())
-        # A pool that was opened above is entered a second time, so that it too is closed before the leases are.
+        # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
         bench = Bench(targets, stack.enter_context(closing(existing_pool or _pool(spec, folder, reporter))))
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
@@ -132,7 +133,11 @@ def run_study(
 
 
 def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseException] | None, *_: object) -> None:
-    """Stop the mirror: wait for it at the regular end of a study, but only briefly after an error or Ctrl-C."""
+    """Stop the copying of results to MLflow, and tell the user if results are missing there.
+
+    At the regular end of a study we wait up to a minute for the copying, but only a few seconds after an error or
+    Ctrl-C.
+    """
     outcome = mirror.finish(_MIRROR_PATIENCE_S if kind is None else _HASTE_S)
     if outcome.trials_behind or (outcome.error and kind is None):
         reporter.say(
@@ -142,7 +147,7 @@ def _finish(mirror: Mirror, name: str, reporter: Reporter, kind: type[BaseExcept
 
 
 def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: bool) -> None:
-    """Check that the stored trials belong to this specification, and store the facts of the study.
+    """Check that the stored trials belong to this specification, and store the facts of the study, such as its seed.
 
     Raises:
         StudyChanged: The stored trials belong to a study with another specification.
@@ -184,7 +189,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
 
 
 def _is_finished(spec: StudySpec, facts: Mapping[str, Any]) -> bool:
-    """Return whether the study has finished with this specification and these limits."""
+    """Return whether the study was run to its end with this specification, and with the same limits as now."""
     answered = facts.get("question") == study_identity(spec) and facts.get("limits") == _limits(spec)
     return answered and bool(facts.get("finished_at"))
 
@@ -197,7 +202,7 @@ def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) ->
 
 
 def _limits(spec: StudySpec) -> dict[str, Any]:
-    """Return the limits of a study, which may change when the study is continued."""
+    """Return the settings of a study that may change when it is continued, such as its time and its bytes."""
     search = spec.search
     return {
         "record_sizes": [str(size) for size in spec.workload.record_sizes],
@@ -222,7 +227,7 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
         for size in spec.workload.record_sizes
     }
     if trials:
-        reporter.say(f"{len(trials)} trials are stored already; continuing after them")
+        reporter.say(f"{len(trials)} trials are stored already; the study continues after them")
     budget = Budget(spec.search, trials, datetime.datetime.now())
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
@@ -231,10 +236,10 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
 def _targets(
     spec: StudySpec, stack: ExitStack, reporter: Reporter, simulated: Runner | None
 ) -> tuple[list[TrialTarget], int, dict[str, Any]]:
-    """Open the targets of a study.
+    """Open the clusters (targets) of a study.
 
     Returns:
-        The targets, the largest message that their topics accept in bytes, and the facts about the environment.
+        The targets, the largest message in bytes that their topics accept, and the facts about the environment.
     """
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
@@ -301,4 +306,4 @@ def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
 
 
 def _say_waiting(reporter: Reporter, holder: str) -> None:
-    reporter.say(f"the target is in use by {holder}; waiting until it is free, so that neither disturbs the other")
+    reporter.say(f"the target is in use by {holder}; waiting until it is free, as two loads would disturb each other")

@@ -1,4 +1,4 @@
-"""Scoring: turn the measurements of a trial's phases into the trial that is stored."""
+"""Scoring: turn the measurements of a trial's phases into the `Trial` that is stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,8 +21,8 @@ def trial_of(
 ) -> tuple[Trial, dict[str, Any]]:
     """Return the trial to store, and its measurements as attachments.
 
-    If the client gave up records, the trial counts as complete, with a constraint that is broken. As a failed trial it
-    would teach the sampler nothing, and the sampler would propose similar configs again.
+    If the client gave up records, the trial counts as complete but breaks a constraint. From a failed trial the sampler
+    would learn nothing, and it would propose similar configs again.
 
     Args:
         done: The outcome of the trial.
@@ -83,19 +83,21 @@ def trial_of(
 def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
     """Return the constraint violations of a trial that was stopped early, for the metrics that it has measured.
 
-    It was stopped before it could measure the other metrics, so nothing is known about their constraints.
+    The trial ended before it could measure the other metrics, so nothing is known about their constraints.
     """
     measured = {str(each) for each in (*ALWAYS, *spec.constraints) if each.metric in metrics}
     return {name: violation for name, violation in judged.violations.items() if name in measured}
 
 
 def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool) -> float:
-    """Return the seconds of load that racing saved: planned but not run, less the seconds that were run twice.
+    """Return how many seconds of load were saved by stopping phases early.
+
+    Seconds that were planned but not run are saved. The seconds of phases that were run a second time are subtracted.
 
     Args:
         done: The outcome of the trial.
         early_stops: Why phases were stopped early, by phase.
-        skipping: Whether phases that were not begun count as saved.
+        skipping: Whether phases that never began count as saved.
     """
     saved_s = 0.0
     for name, workload in done.job.phases:
@@ -108,7 +110,7 @@ def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool
 
 
 def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
-    """Return, by metric, the values in all measured windows of a phase that ran to its end."""
+    """Return, by metric, the values in all measured windows of the phases that ran to their end."""
     return {
         name: tuple(values)
         for phase, seen in done.progress.items()
@@ -119,7 +121,7 @@ def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
 
 
 def _warnings(seen: Sequence[Measurement], cut_short: Mapping[str, Stop]) -> tuple[str, ...]:
-    """Return sentences about everything that makes a trial's numbers less certain."""
+    """Return one sentence for each thing that makes a trial's numbers less certain."""
     doubts = [sentence for measured in seen for sentence in _doubts(measured)]
     cuts = [f"the {name} phase was stopped early: {stop.because}" for name, stop in cut_short.items()]
     return tuple(dict.fromkeys((*doubts, *cuts)))
@@ -141,5 +143,5 @@ def _doubts(measured: Measurement) -> tuple[str, ...]:
 
 
 def _load_s(measured: Measurement) -> float:
-    """Return the seconds that a load took, including the time to deliver the records that were still queued."""
+    """Return the seconds that a phase took, including the time to deliver the records that were still queued."""
     return measured.series[-1].at_s + measured.flush_s if measured.series else 0.0

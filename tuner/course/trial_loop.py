@@ -1,4 +1,4 @@
-"""The loop that every trial goes through: measure it, judge it, store it, show it, and decide when to stop."""
+"""The loop of a study: each trial is measured, judged, stored and shown, until the study has to stop."""
 
 import datetime
 import os
@@ -38,7 +38,7 @@ _MEASURED_CONFIG: Final = {
 
 @dataclass(slots=True)
 class TrialLoop:
-    """Starts and finishes the trials of one study.
+    """Starts the trials of one study, waits for their ends, and stores and shows the results.
 
     Attributes:
         spec: The specification of the study.
@@ -67,7 +67,7 @@ class TrialLoop:
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
-        """Start to measure a trial on a free target.
+        """Start to measure a trial on a cluster on which no trial is running.
 
         Args:
             started: The trial.
@@ -98,8 +98,8 @@ class TrialLoop:
         """Wait for the next trial to end, and store it.
 
         Raises:
-            SafetyStop: We stopped to protect the target.
-            TargetError: The target can't be used.
+            SafetyStop: We stopped to protect the cluster.
+            TargetError: The cluster can't be used.
             TooManyFailures: Too many trials in a row gave no measurement.
         """
         done = self.bench.next_done()
@@ -149,7 +149,7 @@ class TrialLoop:
         confirm_round: int | None = None,
         since_s: float | None = None,
     ) -> StartedTrial:
-        """Return a trial with the next free number of its record size.
+        """Return a new trial, with the next number that is free among the trials of its record size.
 
         Args:
             size: The record size.
@@ -165,12 +165,12 @@ class TrialLoop:
         return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round)
 
     def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
-        """Return whether another trial will end before `ends_s` and fits into the bytes that are left.
+        """Return whether the next trial will probably end before a deadline, and write no more bytes than are left.
 
         Args:
             ends_s: The deadline, on the clock `time.monotonic`; None if there is none.
             kept_bytes: Bytes that are reserved for later trials.
-            others: How many other trials will write bytes too: they are running, or are sure to follow.
+            others: How many other trials will also write bytes, because they are running or are sure to follow.
         """
         if ends_s is not None and time.monotonic() + self.mean_s() > ends_s:
             return False
@@ -178,18 +178,18 @@ class TrialLoop:
         return left is None or left - kept_bytes > (1 + others) * self._most_bytes()
 
     def mean_s(self) -> float:
-        """Return the mean duration of a trial in seconds, overhead included."""
+        """Return the mean duration of the newest trials in seconds; before the first trial, the planned duration."""
         recent_s = [trial.duration_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
-        """Return the seconds to reserve for the confirmation of one record size, at its least number of rounds."""
+        """Return the seconds to reserve for the confirmation of one record size with the least number of rounds."""
         # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return self._least_confirming_trials * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
-        """Return the bytes to reserve for the confirmation of one record size, at its least number of rounds."""
+        """Return the bytes to reserve for the confirmation of one record size with the least number of rounds."""
         return self._least_confirming_trials * self._most_bytes()
 
     @property
@@ -203,7 +203,7 @@ class TrialLoop:
         return None if left_s is None else time.monotonic() + left_s
 
     def standing(self, started: StartedTrial) -> Standing:
-        """Return how far the study is with the record size of a trial."""
+        """Return how far the study is with the record size of the given trial."""
         size = RecordSizes.parse(started.record_bytes)
         return Standing(started.kind, started.number, self.totals[size], self._left_s(size), self.records[size])
 
@@ -211,7 +211,7 @@ class TrialLoop:
         """Store the progress of the study for `tuner status` and the service.
 
         Args:
-            progress: The progress. The process id, the times, and how far the mirror is behind are filled in here.
+            progress: The progress. This method fills in the process id, the times, and how far the mirror is behind.
         """
         now = replace(
             progress,
@@ -252,11 +252,11 @@ class TrialLoop:
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        """Return the most bytes that one of the newest trials has written."""
+        """Return the largest number of bytes that any of the newest trials has written."""
         return max((trial.value_bytes for trial in self.recent), default=0.0)
 
     def _left_s(self, size: RecordSizes) -> float | None:
-        """Return the estimated seconds until the study ends; None if that can't be told."""
+        """Return the estimated seconds until the study ends; None if the study has no limit to estimate them from."""
         sizes = self.spec.workload.record_sizes
         later = sizes[sizes.index(size) + 1 :]
         total, by_time = self.totals[size], self.budget.left_s()

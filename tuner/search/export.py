@@ -22,18 +22,18 @@ _STUDY_ID: Final = "study_id"
 
 
 class NotThisStudy(StudyError):
-    """Optuna's storage has a study of the same name that was not exported from this one."""
+    """The Optuna storage already holds an Optuna study of this name, but it was not exported from our study."""
 
 
 class OptunaStorageUnusable(StudyError):
-    """Optuna can't store a study at the given address."""
+    """Optuna can't store a study at the given database URL."""
 
 
 def open_storage(url: str) -> BaseStorage:
-    """Open Optuna's storage at an address, and create it if it does not exist.
+    """Open the Optuna storage at a database URL, and create the database tables if they do not exist.
 
     Raises:
-        OptunaStorageUnusable: The address is malformed, its database driver is missing, or the database can't be used.
+        OptunaStorageUnusable: The URL is malformed, its database driver is missing, or the database can't be used.
     """
     # Imported here because the import takes a fifth of a second; the package comes with Optuna.
     from sqlalchemy.exc import SQLAlchemyError
@@ -42,8 +42,8 @@ def open_storage(url: str) -> BaseStorage:
         return get_storage(url)
     except (SQLAlchemyError, ImportError, ValueError) as error:
         raise OptunaStorageUnusable(
-            "Optuna must be able to store studies at the given address, for example sqlite:///optuna.db, but at "
-            f"{masked_url(url)} it can't: {first_line(error)}"
+            "Optuna needs a database URL at which it can store studies, for example sqlite:///optuna.db, but "
+            f"{masked_url(url)} can't be used: {first_line(error)}"
         ) from None
 
 
@@ -60,14 +60,14 @@ def export(
         results: The results of the study.
         size: The results of the record size.
         space: The search space of the record size.
-        storage: Where the Optuna study is stored; by default in memory. Trials that it has already are not written
-            again.
+        storage: Where the Optuna study is stored; by default in memory. Trials that are stored there already are not
+            written again.
 
     Returns:
         The Optuna study.
 
     Raises:
-        NotThisStudy: The storage has a study of the same name that was not exported from this one.
+        NotThisStudy: The storage already holds an Optuna study of this name that was not exported from this study.
     """
     name, knobs, study_id = f"{results.name} {size.record_bytes} B", KnobSpace(space), results.facts.get(_STUDY_ID, "")
     study = optuna.create_study(
@@ -86,7 +86,7 @@ def export(
     elif study.user_attrs.get(_STUDY_ID) != study_id:
         raise NotThisStudy(
             f"an Optuna study must be exported from one study only, but {name!r} in that storage was not exported from "
-            f"{results.name}; name another storage, or delete {name!r} there"
+            f"{results.name}; give another storage, or delete {name!r} there"
         )
     known = {trial.user_attrs.get("number") for trial in study.get_trials(deepcopy=False)}
     searched = [trial for trial in size.trials if trial.kind in (Kind.BASELINE, Kind.SEARCH)]

@@ -1,4 +1,8 @@
-"""Kafka's knobs as parameters of an Optuna study: their distributions, and the limits that rules between knobs set."""
+"""Kafka's knobs as parameters of an Optuna study.
+
+Each parameter has a distribution. Rules between knobs limit the values further: for example, the producer refuses
+idempotence without acks=all.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,12 +29,14 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class KnobSpace:
-    """The parameters of the search of one record size.
+    """The search space of one record size, as parameters of an Optuna study.
 
     Attributes:
         space: The search space that the knobs come from.
-        distributions: By parameter, all values that a config of the space may have, whatever its other values are.
-        axes: One axis per parameter, in the order of the space.
+        distributions: By parameter, the Optuna distribution of all values that occur in the space. Rules between knobs
+            may allow fewer values in a single config.
+        axes: One axis per parameter, in the order of the space. An axis maps the parameter's values to coordinates for
+            the sampler.
     """
 
     def __init__(self, space: SearchSpace) -> None:
@@ -41,7 +47,7 @@ class KnobSpace:
         self._index = {axis.name: index for index, axis in enumerate(self.axes)}
 
     def settled(self, values: Mapping[str, Any]) -> dict[str, ParamValue]:
-        """Return the parameters of a valid config that has the given values, as far as the rules allow.
+        """Return the parameters of the valid config that comes closest to the given values.
 
         Args:
             values: A value for each parameter. Numbers are moved into the bounds that the rules leave, and rounded to
@@ -50,7 +56,11 @@ class KnobSpace:
         return self._implied(self.space.draw(_Wanted(values)))
 
     def implied(self, params: Mapping[str, ParamValue]) -> dict[str, ParamValue] | None:
-        """Add the parameters whose values follow from the given ones; return None for a config outside the space."""
+        """Return the given parameters, with those added whose values follow from them.
+
+        Returns:
+            All parameters of the config; None if the config lies outside the search space.
+        """
         try:
             return self._implied(self.space.draw(_Recorder(params)))
         except ValueError:
@@ -69,12 +79,12 @@ class KnobSpace:
         return recorder.distributions
 
     def allowed(self, rows: Array) -> Array:
-        """Move rows of positions to where the rules between knobs allow them.
+        """Change configs so that they keep the rules between knobs.
 
-        The result is close to the configs that would be drawn from the rows, but is cheaper to compute.
+        The result is close to that of `settled`, but is cheaper to compute for many configs.
 
         Args:
-            rows: Positions on the axes, shape (configs, axes); changed in place.
+            rows: The coordinates of one config per row, shape (configs, axes); changed in place.
 
         Returns:
             The same array.
@@ -89,7 +99,7 @@ class KnobSpace:
         return rows
 
     def _implied(self, config: ProducerConfig) -> dict[str, ParamValue]:
-        """Return the values of all parameters that are in force in a config.
+        """Return the values of all parameters that have an effect in a config, including defaults.
 
         Raises:
             ValueError: A value of the config lies outside the range of its parameter.
@@ -102,12 +112,12 @@ class KnobSpace:
                 continue
             value = parameter.domain.answer(spelt_out(in_force, parameter.sets))
             if value is None:
-                raise ValueError(f"{parameter.name} lies outside of {parameter.text}")
+                raise ValueError(f"the value of {parameter.name} lies outside its range, {parameter.text}")
             implied[parameter.name] = value
         return implied
 
     def _unset_other_levels(self, rows: Array) -> None:
-        """Set the compression levels of all codecs but the chosen one to NaN."""
+        """Set the compression levels to NaN in each config, except for the level of the codec that the config uses."""
         codec = self._index.get("compression.type")
         if codec is None:
             return
@@ -117,11 +127,11 @@ class KnobSpace:
                 continue
             here = rows[:, codec] == word
             rows[~here, level] = math.nan
-            # A row that has just got this codec starts at the codec's lowest level, which is the fastest.
+            # A config that has just got this codec starts at the codec's lowest level, which is the fastest.
             rows[here & np.isnan(rows[:, level]), level] = 0.0
 
     def _keep_idempotence(self, rows: Array) -> None:
-        """Unset idempotence in rows without acks=all, and apply the bounds that idempotence sets on other knobs."""
+        """Unset idempotence in configs without acks=all, and apply the bounds that idempotence sets on other knobs."""
         idempotence = self._index.get(IDEMPOTENCE)
         if idempotence is None or "true" not in self._words(IDEMPOTENCE):
             return
@@ -141,13 +151,13 @@ class KnobSpace:
                 rows[:, bounded] = self._at_most(bounded, rows[:, bounded], most)
 
     def _words(self, name: str) -> Sequence[str]:
-        """Return the words that a knob can have, in the order of their positions."""
+        """Return the words that a knob can have, such as codecs; a word's coordinate is its index in this list."""
         domain = self._domains[name]
         assert isinstance(domain, Words)
         return domain.canonical
 
     def _numbers(self, index: int, positions: Array) -> Array:
-        """Return the numbers at the given positions, in the unit of the knob; special values stay as they are."""
+        """Return the numbers at the given coordinates, in the knob's unit; this includes special values, such as -1."""
         axis = self.axes[index]
         domain, found = self._domains[axis.name], axis.numbers(positions)
         if isinstance(domain, Numbers):
@@ -158,7 +168,7 @@ class KnobSpace:
         return found
 
     def _at_most(self, index: int, positions: Array, most: Array) -> Array:
-        """Move positions down to where their numbers are at most `most`, in the unit of the knob."""
+        """Lower the coordinates of a knob where its numbers would be above `most`, which is in the unit of the knob."""
         axis, numbers = self.axes[index], self._numbers(index, positions)
         low, _ = axis.ends
         bounded = axis.at(np.maximum(low, np.where(np.isfinite(most), most, np.maximum(numbers, low))))
@@ -177,7 +187,7 @@ def optuna_trial(
 
     Args:
         trial: The trial whose parameters are used.
-        space: The search space of its record size.
+        space: The search space of the trial's record size.
         state: How the trial ended.
         values: One value per objective; None if the trial is not complete.
         constraints: By name, how far each constraint was missed; 0 or less if it was kept.
@@ -202,7 +212,7 @@ def optuna_trial(
 
 
 class _Wanted:
-    """A `Chooser` that chooses the wanted values, moved into the offered bounds."""
+    """Chooses a wanted value for each parameter, moved into the bounds that the search space allows (a `Chooser`)."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -216,32 +226,32 @@ class _Wanted:
         return _readable(min(high, max(low, self._values[name])), low, high)
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the wanted word."""
+        """Return the wanted word of a parameter."""
         return str(self._values[name])
 
 
 class _Recorder:
-    """A `Chooser` that chooses given parameters and records the distributions that they are drawn from."""
+    """Chooses given values, and records the distribution that the search space offers for each (a `Chooser`)."""
 
     def __init__(self, params: Mapping[str, ParamValue]) -> None:
         self._params = params
         self.distributions: dict[str, BaseDistribution] = {}
 
     def integer(self, name: str, low: int, high: int, *, log: bool) -> int:
-        """Return the given integer, and record its distribution."""
+        """Return the given integer of a parameter, and record the distribution that it is drawn from."""
         return int(self._answer(name, IntDistribution(low, high, log=log)))
 
     def real(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the given number, and record its distribution."""
+        """Return the given number of a parameter, and record the distribution that it is drawn from."""
         return float(self._answer(name, FloatDistribution(low, high, log=log)))
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the given word, and record its distribution."""
+        """Return the given word of a parameter, and record the distribution that it is drawn from."""
         return str(self._answer(name, CategoricalDistribution(list(choices))))
 
     def _answer(self, name: str, distribution: BaseDistribution) -> ParamValue:
         if name not in self._params:
-            raise ValueError(f"every parameter of the space must have a value, but {name} has none")
+            raise ValueError(f"every parameter of the search space must have a value, but {name} has none")
         self.distributions[name] = distribution
         return self._params[name]
 

@@ -1,4 +1,4 @@
-"""The sampler behind each search method of a study, and the samplers that we add to Optuna's."""
+"""The samplers for the search methods of a study: Optuna's samplers, and samplers of our own."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ Point = Mapping[str, Any]
 OwnSampler = BaseSampler | Callable[[int], BaseSampler]
 """The user's own sampler: one sampler for all proposals, or a function that creates one for each proposal's seed."""
 _POPULATION: Final = 16
-"""Population size of NSGA-II. With Optuna's default of 50, a night might end before the first selection."""
+"""Population size of NSGA-II. With Optuna's default of 50, a night might be over before the first selection."""
 
 
 class MissingExtra(StudyError):
@@ -40,7 +40,7 @@ def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSamp
         spec: The specification of the study.
         space: The search space of the record size.
         seed: The seed of the proposals.
-        sampler: The user's own sampler, used instead of the one behind `search.method`.
+        sampler: The user's own sampler, which is used instead of the sampler for `search.method`.
 
     Raises:
         MissingExtra: The search method needs a package that is not installed.
@@ -65,7 +65,7 @@ def strategy_of(spec: StudySpec, space: SearchSpace, seed: int, sampler: OwnSamp
 
 
 def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy) -> SamplerOf:
-    """Return the function that gives the sampler for each proposal.
+    """Return a function that takes the index of a proposal, and returns the sampler for it.
 
     Optuna's own samplers are created anew for each proposal, so that a proposal does not depend on what the same
     process has proposed before.
@@ -110,10 +110,10 @@ def _of_method(spec: StudySpec, knobs: KnobSpace, seed: int, strategy: Strategy)
 
 
 class PointsSampler(BaseSampler):
-    """Proposes given points in their order, but not those that the study has tried, so that a grid can be continued.
+    """Proposes given points in their order, for example the points of a grid.
 
-    `is_exhausted` returns whether all points were tried, as in Optuna's `GridSampler`. Trials after the last point are
-    drawn at random.
+    Points that the study has tried already are skipped, so that an interrupted study continues. Once all points were
+    tried, `is_exhausted` returns True, as in Optuna's `GridSampler`, and further configs are drawn at random.
 
     Args:
         search_space: The distributions of all parameters of the points.
@@ -138,13 +138,13 @@ class PointsSampler(BaseSampler):
         return self._next is None
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the parameters of all points."""
+        """Return the distributions of the points' parameters."""
         return self._search_space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Propose the next point; nothing if all points were tried."""
+        """Return the parameters of the next point; an empty dict if all points were tried."""
         if self.is_exhausted(study) or self._next is None:
             return {}
         point, self._next = self._next, None
@@ -153,12 +153,12 @@ class PointsSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Draw a parameter that the point lacks at random."""
+        """Draw the value of a parameter at random, because the proposed point has no value for it."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
 
 class _QuasiRandomSampler(QMCSampler):
-    """Optuna's `QMCSampler`, but with the index of the proposal as the index of the point.
+    """Optuna's `QMCSampler`, but proposal number n always gets point number n of the quasi-random sequence.
 
     Optuna counts the points in the study instead. We build the Optuna study anew in each run, so that count can differ.
     """
@@ -171,25 +171,27 @@ class _QuasiRandomSampler(QMCSampler):
         self._index = index
 
     def _find_sample_id(self, study: Study, search_space: object) -> int:
-        """Return the index of the point to propose; called by Optuna."""
+        """Return which point of the quasi-random sequence is proposed; Optuna calls this method."""
         return self._index
 
 
 class NSGA2Sampler(NSGAIISampler):
     """Optuna's NSGA-II sampler, but with the parents of a generation always in the order of their trial numbers.
 
-    The first proposal of a generation gets its parents from Optuna in the order of selection, and all later proposals
-    in the order of their numbers. When a study is built anew, another proposal is the first one, and it would get other
-    parents. Do not rename this class: Optuna stores the generation of a trial under the name of the class.
+    Optuna gives the first proposal of a generation its parents in the order of selection, and all later proposals in
+    the order of the parents' trial numbers. We build the Optuna study anew in each run, so without a fixed order the
+    proposals would depend on when a run was interrupted.
+
+    Do not rename this class: Optuna stores the generation of a trial under the name of the class.
     """
 
     def select_parent(self, study: Study, generation: int) -> list[FrozenTrial]:
-        """Return the parents of a generation, in the order of their numbers."""
+        """Return the parents of a generation, in the order of their trial numbers."""
         return sorted(super().select_parent(study, generation), key=lambda parent: parent.number)
 
 
 def _seed_of(seed: int, index: int) -> int:
-    """Return the seed of one proposal, which depends on nothing but the study's seed and the proposal's index."""
+    """Return the seed of one proposal, which depends only on the given seed and on the index of the proposal."""
     return int(np.random.default_rng([seed, index]).integers(2**31))
 
 
@@ -197,7 +199,7 @@ def _require_torch() -> None:
     """Check that torch, which Optuna's Gaussian-process sampler needs, is installed.
 
     Raises:
-        MissingExtra: It is not installed.
+        MissingExtra: torch is not installed.
     """
     try:
         import torch  # type: ignore[import-not-found,unused-ignore]  # noqa: F401

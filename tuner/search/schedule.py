@@ -1,6 +1,6 @@
 """The schedule of the search: which trial comes next.
 
-It depends on the stored trials alone, so that a study that was stopped continues where it left off.
+The schedule depends only on the stored trials, so a study that was stopped continues where it left off.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,29 @@ from tuner.model.spec import Method, SearchSpec, StudySpec
 from tuner.model.trial import Kind
 
 AGREEMENT_RATIO: Final = 0.05
-"""The burn-in runs end when the throughputs of two in a row differ by no more than this share."""
+"""The burn-in runs of a config end when the throughputs of two runs in a row differ by at most this ratio."""
 LATENCY_AGREEMENT_RATIO: Final = 0.2
-"""The same for latencies, which vary more than throughputs."""
+"""The burn-in runs of a config end when the latencies of two runs in a row differ by at most this ratio.
+
+Latencies vary more than throughputs, so this ratio is larger than `AGREEMENT_RATIO`.
+"""
 STAGES: Final[Mapping[Stage, int]] = MappingProxyType({Stage.FIRST: 0, Stage.SECOND: 30, Stage.LAST: 50})
-"""The number of measured configs from which `bayesian` changes the knobs of a stage, in every other proposal."""
+"""For each stage, how many configs must be measured before the method `bayesian` starts to change its knobs.
+
+The knobs with the most effect are in the first stage. Knobs of later stages change only in every other proposal.
+"""
 _WALKED: Final = 1_000
-"""A grid with at most this many points is searched for the baseline, to count the trials exactly."""
+"""The largest number of grid points for which we check whether the baseline is one of the points.
+
+The baseline is not measured a second time as a point of the grid, so the check makes the number of trials exact.
+"""
 
 
 def searched_from(space: SearchSpace) -> dict[str, int]:
-    """Return, by parameter, the number of measured configs from which `bayesian` changes the parameter.
+    """Return, by parameter, how many configs must be measured before `bayesian` starts to change the parameter.
 
-    Parameters of the earliest stage in the space are changed from the start. Parameters with a single possible value
-    are left out.
+    The number is 0 for the parameters of the earliest stage in the space, which are the ones with the most effect.
+    Parameters with a single possible value are left out.
     """
     stages = {parameter.name: parameter.stage for parameter in space.parameters if parameter.domain.only is None}
     first = min(stages.values(), default=Stage.FIRST)
@@ -40,7 +49,7 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
     """Return the search space that a study has for one record size.
 
     Raises:
-        ConfigError: The study file sets knobs to something impossible, or leaves no knob to search.
+        ConfigError: The study file sets knobs to impossible values, or leaves no knob to search.
     """
     space = SearchSpace.of(
         size.largest_bytes,
@@ -57,9 +66,10 @@ def space_of(spec: StudySpec, size: RecordSizes, topic_max_message_bytes: int) -
 
 
 def next_kind(counted: int, search: SearchSpec) -> Kind | None:
-    """Return the kind of the next trial; None if the search has all of its trials.
+    """Return the kind of the next trial; None if the search is complete.
 
-    The first trial measures the baseline, and so does every `baseline_every`-th trial after it. All others search.
+    The first trial measures the baseline, and so does every `baseline_every`-th trial after it. All other trials
+    measure proposals of the search.
 
     Args:
         counted: How many baseline and search trials the record size has, including those that are running.
@@ -73,7 +83,7 @@ def next_kind(counted: int, search: SearchSpec) -> Kind | None:
 def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConfig) -> int | None:
     """Return how many trials the search of a record size will have, if none of them fails.
 
-    That is the number that the study file asks for, or fewer if a grid has fewer points.
+    This is the number that the study file asks for, or a smaller one if the search is a grid with fewer points.
 
     Args:
         search: How many trials the study file asks for, and how often the baseline is measured.
@@ -98,12 +108,12 @@ def trials_in_all(search: SearchSpec, space: SearchSpace, baseline: ProducerConf
 
 
 def is_stable(values: Sequence[float], at_most: int, agreement_ratio: float = AGREEMENT_RATIO) -> bool:
-    """Return whether the burn-in runs of a config may end: the last two agree, or there were enough of them.
+    """Return whether a config had enough burn-in runs: the last two agree, or the maximum number is reached.
 
     Args:
         values: The values of the burn-in runs of this process, above 0: records per second, or a latency.
-        at_most: After how many runs they end even if they do not agree; at least one run is needed.
-        agreement_ratio: By what share of the larger value the last two may differ.
+        at_most: The maximum number of burn-in runs; 0 counts as 1.
+        agreement_ratio: The last two values agree if they differ by at most this share of the larger value.
     """
     if len(values) >= max(1, at_most):
         return True

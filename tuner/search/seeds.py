@@ -1,4 +1,7 @@
-"""Configs that are measured before the sampler's proposals: good ones by experience, and the best of other sizes."""
+"""Configs that are measured before the sampler's first proposal.
+
+They are configs that are good by experience, and the best configs of record sizes that were searched before.
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,19 +17,22 @@ from tuner.results.size_record import SizeRecord
 
 _TRANSFERRED: Final = 5
 _SEEDED: Final = (Method.BAYESIAN, Method.TPE, Method.GP, Method.NSGA2)
-"""Methods that learn from trials and so profit from starting points; the other methods get none."""
+"""The search methods that get starting points, because they learn from trials."""
 
 
 def seeds_of(
     spec: StudySpec, size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
 ) -> list[ProducerConfig]:
-    """Return configs for the first trials of a record size, without those that it has measured already.
+    """Return the configs that a record size measures before the sampler's first proposal.
+
+    They are starting points that are good by experience, and the best configs of other record sizes. Configs that were
+    measured already are left out. Search methods that do not learn from trials get no configs.
 
     Args:
         spec: The specification of the study.
         size: The record size.
         space: The search space of the record size.
-        records: The trials so far, by record size.
+        records: The trials so far, by record size; the best configs of other record sizes come from them.
     """
     if spec.search.method not in _SEEDED and not spec.search.sampler:
         return []
@@ -40,7 +46,11 @@ def seeds_of(
 def _transferred(
     size: RecordSizes, space: SearchSpace, records: Mapping[RecordSizes, SizeRecord]
 ) -> list[ProducerConfig]:
-    """Return configs from the fronts of other record sizes that are in this space, the best of each goal first."""
+    """Return up to five configs from the Pareto fronts of other record sizes.
+
+    Only configs inside this record size's search space are returned. Of each front, the best config for each goal comes
+    first.
+    """
     found: dict[str, ProducerConfig] = {}
     for other, record in records.items():
         if other == size or not record.front:

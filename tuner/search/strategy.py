@@ -24,7 +24,7 @@ from tuner.search.bayesian.sampler import UNMEASURED
 from tuner.search.knob_space import KnobSpace, optuna_trial
 
 SamplerOf = Callable[[int], BaseSampler]
-"""Returns the sampler for the proposal with a given index."""
+"""A function that takes the index of a proposal, and returns the sampler that makes the proposal."""
 _TINY: Final = 1e-9
 _MOST_TRIALS: Final = 160
 _KEPT_TRIALS: Final = 80
@@ -33,10 +33,10 @@ _BEST_TRIALS: Final = 30
 
 @runtime_checkable
 class Ending(Protocol):
-    """A sampler that runs out of proposals, as Optuna's `GridSampler` does."""
+    """A sampler that can run out of proposals, like Optuna's `GridSampler`."""
 
     def is_exhausted(self, study: optuna.Study) -> bool:
-        """Return whether there is nothing left to propose."""
+        """Return whether the sampler has nothing left to propose."""
 
 
 class Strategy:
@@ -48,9 +48,9 @@ class Strategy:
         space: The search space.
         objectives: The objectives of the study.
         constraints: The names of all constraints that a trial may miss.
-        sampler_of: Gives the function that returns the sampler for each proposal.
+        sampler_of: Called once, with this strategy. It returns the function that returns the sampler for each proposal.
         forgets: Whether only the best and the newest trials are kept once there are many. The time that a proposal
-            takes grows with their number.
+            takes grows with the number of trials.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Strategy:
 
         Args:
             index: The index of the proposal, counted from 0.
-            starting_point: A config to propose instead of asking the sampler. It may lie outside the search space; it
-                is measured then too, but the sampler can't learn from it.
+            starting_point: A config to propose instead of asking the sampler. A config outside the search space is
+                measured too, but the sampler can't learn from it.
         """
         if starting_point is None:
             return self._sampler_proposal(index)
@@ -89,7 +89,7 @@ class Strategy:
         return Proposal(index, starting_point, self._draw(index)[1])
 
     def _sampler_proposal(self, index: int) -> Proposal | None:
-        """Return the sampler's proposal with a given index; None if it has nothing left to propose."""
+        """Return the sampler's proposal with a given index; None if the sampler has nothing left to propose."""
         sampler = self._sampler_of(index)
         if isinstance(sampler, Ending) and sampler.is_exhausted(self.study):
             return None
@@ -107,13 +107,15 @@ class Strategy:
         return config, dict(asked.params)
 
     def tell(self, trial: Trial, index: int | None = None) -> None:
-        """Learn from a trial of the record size, which may be from an earlier run or not a proposal at all.
+        """Tell the sampler the result of a trial of the record size.
 
-        Nothing is learned from a trial that failed, or from one whose config lies outside the search space.
+        The trial may be from an earlier run of the study, or it may measure a config that the sampler did not propose,
+        such as the baseline. The sampler learns nothing from a failed trial or from a config outside the search space.
 
         Args:
             trial: The trial.
-            index: The index of the proposal that the trial has measured; None if this process did not propose it.
+            index: The index of the proposal that the trial has measured; None if this process did not propose its
+                config.
         """
         asked = self._asked.pop(index, None) if index is not None else None
         if asked is not None and asked.study is not self.study:
@@ -149,15 +151,16 @@ class Strategy:
         constraints: Mapping[str, float],
         attributes: Mapping[str, Any],
     ) -> None:
-        """Add a trial that this process did not ask the Optuna study for."""
+        """Add a trial whose config the Optuna study has not proposed in this process."""
         told = optuna_trial(trial, self._space, state, values, constraints, attributes)
         if told is not None:
             self.study.add_trial(told)
 
     def _values(self, trial: Trial) -> tuple[list[float], dict[str, Any]]:
-        """Return the logarithms of a trial's objectives, and its user attributes.
+        """Return the logarithms of a trial's objectives, and the user attributes of its Optuna trial.
 
-        An objective without a value gets the worst value so far, and the attribute `UNMEASURED` names it.
+        An objective that the trial did not measure gets the worst value so far. The user attribute `UNMEASURED` lists
+        the objectives and constraints that the trial did not measure.
         """
         values: list[float] = []
         unmeasured: list[int | str] = [name for name in self._constraints if name not in trial.violations]
@@ -175,9 +178,9 @@ class Strategy:
         return values, {UNMEASURED: unmeasured} if unmeasured else {}
 
     def _forget_some(self) -> None:
-        """Replace the Optuna study by one with the best and the newest trials only, once there are many.
+        """Keep only the best and the newest trials, in a new Optuna study, once there are many trials.
 
-        Which trials are kept depends only on the trials so far in their order, so it is the same after an interruption.
+        The choice depends only on the trials so far in their order, so it is the same after an interruption.
         """
         trials = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if len(trials) <= _MOST_TRIALS:
@@ -191,7 +194,7 @@ class Strategy:
 
 
 class _Suggest:
-    """A `Chooser` that takes its values from an Optuna trial."""
+    """Chooses the value of each parameter by asking an Optuna trial for a suggestion (a `Chooser`)."""
 
     def __init__(self, trial: optuna.Trial) -> None:
         self._trial = trial

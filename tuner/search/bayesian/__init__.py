@@ -1,1 +1,1 @@
-"""Bayesian optimisation: predict configs from those that were measured, and choose the one to measure next."""
+"""Bayesian optimisation: predict the results of configs from trials, and choose the config to measure next."""

@@ -1,4 +1,8 @@
-"""Parameters of an Optuna study as axes: the position of a value says where it lies between the ends of its range."""
+"""Parameters of an Optuna study as coordinate axes.
+
+The position of a value on its axis says where the value lies between the ends of its range. The positions of a config
+on all axes are its coordinates.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,19 +17,22 @@ from tuner.search.bayesian.solving import Array
 Params = Mapping[str, Any]
 """The value of each parameter, by name."""
 _WIDE: Final = 20.0
-"""A range from near 0 to at least this number is scaled by log(1 + x): 1 and 2 ms differ, 198 and 199 ms do not."""
+"""A range that starts near 0 and ends at this number or above is scaled by log(1 + x).
+
+On that scale, 1 ms and 2 ms are far apart, and 198 ms and 199 ms are close together.
+"""
 _EDGE: Final = 1e-9
 _ONE_HOT: Final = math.sqrt(0.5)
-"""The value of the chosen word in its one-hot encoding; with it, the distance between two words is 1."""
+"""The number that encodes the chosen word in a one-hot encoding, so that the distance between two words is 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The axis of one parameter, on which each value has a position.
+    """The coordinate axis of one parameter, on which each value of the parameter has a position.
 
     A number has the position 0 at the low end of its range and 1 at the high end. A special value, such as 0 for "do
     not wait", has a position outside of 0 to 1. The position of a word is its index. A parameter that a trial does not
-    have, such as the level of another codec, has the position NaN.
+    have, such as the compression level of another codec, has the position NaN.
 
     Attributes:
         name: The name of the parameter.
@@ -47,12 +54,15 @@ class Axis:
 
     @property
     def features(self) -> int:
-        """How many features the parameter has for a kernel: one per word if there are three or more words, else one."""
+        """The number of features that encode the parameter for a kernel.
+
+        A parameter with three or more words has one feature per word; any other parameter has one feature.
+        """
         return self.words if self.words > 2 else 1
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the greatest number, without the special value."""
+        """The least and the greatest number of the parameter, without the special value."""
         return self.core or _bounds(self.distribution)
 
     @property
@@ -62,23 +72,23 @@ class Axis:
 
     @property
     def special(self) -> float | None:
-        """The position of the special value; None if there is none."""
+        """The position of the special value on the axis; None if the parameter has no special value."""
         reach = self._reach
         return None if reach is None else float(self.at(np.array(reach)))
 
     def position(self, value: Any) -> float:
-        """Return the position of a value."""
+        """Return the position of a value of the parameter: 0 to 1 for an ordinary number, the index for a word."""
         if isinstance(self.distribution, CategoricalDistribution):
             return float(self.distribution.to_internal_repr(value))
         return float(self.at(np.array(float(value))))
 
     def at(self, numbers: Array) -> Array:
-        """Return the positions of numbers."""
+        """Return the positions of numbers on the axis: 0 at the low end of the range, 1 at the high end."""
         low, high = self._scaled_ends()
         return np.asarray((self._scaled(numbers) - low) / ((high - low) or 1.0), dtype=np.float64)
 
     def numbers(self, positions: Array) -> Array:
-        """Return the numbers at the given positions; positions outside of 0 to 1 give the special value."""
+        """Return the numbers at positions on the axis; positions outside of 0 to 1 stand for the special value."""
         low, high = self._scaled_ends()
         scaled = low + positions * (high - low)
         numbers = np.exp(scaled) if self._log else np.expm1(scaled) if self._wide else scaled
@@ -88,7 +98,7 @@ class Axis:
         return np.asarray(numbers, dtype=np.float64)
 
     def value(self, position: float) -> Any:
-        """Return the value at a position; for NaN, the middle of the range or the first word.
+        """Return the parameter's value at a position on the axis; for NaN, the middle of the range or the first word.
 
         A number is not rounded to the steps of the distribution.
         """
@@ -98,12 +108,12 @@ class Axis:
         return float(self.numbers(np.array(0.5 if math.isnan(position) else position)))
 
     def drawn(self, rng: np.random.Generator, count: int, steps: int) -> Array:
-        """Draw positions at random.
+        """Draw positions on the axis at random.
 
         Args:
             rng: The source of randomness.
             count: How many positions to draw.
-            steps: How many evenly spaced positions a number can get; the special value is one more.
+            steps: How many evenly spaced positions are possible for a number; the special value is possible as well.
         """
         if self.words:
             return rng.integers(self.words, size=count).astype(np.float64)
@@ -114,20 +124,27 @@ class Axis:
         return even if special is None else np.where(rng.random(count) < 1 / (steps + 1), special, even)
 
     def seen(self, positions: Array) -> Array:
-        """Return the features of positions for a kernel, shape (configs, features); NaN becomes the middle."""
+        """Return the features that encode positions on the axis for a kernel.
+
+        Args:
+            positions: The position of each config, shape (configs,). NaN counts as the middle of the range.
+
+        Returns:
+            The features, shape (configs, features).
+        """
         if self.features > 1:
             return np.asarray((positions[:, None] == np.arange(self.words)) * _ONE_HOT, dtype=np.float64)
         return np.where(np.isnan(positions), 0.5, positions)[:, None]
 
     @property
     def _count(self) -> int:
-        """How many integers the range has, without the special value."""
+        """How many integers the parameter's range has, without the special value."""
         low, high = self.ends
         return round(high - low) + 1
 
     @property
     def _reach(self) -> float | None:
-        """The end of the distribution that stands for the special value; None if there is none."""
+        """The end of the distribution that stands for the special value; None if there is no special value."""
         if self.core is None:
             return None
         low, high = _bounds(self.distribution)
@@ -135,7 +152,7 @@ class Axis:
 
     @property
     def _log(self) -> bool:
-        """Whether the parameter has a logarithmic scale."""
+        """Whether the parameter's distribution is logarithmic."""
         return isinstance(self.distribution, (FloatDistribution, IntDistribution)) and self.distribution.log
 
     @property
@@ -147,14 +164,14 @@ class Axis:
         return low >= 0 and high >= _WIDE * max(low, 1)
 
     def _scaled_ends(self) -> tuple[float, float]:
-        """Return the scaled numbers at the positions 0 and 1."""
+        """Return the two ends of the range, on the scale of the axis: log(x), log(1 + x) or x itself."""
         if self.words:
             return 0.0, max(1.0, self.words - 1.0)
         low, high = self._scaled(np.array(self.ends, dtype=np.float64))
         return float(low), float(high)
 
     def _scaled(self, numbers: Array) -> Array:
-        """Return numbers on the scale of the axis: log(x), log(1 + x) or x itself."""
+        """Convert numbers to the scale of the axis: log(x), log(1 + x) or x itself."""
         if self._log:
             return np.log(numbers)
         return np.log1p(numbers) if self._wide else numbers
@@ -173,31 +190,31 @@ def fitting(distribution: BaseDistribution, value: Any) -> Any:
 
 
 class Space(Protocol):
-    """A space of parameters, with the rules between them."""
+    """A space of parameters, with the rules between the parameters (a protocol)."""
 
     @property
     def axes(self) -> Sequence[Axis]:
         """One axis per parameter that a trial may have."""
 
     def allowed(self, rows: Array) -> Array:
-        """Move rows of positions to where the rules between parameters allow them.
+        """Change configs so that they keep the rules between parameters.
 
         Args:
-            rows: Positions, shape (configs, axes); may be changed in place.
+            rows: The coordinates of one config per row, shape (configs, axes); may be changed in place.
 
         Returns:
-            The allowed positions, in the same shape.
+            The coordinates of the changed configs, in the same shape.
         """
 
     def settled(self, values: Params) -> Params:
-        """Return parameters that keep all rules and are rounded, as near to the given values as possible.
+        """Return rounded parameters that keep all rules and are as near to the given values as possible.
 
         Args:
-            values: A value for each axis.
+            values: A value for each parameter.
         """
 
     def implied(self, params: Params) -> Params | None:
-        """Add to a trial's parameters those that follow from them.
+        """Return a trial's parameters, with those added whose values follow from them.
 
         Returns:
             All parameters of the trial; None if the sampler should ignore the trial.
@@ -205,7 +222,7 @@ class Space(Protocol):
 
 
 class PlainSpace:
-    """A space without rules: the parameters that all trials of a study have in common."""
+    """A space without rules: its parameters are those that all trials of a study have in common."""
 
     def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
         self.axes = tuple(Axis(name, distribution) for name, distribution in distributions.items())
@@ -215,21 +232,29 @@ class PlainSpace:
         return rows
 
     def settled(self, values: Params) -> Params:
-        """Return, for each parameter, the value of its distribution that is nearest to the given one."""
+        """Return, for each parameter, the value of its distribution that is nearest to the given value."""
         return {axis.name: fitting(axis.distribution, values[axis.name]) for axis in self.axes}
 
     def implied(self, params: Params) -> Params | None:
-        """Return the parameters unchanged; None if one of them is missing."""
+        """Return the parameters unchanged; None if a parameter of the space is missing."""
         return params if all(axis.name in params for axis in self.axes) else None
 
 
 def features_of(axes: Sequence[Axis], rows: Array) -> Array:
-    """Return the features of rows of positions for a kernel: from shape (configs, axes) to (configs, features)."""
+    """Return the features that encode configs for a kernel.
+
+    Args:
+        axes: One axis per parameter.
+        rows: The coordinates of one config per row, shape (configs, axes).
+
+    Returns:
+        The features, shape (configs, features).
+    """
     return np.concatenate([axis.seen(rows[:, index]) for index, axis in enumerate(axes)], axis=1)
 
 
 def _bounds(distribution: BaseDistribution) -> tuple[float, float]:
-    """Return the ends of a numeric distribution; 0 and 1 for a categorical one."""
+    """Return the low and the high end of a numeric distribution; 0 and 1 for a categorical distribution."""
     if isinstance(distribution, (FloatDistribution, IntDistribution)):
         return float(distribution.low), float(distribution.high)
     return 0.0, 1.0

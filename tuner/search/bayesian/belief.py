@@ -1,4 +1,4 @@
-"""The sampler's belief: what it predicts about objectives and constraints, given the observations so far."""
+"""What the sampler predicts about objectives and constraints, given the observations so far."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,38 +14,43 @@ from tuner.search.bayesian.observations import Observations
 from tuner.search.bayesian.solving import Array, normal_below
 
 AMPLITUDE: Final = 0.2
-"""Standard deviation of the logarithm of an objective between configs."""
+"""How much an objective is assumed to differ between configs: the standard deviation of its logarithm."""
 _AMPLITUDE_SPREAD: Final = 0.7
 """How uncertain `AMPLITUDE` is, as a standard deviation of its logarithm.
 
-Between good configs one objective may differ by 5 % and another by a factor of 2; the data tell which.
+One objective may differ by 5 % between good configs, and another objective by a factor of 2; the data show which.
 """
 _DRAWS: Final = 8
 _SOFTENED: Final = 0.05
-"""Distance below the reference from which on values are compressed, as a difference of logarithms.
+"""The distance below the reference from which values are compressed noticeably, as a difference of logarithms.
 
-How bad a bad config is says little about where the good configs are.
+Values far below the reference are moved closer to it. Otherwise very bad configs would dominate the fit, although they
+say little about where the good configs are.
 """
 _MISS_NOISE: Final = 0.2
 _LENGTH: Final = 0.7
 _LENGTH_SPREAD: Final = 1.2
 _ASSUMED_WEIGHT: Final = 2
-"""Weight of the assumed noise, in degrees of freedom; with repeated measurements, the measured noise outweighs it."""
+"""Weight of the assumed noise, in degrees of freedom.
+
+The more configs are measured repeatedly, the more the noise estimated from them outweighs the assumed noise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What the sampler believes about all configs of a space.
+    """Predicts objectives and constraints for all configs of a space, given the configs that were measured.
 
     Attributes:
         space: The parameters.
-        observations: The configs that were measured. Their values are those of the study, with signs such that more is
-            better.
-        pending: The rows of the configs that are being measured, shape (pending, axes).
+        observations: The configs that were measured, with the values of the Optuna study. The signs of the values are
+            such that more is better.
+        pending: The coordinates of the configs that are being measured now, each of shape (axes,).
         reference: The value of each objective that an improvement has to surpass, usually the baseline's.
-        factors: The factor for the values of each objective that gives them a standard deviation of `AMPLITUDE`.
-        noise_sd: The assumed standard deviation of the noise, after this scaling. It counts less and less as configs
-            are measured repeatedly.
+        factors: The factor by which the values of each objective are multiplied, so that they get a standard deviation
+            of `AMPLITUDE`.
+        noise_sd: The assumed standard deviation of the noise, after multiplying by `factors`. It counts less the more
+            configs are measured repeatedly.
     """
 
     space: Space
@@ -56,10 +61,11 @@ class Belief:
     noise_sd: float
 
     def worth(self, rng: np.random.Generator) -> Callable[[Array], Array]:
-        """Return a function that computes how much each config of some rows is worth measuring.
+        """Return a function that rates configs by how much it is worth to measure them.
 
-        The worth of a config is the improvement of the front that is expected from it, times the probability that it
-        keeps all constraints.
+        The worth of a config is the expected improvement of the Pareto front, times the probability that the config
+        keeps all constraints. The function takes the coordinates of configs, shape (configs, axes), and returns one
+        number per config.
 
         Args:
             rng: The source of randomness.
@@ -83,7 +89,7 @@ class Belief:
         return worth
 
     def _objective(self, index: int) -> GaussianProcess:
-        """Return the Gaussian process of one objective, fitted to the observations."""
+        """Return a Gaussian process, fitted to the observations, that predicts one objective."""
         factor = float(self.factors[index])
         reference = float(self.reference[index]) * factor
         told = [(each.row, each.mean(index) * factor, len(each.values[index])) for each in self.observations]
@@ -97,21 +103,24 @@ class Belief:
         return self._fitted([row for row, _, _ in told], softened, noise_sd, prior)
 
     def _constraint(self, name: str) -> GaussianProcess:
-        """Return the Gaussian process of how far a constraint is missed, fitted to the observations."""
+        """Return a Gaussian process, fitted to the observations, that predicts how far configs miss a constraint."""
         told = [(each.row, each.misses[name]) for each in self.observations if name in each.misses]
         values = np.array([float(np.mean(misses)) for _, misses in told])
         prior = Prior(-0.5, 0.5, 1.0, 0.3, np.full(len(self.space.axes), _LENGTH), 0.8, 0.3)
         return self._fitted([row for row, _ in told], values, np.full(len(told), _MISS_NOISE), prior)
 
     def _fitted(self, rows: list[Array], values: Array, noise_sd: Array, prior: Prior) -> GaussianProcess:
-        """Fit a Gaussian process to the values at some rows."""
+        """Fit a Gaussian process to the values of some configs, whose coordinates are the `rows`."""
         axes = self.space.axes
         groups = np.repeat(np.arange(len(axes)), [axis.features for axis in axes])
         points = self._features(np.stack(rows)) if rows else np.zeros((0, len(groups)))
         return GaussianProcess.fitted(points, groups, values, noise_sd, prior)
 
     def _noise_sd(self, index: int) -> float:
-        """Return the standard deviation of a single value, pooled over all configs that were measured repeatedly."""
+        """Return the standard deviation of one measured value of an objective.
+
+        It is estimated from all configs that were measured repeatedly, and from the assumed noise.
+        """
         squares, freedom = self.noise_sd**2 * _ASSUMED_WEIGHT, _ASSUMED_WEIGHT
         for values in self.observations.repeated(index):
             scaled = np.array(values) * self.factors[index]
@@ -120,5 +129,5 @@ class Belief:
         return math.sqrt(squares / freedom)
 
     def _features(self, rows: Array) -> Array:
-        """Return the features of rows for a kernel."""
+        """Return the features that the kernel takes, for the configs whose coordinates are the `rows`."""
         return features_of(self.space.axes, rows)

@@ -18,18 +18,21 @@ Source: LlamaTune (Kanellis et al., VLDB 2022), which searches coarse values too
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Generates candidates.
+    """Generates candidates for the next trial: changed copies of good configs, and random configs.
+
+    A candidate is given by its coordinates, one per parameter.
 
     Attributes:
         axes: One axis per parameter.
-        allowed: Moves rows of positions to where the rules between parameters allow them; may change them in place.
+        allowed: Changes candidates so that they keep the rules between parameters; may change its argument in place.
         count: How many candidates `around` generates.
         anywhere_ratio: The share of candidates that are drawn at random from the whole space.
-        mixed_ratio: The share of the other candidates that take each value from one of two good configs at random.
-        near_ratio: The share of changes to numbers that stay close to the old number.
+        mixed_ratio: Of the other candidates, the share that mixes two good configs, by taking each value at random from
+            one of the two.
+        near_ratio: Of the changes to numbers, the share whose new number is close to the old number.
         near_sd: The standard deviation of these small changes, as a share of the range.
         most_changes: The most parameters that are changed in a candidate.
-        held: The axes that are not searched, by index, with the position that all candidates have on them.
+        held: Coordinates that are the same in all candidates, by the index of the parameter.
     """
 
     axes: Sequence[Axis]
@@ -43,11 +46,11 @@ class Candidates:
     held: Mapping[int, float] = field(default_factory=dict)
 
     def around(self, parents: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Generate candidates from good configs, and some at random.
+        """Generate candidates by changing good configs, and some by drawing at random from the whole space.
 
         Args:
             parents: The good configs, shape (parents, axes).
-            weights: How often each of them is used, relative to the others.
+            weights: How often each good config is used, relative to the others.
             rng: The source of randomness.
 
         Returns:
@@ -64,17 +67,19 @@ class Candidates:
         return np.concatenate([self.anywhere(far, rng), self.allowed(children)])
 
     def anywhere(self, count: int, rng: np.random.Generator) -> Array:
-        """Draw candidates at random from the whole space, apart from the held axes; shape (count, axes)."""
+        """Draw candidates at random, shape (count, axes), except that the coordinates in `held` keep their values."""
         drawn = np.stack([axis.drawn(rng, count, _STEPS) for axis in self.axes], axis=1)
         self._hold(drawn)
         return self.allowed(drawn)
 
     def nearby(self, rows: Array, copies: int, near_sd: float, rng: np.random.Generator) -> Array:
-        """Return `copies` copies of each row, with small changes to some of the numbers.
+        """Return copies of candidates, with small changes to some of the numbers.
+
+        The coordinates in `held` keep their values.
 
         Args:
-            rows: Candidates, shape (rows, axes).
-            copies: How many copies of each row to make.
+            rows: The coordinates of the candidates, shape (rows, axes).
+            copies: How many copies of each candidate to make.
             near_sd: The standard deviation of the changes, as a share of the range.
             rng: The source of randomness.
         """
@@ -88,11 +93,12 @@ class Candidates:
         return self.allowed(moved)
 
     def _change(self, children: Array, rng: np.random.Generator) -> None:
-        """Change one to `most_changes` parameters of each row, in place."""
+        """Change one to `most_changes` parameters of each candidate at random, in place."""
         wanted = rng.integers(1, self.most_changes + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
         changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
-        # Held parameters do not change, so the more of them are held, the less a row differs from its parent.
+        # Parameters in `held` do not change. So the more parameters are held, the less a candidate differs from the
+        # config that it was made from.
         changed[:, list(self.held)] = False
         for index, axis in enumerate(self.axes):
             fresh = axis.drawn(rng, len(children), _STEPS)
@@ -104,6 +110,6 @@ class Candidates:
             children[:, index] = np.where(changed[:, index], fresh, children[:, index])
 
     def _hold(self, rows: Array) -> None:
-        """Set the held axes of all rows to their fixed positions, in place."""
+        """Set the coordinates in `held` to their values in all candidates, in place."""
         for index, position in self.held.items():
             rows[:, index] = position

@@ -1,7 +1,7 @@
-"""A Gaussian process: it predicts a number everywhere in a space from noisy values at some points.
+"""A Gaussian process, which predicts a number everywhere in a space from noisy values at some points.
 
 The kernel is Matern 5/2, with a length scale for each parameter. The length scales, the amplitude and the noise are
-those with the greatest posterior density.
+chosen to maximise their posterior density.
 
 Source: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapters 2 and 5.
 """
@@ -19,7 +19,7 @@ _ROOT_5: Final = math.sqrt(5.0)
 _JITTER: Final = 1e-8
 _MANY: Final = 60
 _STEPS, _STEPS_OF_MANY = 25, 12
-"""The most steps of the minimisation, for few and for many values.
+"""The maximum number of steps of the fit: for up to `_MANY` values, and for more values.
 
 The time of a step grows with the cube of the number of values, and with many values fewer steps are enough.
 """
@@ -29,14 +29,17 @@ _FARTHEST: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is assumed before there are any values. Spreads are standard deviations of logarithms.
+    """What a Gaussian process assumes before it has any values.
+
+    Each attribute called `..._spread` is the standard deviation of a logarithm.
 
     Attributes:
         mean: The expected value, the same everywhere in the space.
         mean_sd: The standard deviation of the overall level around that mean.
         amplitude: The standard deviation of the values between different points of the space.
         amplitude_spread: The uncertainty of the amplitude.
-        lengths: The length scale of each axis: the distance over which the value changes noticeably; shape (axes,).
+        lengths: The length scale of each parameter, shape (axes,). It is the distance over which the value changes
+            noticeably.
         length_spread: The uncertainty of each length scale.
         noise_spread: The uncertainty of the noise that comes with the values.
     """
@@ -55,13 +58,13 @@ class GaussianProcess:
     """A Gaussian process that was fitted to some values.
 
     Attributes:
-        points: The points of the values, shape (points, features).
+        points: The points at which the values were measured, shape (points, features).
         lengths: The length scale of each feature, shape (features,).
         variance: The variance of the kernel.
         level_variance: The variance of the overall level.
         mean: The mean of the prior.
         root: The lower Cholesky factor of the covariance of the values.
-        weights: The inverse of that covariance, multiplied by the values less the mean.
+        weights: The inverse of that covariance, multiplied by the values minus the mean.
     """
 
     points: Array
@@ -77,11 +80,11 @@ class GaussianProcess:
         """Fit a Gaussian process to values.
 
         Args:
-            points: The points of the values, shape (points, features).
+            points: The points at which the values were measured, shape (points, features).
             groups: The index of the axis that each feature belongs to, shape (features,).
             values: The values, shape (points,).
             noise_sd: The standard deviation of the noise of each value, shape (points,).
-            prior: What is assumed without the values.
+            prior: What is assumed before the values are known.
         """
         posterior = _Posterior(points, groups, values, noise_sd, prior)
         best = posterior.best()
@@ -102,7 +105,7 @@ class GaussianProcess:
 
     @property
     def prior_variance(self) -> float:
-        """The variance of the number at any point of the space, before there are any values."""
+        """The variance of the predicted number at any point of the space, before there are any values."""
         return self.variance + self.level_variance
 
     def covariance(self, ours: Array, theirs: Array) -> Array:
@@ -112,21 +115,29 @@ class GaussianProcess:
         return self.variance * _matern(np.sqrt(np.maximum(squares, 0.0))) + self.level_variance
 
     def believed(self, points: Array) -> tuple[Array, Array]:
-        """Return the mean and the standard deviation of the number at each point, without noise; shapes (points,)."""
+        """Predict the number at each point.
+
+        Returns:
+            The means and the standard deviations, without the noise of a measurement; shapes (points,).
+        """
         cross = self.covariance(points, self.points)
         seen = whitened(self.root, cross.T)
         variance = np.maximum(self.prior_variance - (seen**2).sum(axis=0), _JITTER)
         return self.mean + cross @ self.weights, np.sqrt(variance)
 
     def believed_together(self, points: Array) -> tuple[Array, Array]:
-        """Return the mean, shape (points,), and the covariance between the points, shape (points, points)."""
+        """Predict the numbers at all points together, without the noise of a measurement.
+
+        Returns:
+            The means, shape (points,), and the covariance between the points, shape (points, points).
+        """
         cross = self.covariance(points, self.points)
         seen = whitened(self.root, cross.T)
         return self.mean + cross @ self.weights, self.covariance(points, points) - seen.T @ seen
 
 
 class _Posterior:
-    """The posterior density of the hyperparameters.
+    """The posterior density of the hyperparameters of a Gaussian process.
 
     The hyperparameters are, in this order, the logarithms of the length scales, of the amplitude, and of a factor on
     the noise.
@@ -145,7 +156,7 @@ class _Posterior:
         )
 
     def best(self) -> Array:
-        """Return the hyperparameters of the greatest density; with fewer than three values, those of the prior."""
+        """Return the hyperparameters of the greatest density; with fewer than three values, the means of the prior."""
         if len(self._values) < 3:
             return self._start
         reach = _FARTHEST * self._spread
@@ -159,7 +170,7 @@ class _Posterior:
         return found
 
     def kernel(self, at: Array) -> tuple[Array, Array]:
-        """Return the kernel's matrix, and the factor that its derivatives by all the length scales share."""
+        """Return the kernel matrix, and the common factor of its derivatives by the length scales."""
         count = len(self._values)
         distances = np.sqrt((np.exp(-2 * at[:-2]) @ self._squares).reshape(count, count))
         fading = math.exp(2 * at[-2]) * np.exp(-_ROOT_5 * distances)
@@ -167,7 +178,7 @@ class _Posterior:
         return (slope + 5.0 / 3.0 * distances**2) * fading, 5.0 / 3.0 * slope * fading
 
     def _cost(self, at: Array) -> tuple[float, Array]:
-        """Return the negative logarithm of the density, up to a constant, and its gradient."""
+        """Return the negative logarithm of the posterior density, up to a constant, and its gradient."""
         kernel, common = self.kernel(at)
         noise = self.noise(at)
         noisy = kernel + self._level

@@ -1,12 +1,13 @@
-"""The expected improvement of the front: how much a config is worth measuring.
+"""Expected improvement of the Pareto front: it says how much it is worth to measure a config.
 
 The front itself is uncertain, because its values are noisy. So the values of all measured configs are drawn several
 times from the Gaussian processes. Each draw has its own front, and the improvement that a config brings is the mean
-over all draws. A config that resembles a measured one improves none of these fronts, because each draw predicts nearly
-the same values for both.
+over all draws. A config that resembles a measured config improves none of these fronts, because each draw predicts
+nearly the same values for both configs.
 
 Source: Daulton, Balandat and Bakshy (2021), Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected
-Hypervolume Improvement. For one draw and two objectives, the exact formula by strips of Emmerich et al. (2011).
+Hypervolume Improvement. The improvement of one draw with two objectives is computed exactly, as in Emmerich et al.
+(2011), by cutting the area under the front into strips.
 """
 
 import math
@@ -29,14 +30,16 @@ _LEAST_SD: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Values of one objective that were drawn several times, at all configs that were measured or are being measured.
+    """Random draws of one objective from its Gaussian process.
+
+    Each draw has a value for every config that was measured or is being measured.
 
     Attributes:
         process: The Gaussian process of the objective.
-        support: The features of these configs, shape (support, features).
+        support: The features of these configs, as the kernel takes them, shape (support, features).
         values: The drawn values, shape (support, draws).
         root: The lower Cholesky factor of the prior covariance between these configs.
-        weights: The inverse of that covariance, multiplied by the drawn values less the mean; shape (support, draws).
+        weights: The inverse of that covariance, multiplied by the drawn values minus the mean; shape (support, draws).
     """
 
     process: GaussianProcess
@@ -47,7 +50,7 @@ class Draws:
 
     @classmethod
     def of(cls, process: GaussianProcess, support: Array, count: int, rng: np.random.Generator) -> Self:
-        """Draw values at the configs in `support`, `count` times."""
+        """Draw values of the objective at the configs in `support`, `count` times."""
         jitter = np.eye(len(support)) * (_JITTER_RATIO * process.prior_variance)
         mean, covariance = process.believed_together(support)
         chance = rng.standard_normal((len(support), count))
@@ -56,7 +59,7 @@ class Draws:
         return cls(process, support, values, root, solved(root, values - process.mean))
 
     def elsewhere(self, points: Array) -> tuple[Array, Array]:
-        """Predict the objective at other points, given the values of each draw.
+        """Predict the objective at other points, once for each draw: as if the values of the draw were the true values.
 
         Returns:
             The means, shape (points, draws), and the standard deviations, shape (points,).
@@ -68,7 +71,7 @@ class Draws:
 
 
 class Improvement:
-    """Computes by how much configs are expected to improve the front.
+    """Computes by how much configs are expected to improve the Pareto front.
 
     Args:
         draws: The drawn values of each objective; more is better.
@@ -89,7 +92,7 @@ class Improvement:
         """Return the expected improvement at each point, shape (points,).
 
         Args:
-            points: Features of configs, shape (points, features).
+            points: The features of the configs, shape (points, features).
         """
         believed = [each.elsewhere(points) for each in self._draws]
         means = np.stack([mean for mean, _ in believed], axis=2)
@@ -103,9 +106,9 @@ class Improvement:
         return np.asarray(added / self._count)
 
     def _by_scalars(self, means: Array, sds: Array, front: Array, draw: int) -> Array:
-        """Return the improvement of one draw's front in one random direction, for three objectives or more.
+        """Return the improvement of one draw's front along one random direction, for three objectives or more.
 
-        The mean over all directions is the improvement of the hypervolume, up to a constant factor.
+        The mean improvement over all directions is the improvement of the hypervolume, up to a constant factor.
 
         Source: Golovin and Zhang (2020), Random Hypervolume Scalarizations.
         """
@@ -120,10 +123,11 @@ class Improvement:
 
 
 def _by_strips(means: Array, sds: Array, front: Array, reference: Array) -> Array:
-    """Return by how much the area under a front is expected to grow; exact for independent normal values.
+    """Return by how much each config is expected to enlarge the area under a front.
 
-    The area is cut into strips at the values of the first objective. In each strip, the area grows by what lies above
-    the height of the front there. With one objective there is one strip, and its height does not matter.
+    The result is exact if the values of the two objectives are independent and normally distributed. The area is cut
+    into strips at the values of the first objective. Within a strip, only what lies above the front enlarges the area.
+    With one objective there is one strip, and its height does not matter.
 
     Args:
         means: The expected values of the configs, shape (points, objectives).
@@ -143,7 +147,11 @@ def _by_strips(means: Array, sds: Array, front: Array, reference: Array) -> Arra
 
 
 def _strips(front: Array, reference: Array) -> tuple[Array, Array]:
-    """Return the left edges of the strips, in ascending order, and the height of the front in each strip."""
+    """Cut the area under a front into vertical strips.
+
+    Returns:
+        The left edges of the strips, in ascending order, and the height of the front in each strip.
+    """
     if len(reference) == 1:
         return np.array([max(float(reference[0]), float(front.max(initial=-math.inf)))]), np.zeros(1)
     better = front[(front > reference).all(axis=1)]
@@ -161,7 +169,7 @@ def _strips(front: Array, reference: Array) -> tuple[Array, Array]:
 
 
 def _surpassing(limit: Array, mean: Array, sd: Array) -> Array:
-    """Return by how much a normal number is expected to exceed a limit; numbers below the limit count as 0."""
+    """Return the expected excess of a normally distributed number over a limit; it is 0 for numbers below the limit."""
     away = (mean - limit) / sd
     density = np.exp(-0.5 * away**2) / math.sqrt(2 * math.pi)
     return np.asarray(sd * (density + away * normal_below(away)))

@@ -1,4 +1,4 @@
-"""The observations that the sampler learns from, limited to as many configs as it has the time to compute with."""
+"""The observations that the sampler learns from; only the best and the newest configs are kept, to save time."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from objectives.dominance import dominated_by
 from tuner.search.bayesian.solving import Array
 
 MOST_CONFIGS: Final = 80
-"""The most configs to learn from; the time that a proposal takes grows with the cube of their number."""
+"""The most configs to learn from; the time that a proposal takes grows with the cube of the number of configs."""
 _BEST_CONFIGS: Final = 40
 _KEPT_CONFIGS: Final = 60
 _SOFT: Final = 0.05
@@ -24,10 +24,10 @@ class Config:
     """A config that was measured once or several times.
 
     Attributes:
-        row: The positions of its parameters.
+        row: The coordinates of the config, one per parameter.
         values: For each objective, the measured values; more is better.
-        misses: By constraint, how far each trial missed it (0 to 1) or kept it (0 to -1).
-        feasible: Whether its last trial kept all constraints and has a value for each objective.
+        misses: By constraint, one number per trial: 0 to 1 if the trial missed the constraint, 0 to -1 if it kept it.
+        feasible: Whether the config's last trial kept all constraints and has a value for each objective.
     """
 
     row: Array
@@ -36,13 +36,13 @@ class Config:
     feasible: bool = False
 
     def mean(self, objective: int) -> float:
-        """Return the mean of the values of an objective; NaN if there is none."""
+        """Return the mean of the measured values of an objective; NaN if there are no values."""
         found = self.values[objective]
         return sum(found) / len(found) if found else math.nan
 
 
 class Observations:
-    """The measured configs, in the order in which each was measured first.
+    """The measured configs, in the order of their first measurements.
 
     Args:
         objectives: The number of objectives.
@@ -52,9 +52,9 @@ class Observations:
         self._objectives = objectives
         self._configs: dict[bytes, Config] = {}
         self.measured: set[bytes] = set()
-        """The keys of all configs that were measured, including those that are no longer kept."""
+        """The keys (`key_of`) of all measured configs, including configs whose values are no longer kept."""
         self.first: Array | None = None
-        """The row of the config that was measured first; None before there is one."""
+        """The coordinates of the config that was measured first; None before the first measurement."""
 
     def __len__(self) -> int:
         return len(self._configs)
@@ -66,7 +66,7 @@ class Observations:
         """Add a complete trial.
 
         Args:
-            row: The positions of its parameters.
+            row: The coordinates of the trial's config, one per parameter.
             values: One value per objective, more is better; None for an objective that was not measured.
             constraints: By name, how far each constraint was missed; 0 or less if it was kept.
         """
@@ -85,7 +85,7 @@ class Observations:
             self._forget_some()
 
     def worst(self, objective: int) -> float:
-        """Return the worst value of an objective so far; 0 if there is none."""
+        """Return the worst value of an objective so far; 0 if there are no values."""
         return min((value for config in self for value in config.values[objective]), default=0.0)
 
     def repeated(self, objective: int) -> list[list[float]]:
@@ -93,7 +93,7 @@ class Observations:
         return [config.values[objective] for config in self if len(config.values[objective]) > 1]
 
     def rows(self) -> Array:
-        """Return the rows of all configs, shape (configs, axes)."""
+        """Return the coordinates of all configs, one config per row, shape (configs, axes)."""
         return np.stack([config.row for config in self])
 
     def means(self) -> Array:
@@ -101,15 +101,15 @@ class Observations:
         return np.array([[config.mean(objective) for objective in range(self._objectives)] for config in self])
 
     def feasible(self) -> NDArray[np.bool_]:
-        """Return which configs are feasible, shape (configs,)."""
+        """Return whether each config is feasible, which means that it keeps all constraints; shape (configs,)."""
         return np.array([config.feasible for config in self], dtype=np.bool_)
 
     def missed_constraints(self) -> list[str]:
-        """Return the names of the constraints that at least one config has missed; only these can be learned."""
+        """Return the names of the constraints that at least one config has missed; only they need a model."""
         return sorted({name for config in self for name, seen in config.misses.items() if max(seen) > 0})
 
     def _forget_some(self) -> None:
-        """Keep only the best configs and the newest ones.
+        """Keep only the best and the newest configs.
 
         The choice depends only on the trials so far, in their order, so it is the same after an interruption.
         """
@@ -121,5 +121,9 @@ class Observations:
 
 
 def key_of(row: Array) -> bytes:
-    """Return a key that is equal for configs with the same effect, whether or not they spell out defaults."""
+    """Return a key by which configs with equal coordinates are recognised.
+
+    Configs with the same effect have the same coordinates, for example if one config states a default that the other
+    leaves out.
+    """
     return np.round(row, 9).tobytes()

@@ -24,13 +24,13 @@ from tuner.search.bayesian.observations import Observations, key_of
 from tuner.search.bayesian.solving import Array
 
 UNMEASURED: Final = "unmeasured"
-"""Name of a trial's user attribute that lists the objectives (by index) and constraints (by name) not measured."""
+"""Name of the user attribute that lists what a trial did not measure: objectives by index, constraints by name."""
 STARTUP_TRIALS: Final = 3
-"""How many configs are drawn at random first. Few are enough, as the model knows how uncertain it is."""
+"""How many configs are measured before the model is used. Few are enough, as the model knows how uncertain it is."""
 _CONSIDERED: Final = 6
-"""How many of the best candidates are rounded to valid configs and then judged once more."""
+"""How many of the best candidates are rounded to valid configs; the best of the rounded configs is proposed."""
 _MOST_ROUNDED: Final = 60
-"""The most candidates that are rounded, to find configs that were not measured yet; rounding takes much of the time."""
+"""The most candidates that are rounded to find configs that were not measured yet, because rounding is slow."""
 _REFINEMENTS: Final = (0.08, 0.04)
 _REFINED: Final = 8
 _COPIES: Final = 40
@@ -49,10 +49,10 @@ class BayesianSampler(BaseSampler):
         seed: The seed of the random numbers. A proposal depends on the seed, on the number of proposals before it, and
             on the study's trials.
         startup_trials: How many configs must be measured before the model is used; until then, proposals are random.
-        noise_sd: The assumed standard deviation of the noise, on a scale on which values differ between configs by a
-            standard deviation of 0.2. It counts less and less as configs are measured repeatedly.
-        value_sd: The standard deviation of an objective between configs; None to estimate it from the values. It is
-            about 0.2 for logarithms of throughputs and latencies.
+        noise_sd: The assumed standard deviation of the noise, if values are scaled so that their standard deviation
+            between configs is 0.2. It counts less the more configs are measured repeatedly.
+        value_sd: The standard deviation of an objective between configs, for example 0.2 for logarithms of throughputs
+            and latencies; None to estimate it from the values.
         stages: By parameter, how many configs must be measured before the parameter is changed; 0 for parameters that
             are not named. From then on the parameter is changed in every other proposal.
         home: The values that parameters have before they are changed; by default those of the first measured config.
@@ -87,12 +87,15 @@ class BayesianSampler(BaseSampler):
         self._made = made
 
     def reseed_rng(self) -> None:
-        """Replace the seed by a new random one."""
+        """Replace the seed by a new random seed."""
         self._entropy = _entropy()
         self._chance.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the parameters of the space, or those that the study's trials have in common."""
+        """Return the distributions of the sampler's parameters.
+
+        They are the parameters of `space`, or without a space the parameters that all trials have in common.
+        """
         if self._space is not None:
             return {axis.name: axis.distribution for axis in self._space.axes}
         common = self._common.calculate(study)
@@ -101,7 +104,10 @@ class BayesianSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Propose values of the parameters; with a space, only of those that are in force in the proposed config."""
+        """Propose the parameters of the next config.
+
+        If the sampler has a `space`, parameters that have no effect in the proposed config are left out.
+        """
         if not search_space:
             return {}
         with self._lock:
@@ -116,7 +122,7 @@ class BayesianSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Draw a value at random."""
+        """Draw the value of a parameter at random, because `sample_relative` has proposed no value for it."""
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
     def _proposed(self, observed: "_Observed", pending: Sequence[Array], made: int) -> Params:
@@ -124,7 +130,7 @@ class BayesianSampler(BaseSampler):
 
         Args:
             observed: The trials of the study so far.
-            pending: The rows of the configs that are being measured.
+            pending: The coordinates of the configs that are being measured now.
             made: How many proposals were made before this one.
         """
         observations, space = observed.observations, observed.space
@@ -140,7 +146,8 @@ class BayesianSampler(BaseSampler):
                 if found:
                     best = np.argmax(worth(np.stack([row for _, row in found])))
                     return found[int(best)][0]
-        # Draw coarse values at random, and take the first config that was not measured yet, if there is one.
+        # There are too few observations, or no candidate is new. So draw coarse values at random, and propose the first
+        # config that was not measured yet. If there is no such config, a measured config is proposed again.
         rng = np.random.default_rng([self._entropy, made])
         for candidates in choices:
             rows = candidates.anywhere(_MOST_ROUNDED, rng)
@@ -149,11 +156,12 @@ class BayesianSampler(BaseSampler):
         return space.settled(_values_at(space, rows[-1]))
 
     def _candidates(self, observed: "_Observed", made: int) -> Iterator[Candidates]:
-        """Yield generators of candidates: first one that changes the parameters whose stage has begun.
+        """Yield generators of candidates, to be tried in turn until a generator finds a config that is new.
 
-        The next generators change more parameters. They are used if the earlier ones find no config that was not
-        measured yet. Every other proposal changes only parameters of the first stage. Otherwise, parameters that make
-        no difference would be changed in every proposal, as the model has no reason to leave them alone.
+        The sampler's `stages` say how many configs must be measured before a parameter is changed. The first generator
+        keeps to these numbers, and each further generator changes more parameters. In every other proposal, the first
+        generator changes only the parameters that are changed from the start. Otherwise, parameters that make no
+        difference would be changed in every proposal, as the model has no reason to leave them alone.
 
         Args:
             observed: The trials of the study so far.
@@ -173,7 +181,7 @@ class BayesianSampler(BaseSampler):
                 yield replace(every, held={index: float(home[index]) for index in waiting})
 
     def _belief(self, observed: "_Observed", pending: Sequence[Array]) -> Belief:
-        """Return what the sampler believes after the trials so far."""
+        """Return what the sampler predicts about objectives and constraints after the trials so far."""
         seen = observed.observations
         wanted = self._reference() if self._reference is not None else [np.nan] * len(observed.signs)
         reference = np.array(
@@ -188,7 +196,7 @@ class BayesianSampler(BaseSampler):
 
 
 class _Observed:
-    """The observations from one study; each update reads only the trials that are new."""
+    """The observations from one Optuna study; each update reads only the trials that are new."""
 
     def __init__(self, study: Study, search_space: Mapping[str, BaseDistribution], space: Space) -> None:
         self.space = space
@@ -198,7 +206,7 @@ class _Observed:
         self._trials: set[int] = set()
 
     def of(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
-        """Return whether the observations are from this study and of these parameters."""
+        """Return whether the observations are from this study and have these parameters."""
         return self._study_name == study.study_name and self._search_space == search_space
 
     def update(self, study: Study) -> None:
@@ -218,24 +226,29 @@ class _Observed:
                 self.observations.add(row, values, constraints)
 
     def pending(self, study: Study, asking: FrozenTrial) -> list[Array]:
-        """Return the rows of the configs that are being measured, without the trial that asks for a proposal."""
+        """Return the coordinates of the configs that are being measured, without the trial that asks for a proposal."""
         running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         rows = [self.row(trial.params) for trial in running if trial.number != asking.number and trial.params]
         return [row for row in rows if row is not None]
 
     def row(self, params: Params) -> Array | None:
-        """Return the positions of a trial's parameters, shape (axes,); None if the trial should be ignored."""
+        """Return the coordinates of a trial's config, shape (axes,); None if the config lies outside the space."""
         implied = self.space.implied(params)
         return None if implied is None else self.settled_row(implied)
 
     def settled_row(self, implied: Params) -> Array:
-        """Return the positions of parameters that are complete, including those that follow from others."""
+        """Return the coordinates of a config, given all its parameters, including those that follow from others."""
         positions = [axis.position(implied[axis.name]) if axis.name in implied else np.nan for axis in self.space.axes]
         return np.asarray(self.space.allowed(np.array([positions]))[0])
 
 
 def _parents(observations: Observations) -> tuple[Array, Array]:
-    """Return the rows of configs to change, and how often to use each; configs of the front are used most."""
+    """Return the configs whose changed copies become candidates.
+
+    Returns:
+        The coordinates of the configs, and how often to use each config, relative to the others. Configs of the Pareto
+        front are used most.
+    """
     rows, usable = observations.rows(), observations.feasible()
     if not usable.any():
         return rows, np.ones(len(rows))
@@ -244,7 +257,7 @@ def _parents(observations: Observations) -> tuple[Array, Array]:
 
 
 def _refined(candidates: Candidates, rows: Array, worth: Callable[[Array], Array], rng: np.random.Generator) -> Array:
-    """Add candidates that are close to the best ones, and return all of them, the best first."""
+    """Add candidates that are close to the best given ones, and return old and new candidates, the best first."""
     scores = worth(rows)
     for near_sd in _REFINEMENTS:
         best = rows[np.argsort(-scores, kind="stable")[:_REFINED]]
@@ -254,16 +267,16 @@ def _refined(candidates: Candidates, rows: Array, worth: Callable[[Array], Array
 
 
 def _rounded(observed: _Observed, rows: Array, taken: set[bytes], count: int) -> list[tuple[Params, Array]]:
-    """Round the best rows to valid configs, and return the first of them that are new.
+    """Round the best candidates to valid configs, and return the first configs that are new.
 
     Args:
         observed: The trials of the study so far.
-        rows: Candidates, the best first, shape (candidates, axes).
+        rows: The coordinates of the candidates, the best first, shape (candidates, axes).
         taken: The keys of configs that were measured or are being measured.
         count: The most configs to return.
 
     Returns:
-        The parameters and the row of each new config.
+        The parameters and the coordinates of each new config.
     """
     taken, found = {*taken}, []
     for row in rows[:_MOST_ROUNDED]:
@@ -279,7 +292,7 @@ def _rounded(observed: _Observed, rows: Array, taken: set[bytes], count: int) ->
 
 
 def _values_at(space: Space, row: Array) -> dict[str, Any]:
-    """Return the values at the positions of a row, by parameter; they are not rounded."""
+    """Return the values of all parameters for the coordinates of a config; numbers are not rounded."""
     return {axis.name: axis.value(float(position)) for axis, position in zip(space.axes, row, strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra and minimisation; no other module of this package uses scipy."""
+"""Linear algebra and minimisation for the Gaussian processes; no other module of this package uses scipy."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ def root_of(matrix: Array) -> Array:
 
 
 def solved(root: Array, values: Array) -> Array:
-    """Return the inverse of a matrix, multiplied by values.
+    """Return the inverse of a positive definite matrix, multiplied by values.
 
     Args:
         root: The lower Cholesky factor of the matrix.
@@ -29,7 +29,7 @@ def solved(root: Array, values: Array) -> Array:
 
 
 def whitened(root: Array, values: Array) -> Array:
-    """Return the inverse of a lower Cholesky factor, multiplied by values."""
+    """Return the inverse of a lower Cholesky factor (`root`), multiplied by values."""
     return np.asarray(solve_triangular(root, values, lower=True, check_finite=False), dtype=np.float64)
 
 
@@ -52,7 +52,7 @@ def least(
         cost: Returns the value of the function and its gradient.
         start: The point to start from.
         bounds: The least and the greatest value of each coordinate.
-        steps: The most steps to take.
+        steps: The maximum number of steps.
     """
     found = minimize(  # type: ignore[no-untyped-call,unused-ignore]
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}
