@@ -1,6 +1,7 @@
 """The best config that was shown to be better is recommended, and no more is claimed than was measured."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,8 @@ def test_a_config_that_the_load_generator_limited_has_a_warning() -> None:
     trials = [SEARCH[0], trial(1, 300, 5, flagged=True), trial(2, 90, 4)]
     assert "the load generator limited trial 1" in recommend(study(trials), "1000", Goal.THROUGHPUT).warnings[0]
     assert recommend(study(trials), "1000", Goal.LATENCY).warnings == ()
+    trials[1] = replace(trials[1], verdict="other processes")
+    assert "other processes limited trial 1" in recommend(study(trials), "1000", Goal.THROUGHPUT).warnings[0]
 
 
 def no_config(asked: Conditions = ANY, goal: Goal = Goal.BALANCED, **changes: Any) -> str:

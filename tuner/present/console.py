@@ -8,9 +8,10 @@ ERR = Console(stderr=True, highlight=False)
 
 def say(sentence: str) -> None:
     """Print a sentence about the progress of a command."""
-    ERR.print(sentence, style="dim", markup=False)
+    # A command in a sentence must stay in one line, so that it can be copied.
+    ERR.print(sentence, style="dim", markup=False, soft_wrap=True)
 
 
 def warn(sentence: str) -> None:
     """Print a warning about something that makes the result less reliable."""
-    ERR.print("warning: " + sentence, style="yellow", markup=False)
+    ERR.print("warning: " + sentence, style="yellow", markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf, log
 
 from objectives.ratios import ERROR_RATE, Ratio
+from objectives.verdict import Bottleneck
 from runners.reporting import Say, silent
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
@@ -292,9 +293,11 @@ def _recommendation(
     is_baseline = chosen.fingerprint == results.baseline.fingerprint
     own = results.baseline_metrics if is_baseline else results.metrics_of(chosen)
     if chosen.flagged:
+        others = chosen.verdict == Bottleneck.OTHER_PROCESSES
+        limit = "other processes" if others else "the load generator"
         warnings = [
             *warnings,
-            f"the load generator limited trial {chosen.number}: this config may reach a higher throughput",
+            f"{limit} limited trial {chosen.number}: this config may reach a higher throughput",
         ]
     return Recommendation(
         study=study.name,

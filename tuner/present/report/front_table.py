@@ -16,7 +16,7 @@ from tuner.results.study_results import SizeResults, StudyResults
 from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, missed_lines
 
 SCHEMA_VERSION: Final = 1
-GENERATOR_BOUND: Final = "limited by the load generator: the config may reach a higher throughput"
+LIMITED_BY_HOST: Final = "the load generator or other processes limited it: the config may reach a higher throughput"
 TOLD_APART: Final = (
     "how many times better than the baseline; with an interval if the config was measured again in turn with the "
     "baseline, otherwise from one trial, which may have been lucky"
@@ -177,7 +177,7 @@ def _row(size: SizeResults, trial: Trial) -> FrontRow:
         estimates=size.estimates.by_config.get(trial.fingerprint, {}),
         times={name: value for name, value in times.items() if value is not None and not is_baseline},
         gains=confirmation.gains if confirmation else {},
-        flags=(*((GENERATOR_BOUND,) if trial.flagged else ()), *trial.warnings),
+        flags=(*((LIMITED_BY_HOST,) if trial.flagged else ()), *trial.warnings),
         changes=changes(trial.values, size.baseline.values if size.baseline else {}),
     )
 
