@@ -34,7 +34,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}", re.ASCII)
 
 
 class Role(StrEnum):
-    """What a client with this token may do."""
+    """What a client may do with a token that has this role."""
 
     READ = "read"
     """Read everything."""
@@ -170,8 +170,8 @@ class TokenFile:
                 write_atomically(self.path, json.dumps(body, indent=2) + "\n")
         except Timeout:
             raise TokensBusy(
-                f"only one command at a time may change the tokens, but after {self._lock_s:g} s another one still "
-                f"holds {lock}; wait for it to end, or stop it"
+                f"only one command at a time may change the tokens, but after {self._lock_s:g} s another command still "
+                f"holds {lock}; wait for that command to end, or stop it"
             ) from None
 
     def _read(self) -> tuple[Token, ...]:

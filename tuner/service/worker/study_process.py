@@ -64,7 +64,7 @@ class StudyProcess:
     def __init__(
         self, folder: Path, attempt: str, identity: ProcessIdentity, own: "subprocess.Popen[bytes] | None"
     ) -> None:
-        """Use `start` or `adopt` instead."""
+        """Set the attributes. Callers use `start` or `adopt` instead, which return a `StudyProcess`."""
         self.folder = folder
         self.attempt = attempt
         self.identity = identity
@@ -220,7 +220,7 @@ def last_sequence(folder: Path, after: int = 0) -> int:
 
 
 def _run(folder: Path, config: ServiceConfig) -> None:
-    # Imported here, because these imports take a second, and the file that identifies the process is written before.
+    # Imported here, because these imports take a second. The file that identifies the process must be written earlier.
     from tuner.api import run_study
     from tuner.present.study_view import StudyView
     from tuner.results.recommendation import recommendations
