@@ -33,8 +33,8 @@ _MOST_STICKY_MS: Final = 200.0
 def published_grid(space: SearchSpace) -> tuple[ProducerConfig, ...]:
     """Return the configs of the grid that fit a space, without duplicates and always in the same order.
 
-    Values outside the space are replaced by the nearest value in it. Where this makes two configs equal, or where the
-    space does not search a knob, the grid has fewer configs: 1,155 for records of 10 B, and 945 for 100 kB.
+    A value outside the space is replaced by the nearest value in the space. The grid has fewer configs if this makes
+    two configs equal, or if the space does not search a knob: 1,155 for records of 10 B, and 945 for 100 kB.
     """
     domains = {parameter.name: parameter.domain for parameter in space.parameters}
     usual = space.params_of(ProducerConfig.parse(space.fixed)) or {}
