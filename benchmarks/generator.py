@@ -46,7 +46,7 @@ def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Callable
     def native(workload: Workload, _: float) -> float:
         seen = opened.runner(limits=Limits(max_bytes=MAX_BYTES)).run(config, workload)
         verdict = judge(Evidence.of(seen))
-        print(f"    native: bound by {verdict.bound}, counts agree: {seen.counts.agree}", file=sys.stderr)
+        print(f"    native: limited by {verdict.bound}, counts agree: {seen.counts.agree}", file=sys.stderr)
         return seen.records_per_s
 
     def python(workload: Workload, _: float) -> float:

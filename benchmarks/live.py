@@ -2,9 +2,9 @@
 
 python -m benchmarks.live STUDY [--repeats 10] [--record-bytes 1000,10000]
 
-For each record size of the study, each repeat runs `tuner verify`: it starts a new broker, warms it up, and measures
-the recommended config in turn with the baseline for two rounds. In each repeat, the config should be better than the
-baseline. Its gain should lie inside the interval that the study predicted for one more round.
+For each record size of the study, each repeat runs `tuner verify`. This command starts a new broker, warms it up, and
+measures the recommended config in turn with the baseline for two rounds. In each repeat, the config should be better
+than the baseline. Its gain should lie inside the interval that the study predicted for one more round.
 """
 
 import json

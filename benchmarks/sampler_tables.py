@@ -71,14 +71,15 @@ def missed(courses: Sequence[Course]) -> list[str]:
 def _table(problem: str, courses: Sequence[Course]) -> str:
     looks = [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
     heads = [
-        f"trials to {WITHIN:.0%}: median (quartiles)",
-        "reached by",
-        f"trials to {WITHIN:.0%} of the whole grid's",
-        "to all of the grid's",
-        *(f"area after {look}" for look in looks),
+        f"trials to {WITHIN:.0%} of the best area: median (quartiles)",
+        "searches that reached it",
+        f"trials to {WITHIN:.0%} of the whole grid's area",
+        "trials to the whole grid's area",
+        *(f"area after {look} trials" for look in looks),
     ]
     lines = [
-        f"### {problem}: a grid of {courses[0].grid:,} configs, all of which cover {courses[0].grid_covered:.2f}",
+        f"### {problem}: the {courses[0].grid:,} configs of the grid cover {courses[0].grid_covered:.2f} of the best "
+        "area",
         "",
         f"| sampler | {' | '.join(heads)} | ms per proposal |",
         f"| --- |{' --- |' * len(heads)} --- |",

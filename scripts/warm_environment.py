@@ -1,7 +1,7 @@
 """Runs a short study and imports the modules of the service and of MLflow's server, to compile their bytecode.
 
-Use it while an image is built whose files can't be written later. The script fails if the study fails, because an image
-that can't run a study is useless.
+The build of the container image runs this script, because the image's files can't be written later. The script fails if
+the study fails, because an image that can't run a study is useless.
 """
 
 import importlib

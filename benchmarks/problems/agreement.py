@@ -43,8 +43,7 @@ class Agreement:
         simulated: The model's values for the same configs, shape (configs,).
         correlation: Spearman's correlation over all configs and record sizes.
         within_sizes: The mean of the correlations within each record size, weighted by the number of its configs. It
-            shows how well configs are ranked, because it does not reward predicting the differences between record
-            sizes.
+            is lower than `correlation` if a model predicts only the differences between record sizes well.
     """
 
     metric: str

@@ -40,11 +40,10 @@ class FrontPoint:
 def known_front(space: SearchSpace, truth: Truth) -> tuple[FrontPoint, ...]:
     """Return the Pareto front of a space, from the config with the lowest throughput and latency to the highest.
 
-    The search for them uses no randomness. It tries the published grid first, and then the neighbours of the best
-    configs so far, which differ from them in one knob, in smaller and smaller steps. The true front is a curve. The
-    area under the returned points is less than 0.5 % smaller than the area under that curve; the tests check this with
-    random configs and by hill climbing from the points. The first call takes seconds, and the process caches its
-    result.
+    The search for them uses no randomness. It tries the published grid first. Then it changes one knob of the best
+    configs so far at a time, in smaller and smaller steps. The true front is a curve. The area under the returned
+    points is less than 0.5 % smaller than the area under that curve; the tests check this with random configs and by
+    hill climbing from the points. The first call takes seconds, and the process caches its result.
     """
     search = _Search(space, truth)
     for config in (truth.baseline, *published_grid(space)):
@@ -70,7 +69,7 @@ class _Search:
         self._tried: set[ProducerConfig] = set()
 
     def offer(self, config: ProducerConfig) -> bool:
-        """Add a config to the front if it is far enough from all members, or better than one of them.
+        """Add a config to the front if it is far enough from all members, or better than a member.
 
         Returns:
             Whether the config was added.

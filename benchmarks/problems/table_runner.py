@@ -47,7 +47,7 @@ class TableRunner:
         """Return the measurement that the table has for this config and workload.
 
         Raises:
-            WorkloadRefused: The table does not have this config or this load; the message says what it has.
+            WorkloadRefused: The table does not have this config or this load. The message says what the table has.
         """
         self._check_load(workload)
         rows = self.table.find(config, workload.record_sizes)

@@ -116,7 +116,7 @@ def _taken(schema: Schema, parts: Schema) -> str:
 
 
 def _kind(schema: Schema, parts: Schema) -> str:
-    """Return in words which values a schema allows that is one of a key's alternatives."""
+    """Return in words which values one of the alternative schemas of a key allows."""
     if "anyOf" in schema:
         return _taken(schema, parts)
     if "$ref" in schema:

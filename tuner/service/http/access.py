@@ -216,7 +216,7 @@ def _host_in(header: str) -> str:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuse a request that a page of another site sent. The headers that browsers set tell this.
+    """Refuse a request that a page of another site sent, according to the headers that browsers set.
 
     Raises:
         Problem: The request comes from a page of another site.

@@ -1,4 +1,4 @@
-"""The service as a process: how it starts and stops, and how long it waits for slow clients."""
+"""Starts and stops the service, and limits how long it waits for slow clients."""
 
 import asyncio
 import logging.config
@@ -163,8 +163,8 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handle SIGINT and SIGTERM.
 
-        uvicorn's own method raises the signal again at the end, and the process would be killed by it before the
-        service has stopped the studies.
+        uvicorn's own method raises the signal again at the end. The signal would kill the process before the service
+        has stopped the studies.
         """
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:

@@ -47,10 +47,10 @@ class Token:
     """A token as it is stored.
 
     Attributes:
-        name: The name of its owner, which the access log and the studies submitted with the token show.
-        role: What its owner may do.
+        name: The name of the token's owner. The access log shows it, and so do studies submitted with the token.
+        role: What the token's owner may do.
         sha256: The SHA-256 of the token in hexadecimal digits.
-        created_at: When it was made: UTC, ISO 8601.
+        created_at: When the token was made: UTC, ISO 8601.
     """
 
     name: str
@@ -143,7 +143,7 @@ class TokenFile:
         return secret
 
     def remove(self, name: str) -> None:
-        """Remove a token. A running service refuses it from the next request on.
+        """Remove a token. A running service refuses the token from the next request on.
 
         Raises:
             ServiceConfigError: No token has this name.

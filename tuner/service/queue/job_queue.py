@@ -69,8 +69,8 @@ class JobQueue:
         """Put a study into the queue. Once this returns, the study survives a crash.
 
         Returns:
-            The study, and whether it is new. A study with the same name and digest that is in the queue already stays
-            as it is.
+            The study, and whether it is new. If the queue already has a study with the same name and digest, that study
+            is returned unchanged.
 
         Raises:
             NameTaken: Another study has this name.

@@ -130,7 +130,7 @@ class StudyProcess:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the process ended. None if it still runs, or if it was killed before it could write its outcome."""
+        """How the process ended. None if the process still runs, or was killed before it could write its outcome."""
         told = _read(self.folder / _OUTCOME_FILE)
         if told.get("attempt") != self.attempt:
             return None
@@ -145,7 +145,7 @@ class StudyProcess:
     def stop(self) -> None:
         """Ask the process to stop, as Ctrl-C does.
 
-        Call this repeatedly until the process has ended: after a while it sends SIGTERM, and in the end SIGKILL.
+        Call this method repeatedly until the process has ended. After a while it sends SIGTERM, and in the end SIGKILL.
         """
         now = time.monotonic()
         if self._interrupted_at is None:
@@ -158,7 +158,7 @@ class StudyProcess:
             self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill the process and its process group. The trial that it is measuring is lost; earlier trials are kept."""
+        """Kill the process and its process group. Earlier trials are kept, but the trial being measured is lost."""
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.identity.pid, signal.SIGKILL)

@@ -201,7 +201,7 @@ class Supervisor:
         return self._config.root / job.name
 
     def _put_back(self, job: Job, told: str, *, progressed: bool, delay_s: float = 0.0) -> None:
-        """Put a study back into the queue. After too many crashes, record that it has failed."""
+        """Put a study whose process ended early back into the queue, or record its failure after too many crashes."""
         self.crashed += 1
         crashes = 1 if progressed else job.crashes + 1
         if crashes > MOST_CRASHES:
