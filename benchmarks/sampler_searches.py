@@ -20,7 +20,7 @@ from tuner.search.schedule import next_kind
 from tuner.search.seeds import seeds_of
 
 BEFORE_TRIALS = 40
-"""The number of trials of the search of another record size that precedes a search."""
+"""How many trials the search of the previous record size has, for problems such as `embedded:1000:100`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,10 @@ CODECS: Final = (
 IN_FLIGHT: Final = ("1", "5", "1000000")
 QUEUE_RECORDS: Final = ("10000", "100000", "500000")
 QUEUE_KBYTES: Final = ("16384", "131072", "1048576")
-"""Used instead of `QUEUE_RECORDS` in spaces that search the queue's bytes, for example for records of 100 kB."""
+"""The values of `queue.buffering.max.kbytes`. They replace `QUEUE_RECORDS` in spaces that search the queue's bytes.
+
+Such a space is, for example, that of records of 100 kB.
+"""
 
 _STICKY_MS: Final = "sticky.partitioning.linger.ms"
 _MOST_STICKY_MS: Final = 200.0

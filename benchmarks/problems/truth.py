@@ -10,7 +10,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 
 RATE_RATIO: Final = 0.3
-"""The rate of the paced phase, as a share of the baseline's throughput; the default of `tuner.model.spec`."""
+"""The rate of the paced phase, as a share of the baseline's throughput. It is the default of a study."""
 COMPRESSIBILITY_RATIO: Final = 0.5
 HELD_RATE_RATIO: Final = 0.95
 """A config that delivers less than this share of the paced rate is infeasible.

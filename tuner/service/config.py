@@ -109,13 +109,13 @@ class ServiceFile(Section):
     environment: Annotated[list[Variable], Field(max_length=100)] = Field(default_factory=list)
     """Environment variables of the service that submitted studies may use as ${NAME}. Default: none."""
     max_body: Annotated[int, fields.size(1_000, MAX_BYTES)] = MAX_BYTES
-    """Largest body of a request, in bytes: 1000000, or 64KiB."""
+    """Largest body of a request, in bytes, for example 1000000 or 64KiB."""
     at_once_per_target: Annotated[int, fields.whole(1, 100)] = 1
     """How many studies may measure on one target at the same time. Studies that share a target disturb each other."""
     targets: Mapping[str, TargetSection] | None = None
-    """Clusters by name, each written as `target` in a study file. Submitted studies refer to them by name only."""
+    """Clusters by name, each with the keys of `target` in a study file. Submitted studies give only the name."""
     default_target: Text | None = None
-    """Target of studies that name none."""
+    """Target of the studies whose file names no target."""
     executor: ExecutorSection = ExecutorSection()
     mlflow: MlflowSection = MlflowSection()
     tls: TlsSection | None = None

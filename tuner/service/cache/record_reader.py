@@ -69,7 +69,7 @@ class RecordReader:
         self._storage = storage
         self._root = root
         self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
-        """The results of the studies that were read most recently, each with the value that `stamp` then returned."""
+        """The results of the studies read most recently, each with the value that `stamp` returned just before."""
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
 
     def responses(self, query: ResultQuery) -> Responses:

@@ -20,7 +20,7 @@ from tuner.service.http.tokens import Token
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 MOST_STREAMS: Final = 200
-"""How many event streams may be open at the same time. Each of them holds a connection."""
+"""How many event streams may be open at the same time. Each event stream keeps a connection open."""
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]

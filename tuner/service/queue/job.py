@@ -24,7 +24,7 @@ class JobState(StrEnum):
 
 
 ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
-"""The states in which a process may be running the study, so that its targets are in use."""
+"""The states in which a process may be running the study. In these states, the study's targets are in use."""
 
 _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),

@@ -66,10 +66,10 @@ Ask = Callable[..., list[Any]]
 
 The statement may contain these placeholders, which stand for different SQL in each database:
     {jobs}     the table
-    {columns}  the columns of a `Job`: targets as JSON, times as seconds since 1970
-    {targets}  a placeholder for a value, like `?`: targets as JSON
+    {columns}  the columns of a `Job`, with the targets as JSON and times as seconds since 1970
+    {targets}  like `?`, a placeholder for a value: the targets as JSON
     {now}      the present time by the database's clock, the same everywhere in the statement
-    {second}   multiply a number of seconds by this to add it to a time
+    {second}   one second: a number of seconds, multiplied by it, can be added to a time
 """
 Change = Callable[[Ask, bool], Result]
 """A function that changes the table. It takes an `Ask`, and whether this is a second attempt.

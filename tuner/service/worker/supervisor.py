@@ -16,7 +16,7 @@ from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.study_process import Outcome, StudyProcess, last_sequence
 
 MOST_CRASHES: Final = 3
-"""How many times in a row a study's process may end early without a new trial. After one more, the study has failed."""
+"""How many times in a row a study's process may end early without a new trial. The next early end fails the study."""
 _TICK_S: Final = 0.3
 _LEASE_S: Final = 20.0
 _STOP_S: Final = 25.0
