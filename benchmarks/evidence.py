@@ -82,7 +82,9 @@ def page_of(command: str) -> Path:
     for page in sorted(PAGES.glob("*.md")):
         if _start(command) in page.read_text():
             return page
-    sys.exit(f"no page of docs/evidence has a place for this command: add the lines '{_start(command)}' and '{END}'")
+    sys.exit(
+        f"no page of docs/evidence has a place for this command; add the lines '{_start(command)}' and '{END}' to a page"
+    )
 
 
 def with_result(page: str, command: str, printed: str) -> str:

@@ -114,7 +114,7 @@ def _print(found: dict[int, dict[str, list[float]]]) -> None:
             f"{ratio_of(rates['native'], rates['java'])} | {ratio_of(rates['native'], rates['python'])} | "
             f"{ratio_of(rates['native'], rates[best])} |"
         )
-    print(f"\nrecords/s, medians of {len(next(iter(found.values()))['native'])} rounds; goals: {GOALS}")
+    print(f"\nrecords/s, as medians of {len(next(iter(found.values()))['native'])} rounds; goals by size: {GOALS}")
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def _print_grids(names: list[str], every_steps: list[int]) -> None:
 def _print_costs(trials: int) -> None:
     """Print the time that proposals take after the given number of trials, for each sampler."""
     problem: Problem = problem_of(PROBLEMS[0], 0.05)
-    print(f"| sampler | ms per proposal after {trials:,} trials: median | greatest of 20 |\n| --- | --- | --- |")
+    print(f"| sampler | ms per proposal after {trials:,} trials: median | longest of 20 |\n| --- | --- | --- |")
     for name in ("tpe", "bayesian"):
         costs_s = sorted(ask_costs_s(problem, ENTRIES[name], trials))
         print(f"| {name} | {1e3 * costs_s[len(costs_s) // 2]:.0f} | {1e3 * costs_s[-1]:.0f} |", flush=True)

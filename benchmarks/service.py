@@ -159,7 +159,7 @@ def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
                     yield psutil.Process(process.pid), int(found[1])
                     break
             else:
-                raise SystemExit("the service did not start")
+                raise SystemExit("the service ended before it was ready, without an address in its log")
         finally:
             process.terminate()
 
@@ -171,7 +171,7 @@ def _await_ready(port: int) -> None:
             return
         except OSError:
             time.sleep(0.2)
-    raise SystemExit("the service is not ready")
+    raise SystemExit(f"the service must be ready within {_START_S:g} s after its start, but is not")
 
 
 @dataclass
@@ -259,7 +259,7 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
         f"to {asked.pollers} pollers: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {times_ms.max():.0f} ms; "
         f"by status {statuses}"
     )
-    print(f"- the server's own CPU: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
+    print(f"- CPU time of the server's process: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
     goals = [
         _told("p99 of the response time", p99, P99_MS, "ms"),
         _told("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),

@@ -114,11 +114,12 @@ def _case(name: str, studies: int, trials: int, processes: int) -> bool:
         for each in pool.imap(partial(_study, name, trials), range(studies)):
             found.append(each)
             if len(found) % 20 == 0:
-                print(f"  {name}: {len(found)} of {studies} studies", file=sys.stderr, flush=True)
+                print(f"  {name}: {len(found)} of {studies} studies have ended", file=sys.stderr, flush=True)
     recommending = [each for each in found if each.told]
     steps = median(each.confirming for each in found)
     print(
-        f"\n{name}: {studies} studies with seeds from 0, each of {trials} trials and a median of {steps:g} to confirm\n"
+        f"\n{name}: {studies} studies with seeds from 0, each of {trials} trials; the confirmation has {steps:g} more "
+        "(median)\n"
     )
     if name.startswith("aa"):
         wrong = len(recommending) / studies
