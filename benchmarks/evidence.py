@@ -83,7 +83,8 @@ def page_of(command: str) -> Path:
         if _start(command) in page.read_text():
             return page
     sys.exit(
-        f"no page of docs/evidence has a place for this command; add the lines '{_start(command)}' and '{END}' to a page"
+        "no page of docs/evidence has a place for this command; add these lines to a page: "
+        f"'{_start(command)}' and '{END}'"
     )
 
 

@@ -159,7 +159,7 @@ def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
                     yield psutil.Process(process.pid), int(found[1])
                     break
             else:
-                raise SystemExit("the service ended before it was ready, without an address in its log")
+                raise SystemExit("the service ended before it served at an address")
         finally:
             process.terminate()
 
