@@ -2,8 +2,8 @@
 
     python -m benchmarks [generator] [paced] [latency_agreement] [memory] [overhead] [--short] [--write]
 
-All of them take an hour or more. `--short` takes about 7 minutes and only shows that they work. `--write` puts the
-results on the pages of docs/evidence.
+A full run of all benchmarks takes an hour or more. With `--short` it takes about 7 minutes, and only shows that the
+benchmarks work. `--write` puts the results on the pages of docs/evidence.
 """
 
 import argparse
@@ -26,18 +26,18 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "service": ("--seconds", "20"),
     "trust": ("--studies", "2", "--trials", "12"),
 }
-"""Each benchmark with its arguments for `--short`."""
+"""The benchmarks by name, each with the arguments that make it short for `--short`."""
 
 
 def main() -> None:
-    """Run the named benchmarks, or all; the exit code is 1 if one of them missed a goal."""
+    """Run the benchmarks that the command line names, or all. The exit code is 1 if one of them missed a goal."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", nargs="*", metavar="program", help="all by default")
-    parser.add_argument("--short", action="store_true", help="show only that they work, in minutes")
+    parser.add_argument("programs", nargs="*", metavar="program", help="a benchmark to run (default: all)")
+    parser.add_argument("--short", action="store_true", help="only show within minutes that the benchmarks work")
     parser.add_argument("--write", action="store_true", help="put the results on the pages of docs/evidence")
     asked = parser.parse_args()
     if unknown := sorted(set(asked.programs) - set(PROGRAMS)):
-        parser.error(f"programs are {', '.join(PROGRAMS)}, not {', '.join(unknown)}")
+        parser.error(f"a program must be one of {', '.join(PROGRAMS)}, but got {', '.join(unknown)}")
     missed = []
     for name in asked.programs or PROGRAMS:
         print(f"\n## {name}\n", flush=True)
@@ -45,7 +45,7 @@ def main() -> None:
         if subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *words], check=False).returncode:
             missed.append(name)
     if missed:
-        print(f"\nmissed a goal: {', '.join(missed)}")
+        print(f"\nbenchmarks that missed a goal: {', '.join(missed)}")
         sys.exit(1)
 
 

@@ -1,12 +1,12 @@
-"""The pages of docs/evidence: each result stands there once, below the command that measured it.
+"""Writes the results of benchmarks to the pages of docs/evidence, each below the command that measured it.
 
-A page reserves a place for a command by two comments:
+Two comments on a page mark the place for the result of a command:
 
     <!-- result of: python -m benchmarks.paced -->
     <!-- end of result -->
 
-When a benchmark is run with `--write`, it replaces what stands between them by its command, the date, the machine and
-what it printed. A command that no page has a place for is refused before anything is measured.
+A benchmark that is run with `--write` replaces the text between the comments by its command, the date, the machine and
+what it printed. A command for which no page has a place is refused before anything is measured.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def benchmark_parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser with the options that every benchmark has.
 
     Args:
-        description: The benchmark's docstring; its first line is shown in the help.
+        description: The docstring of the benchmark's module. Its first line is shown in the help.
     """
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument(WRITE, action="store_true", help="put the result on its page of docs/evidence")
@@ -43,12 +43,12 @@ def benchmark_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def run_benchmark(main: Callable[[], None]) -> None:
-    """Run a benchmark and, with `--write`, put what it prints to standard output on its page.
+    """Run a benchmark. With `--write`, also put what it prints to standard output on its page of docs/evidence.
 
-    A missed goal (exit code 1) is a result too; whatever else ends the benchmark leaves the page alone.
+    The page is also changed if the benchmark missed a goal (exit code 1), but not if it ended with another error.
 
     Raises:
-        SystemExit: As `main` raises it, or no page has a place for this command.
+        SystemExit: `main` ended the process, or no page has a place for the result of this command.
     """
     if WRITE not in sys.argv or {"-h", "--help"} & set(sys.argv):
         return main()
@@ -77,12 +77,15 @@ def page_of(command: str) -> Path:
     """Return the page that has a place for the result of a command.
 
     Raises:
-        SystemExit: No page has one.
+        SystemExit: No page of docs/evidence has a place for this result.
     """
     for page in sorted(PAGES.glob("*.md")):
         if _start(command) in page.read_text():
             return page
-    sys.exit(f"no page of docs/evidence has a place for this command: add the lines '{_start(command)}' and '{END}'")
+    sys.exit(
+        "no page of docs/evidence has a place for this command; add these lines to a page: "
+        f"'{_start(command)}' and '{END}'"
+    )
 
 
 def with_result(page: str, command: str, printed: str) -> str:
@@ -90,7 +93,7 @@ def with_result(page: str, command: str, printed: str) -> str:
 
     Args:
         page: The text of the page, which has a place for the command.
-        command: As the page spells it.
+        command: The command, spelled as on the page.
         printed: What the command printed, as Markdown.
     """
     place = re.compile(re.escape(_start(command)) + ".*?" + re.escape(END), re.DOTALL)
@@ -100,7 +103,7 @@ def with_result(page: str, command: str, printed: str) -> str:
 
 
 def machine() -> str:
-    """Describe this machine and the versions of what was measured, without the host's name."""
+    """Describe this machine and the versions of Python and the client, without the host's name."""
     memory_gb = psutil.virtual_memory().total / 1e9
     parts = [
         f"{os.cpu_count()} cores ({_processor()})",
@@ -123,7 +126,7 @@ def _start(command: str) -> str:
 
 
 class _Both(io.TextIOBase):
-    """A stream that writes to two others."""
+    """A text stream that writes everything to two other streams."""
 
     def __init__(self, first: TextIO, second: TextIO) -> None:
         self._streams = (first, second)

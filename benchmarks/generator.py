@@ -1,9 +1,9 @@
-"""Our load generator against Kafka's Java tool and a plain Python loop: same broker, same settings, in turn.
+"""Compares our load generator with Kafka's Java tool and a plain Python loop, on one broker with the same settings.
 
     python -m benchmarks.generator [--rounds 7] [--seconds 4] [--sizes 10,100,1000,10000,100000]
 
-Takes about 20 minutes. All three send distinct records. Each run gets a new topic, and the order changes from round to
-round.
+The benchmark takes about 20 minutes. All three generators send distinct records. In each round they run one after
+another, in an order that changes from round to round, and each run gets a new topic.
 """
 
 import json
@@ -38,12 +38,15 @@ MAX_BYTES = 30 * 10**9
 
 
 def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Callable[[Workload, float], float]]:
-    """Return functions that measure records/s; their second argument is the rate of their last run."""
+    """Return a function for each load generator, which measures its records/s.
+
+    The functions take a workload, and the records/s that the same generator reached in its last run.
+    """
 
     def native(workload: Workload, _: float) -> float:
         seen = opened.runner(limits=Limits(max_bytes=MAX_BYTES)).run(config, workload)
         verdict = judge(Evidence.of(seen))
-        print(f"    native: bound by {verdict.bound}, counts agree: {seen.counts.agree}", file=sys.stderr)
+        print(f"    native: limited by {verdict.bound}, counts agree: {seen.counts.agree}", file=sys.stderr)
         return seen.records_per_s
 
     def python(workload: Workload, _: float) -> float:
@@ -58,7 +61,7 @@ def contenders(opened: OpenTarget, config: ProducerConfig) -> dict[str, Callable
 
 
 def main() -> None:
-    """Measure all sizes and print the table."""
+    """Measure all record sizes and print a table of the results."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=4.0)
@@ -86,7 +89,7 @@ def _rounds(
     names = list(measure)
     rates: dict[str, list[float]] = {name: [] for name in names}
     last = dict.fromkeys(names, min(1e6, 100e6 / workload.record_sizes.mean_bytes))
-    # Round 0 does not count. It warms up the broker, and shows how many records the Java tool must send.
+    # The results of round 0 are not used. It warms up the broker, and shows how many records the Java tool must send.
     for number in range(rounds + 1):
         order.shuffle(names)
         for name in names:
@@ -111,10 +114,14 @@ def _print(found: dict[int, dict[str, list[float]]]) -> None:
             f"{ratio_of(rates['native'], rates['java'])} | {ratio_of(rates['native'], rates['python'])} | "
             f"{ratio_of(rates['native'], rates[best])} |"
         )
+<<<<<<< HEAD
     print(
         f"\nrecords/s, medians of {len(next(iter(found.values()))['native'])} rounds; goals: "
         + ", ".join(f"{goal} at {size} B" for size, goal in GOALS.items())
     )
+=======
+    print(f"\nrecords/s, as medians of {len(next(iter(found.values()))['native'])} rounds; goals by size: {GOALS}")
+>>>>>>> p-g
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The latency that we measure, beside the client's own account of it (within 3 %, as in the VU thesis).
+"""Compares the latency that we measure with the client's own statistics. Both must agree within 3 %.
+
+The limit of 3 % is the one of the VU thesis (De Vos Meaker, 2020).
 
 python -m benchmarks.latency_agreement [--runs 3] [--seconds 20]
 """
@@ -12,13 +14,14 @@ from search_spaces.producer_config import ProducerConfig
 from tuner.course.open_target import open_target
 from tuner.model.target import Target
 
-# Rates that the broker can hold. If the queue filled and emptied, the two means would be over different records.
+# Rates that the broker can keep up with. If the client's queue filled and emptied, our mean and the client's mean would
+# be over different records.
 LOADS = ((10, 100_000.0), (100_000, 500.0), (10, None), (100_000, None))
 CONFIG = {"queue.buffering.max.kbytes": "32768"}
 
 
 def main() -> None:
-    """Measure and print the table; the exit code is 1 if the two differ by more than 3 %."""
+    """Measure, and print a table. The exit code is 1 if a latency differs from the client's by more than 3 %."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0)

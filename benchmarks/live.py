@@ -1,10 +1,10 @@
-"""Whether the recommendations of a real study hold when they are tried again.
+"""Measures the recommendations of a real study again, to see whether their gains hold.
 
 python -m benchmarks.live STUDY [--repeats 10] [--record-bytes 1000,10000]
 
-For each record size of the study, each repeat runs `tuner verify`: it starts a new broker, warms it up, and measures
-the recommended config in turn with the baseline for two rounds. Each repeat should be better than the baseline, and
-inside the interval that the study gave for one more round.
+For each record size of the study, each repeat runs `tuner verify`. This command starts a new broker, warms it up, and
+measures the recommended config in turn with the baseline for two rounds. In each repeat, the config should be better
+than the baseline. Its gain should lie inside the interval that the study predicted for one more round.
 """
 
 import json
@@ -31,7 +31,7 @@ INSIDE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A recommendation to try again."""
+    """A recommendation that is measured again, with the record size and the metric of its goal."""
 
     record_bytes: str
     found: Recommendation
@@ -39,19 +39,19 @@ class Case:
 
     @property
     def stated(self) -> Ratio:
-        """The gain as the study stated it."""
+        """The gain that the study stated for this recommendation."""
         return self.found.gains[self.metric]
 
 
 def main() -> None:
-    """Try every recommendation again; the exit code is 1 if a goal is missed or there is no recommendation."""
+    """Measure every recommendation again. The exit code is 1 if a goal is missed or there is no recommendation."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("study")
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--record-bytes", help="sizes to try again, with commas between; all by default")
+    parser.add_argument("--record-bytes", help="record sizes to measure again, separated by commas (default: all)")
     asked = parser.parse_args()
     if asked.repeats < 1:
-        parser.error(f"--repeats must be 1 at least, not {asked.repeats}")
+        parser.error(f"--repeats must be at least 1, but got {asked.repeats}")
     try:
         results = load_results(find_study(asked.study))
     except StudyNotFound as error:
@@ -62,7 +62,10 @@ def main() -> None:
     there = [size.record_bytes for size in results.sizes]
     sizes = asked.record_bytes.split(",") if asked.record_bytes else there
     if unknown := [size for size in sizes if size not in there]:
-        parser.error(f"--record-bytes must name sizes of {results.name} ({', '.join(there)}), not {', '.join(unknown)}")
+        parser.error(
+            f"--record-bytes must be among the record sizes of {results.name} ({', '.join(there)}), but got "
+            f"{', '.join(unknown)}"
+        )
     for case in _cases(results, sizes):
         gains = [_again(asked.study, case) for _ in range(asked.repeats)]
         inside = sum(case.stated.repeat_low <= gain <= case.stated.repeat_high for gain in gains)
@@ -80,7 +83,7 @@ def main() -> None:
 
 
 def _cases(results: StudyResults, sizes: Sequence[str]) -> list[Case]:
-    """Return one proven recommendation for each of these record sizes."""
+    """Return one recommendation with a proven gain for each of the given record sizes that has one."""
     found = []
     for size in (size for size in results.sizes if size.record_bytes in sizes):
         for goal in GOALS:
@@ -93,7 +96,7 @@ def _cases(results: StudyResults, sizes: Sequence[str]) -> list[Case]:
                 found.append(Case(size.record_bytes, each, metric))
                 break
         else:
-            print(f"{size.record_bytes} B: nothing was recommended, so there is nothing to try again", file=sys.stderr)
+            print(f"{size.record_bytes} B: the study recommends no config with a proven gain", file=sys.stderr)
     return found
 
 
@@ -120,7 +123,7 @@ def _again(study: str, case: Case) -> float:
 
 def _told(size: dict[str, Any], metric: str) -> str:
     values = [f"{size[side][metric]:.4g}" for side in ("baseline", "values")]
-    return f"{size['record_bytes']} B {metric}: {' -> '.join(values)}, {size['gains'][metric]['value']:.2f}"
+    return f"{size['record_bytes']} B {metric}: {' -> '.join(values)}, gain {size['gains'][metric]['value']:.2f}"
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
 python -m benchmarks.measured_grid FILE.csv [--minutes 8]
 
-168 configs with records of 1 kB on an embedded broker, in random order: a paced phase at 30 % of the throughput of
-the client's defaults, then a saturating phase. The defaults are measured first, after a warm-up, and again after every
-ten configs. A second run continues where FILE ends, after a warm-up of its own. All of it takes about 15 minutes and
-writes 40 GB.
+The grid has 168 configs, which are measured in random order with records of 1 kB on an embedded broker. Each config has
+a paced phase at 30 % of the throughput of the client's defaults, and then a saturating phase. The client's defaults are
+measured first, after burn-in runs whose values are not used, and again after every ten configs. If FILE exists, the
+benchmark repeats the burn-in runs and continues where FILE ends. The whole grid takes about 15 minutes and writes 40 GB
+to the broker.
 """
 
 import argparse
@@ -43,7 +44,7 @@ RATE_RATIO = 0.3
 
 
 def main() -> None:
-    """Measure the configs that are missing in FILE, until the time is over."""
+    """Measure the configs that FILE does not contain yet, until `--minutes` have passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("file", type=Path)
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -74,7 +75,10 @@ def main() -> None:
 
 
 def _order() -> list[tuple[str, ...]]:
-    """Return all configs in random order, with the defaults (four empty cells) first and after every ten."""
+    """Return the cells of all configs in random order, with the client's defaults first and after every ten configs.
+
+    The client's defaults are four empty cells.
+    """
     grid: list[tuple[str, ...]] = list(itertools.product(LINGER_MS, BATCH_BYTES, CODECS, IN_FLIGHT))
     random.Random(SEED).shuffle(grid)
     found: list[tuple[str, ...]] = []
@@ -94,7 +98,7 @@ def _burn_in(opened: OpenTarget) -> float:
     while not is_stable(capacities, 5):
         with _runner(opened, LOAD) as runner:
             capacities.append(runner.run(ProducerConfig.parse({}), LOAD).records_per_s)
-        print(f"burning in: {capacities[-1]:,.0f} records/s")
+        print(f"burn-in run: {capacities[-1]:,.0f} records/s")
     return fmean(capacities[-2:])
 
 

@@ -1,4 +1,4 @@
-"""Growth of the load generator's memory from minute 1 to minute 5 of a load.
+"""Measures how much the load generator's memory grows from minute 1 to minute 5 of a load.
 
 python -m benchmarks.memory [--minutes 5] [--rate 200000] [--record-bytes 100]
 """

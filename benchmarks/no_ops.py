@@ -1,9 +1,9 @@
-"""Whether a real study recommends no change when no change can help.
+"""Checks that a real study recommends no change when no change can help.
 
 python -m benchmarks.no_ops [--studies 5] [--record-bytes 1000]
 
-Each study runs on an embedded broker of its own. It searches one knob that has no effect there (`batch.num.messages`
-above the number of records that fit into `batch.size`), and every recommended change is wrong.
+Each study starts a new embedded broker. It searches only one knob, which has no effect: `batch.num.messages`, with
+values above the number of records that fit into `batch.size`. So every change that a study recommends is wrong.
 """
 
 import sys
@@ -23,7 +23,7 @@ from tuner.results.recommendation import recommend
 
 SEARCHED = "batch.num.messages"
 NO_EFFECT = ("10000", "12000", "15000", "20000", "30000", "50000")
-"""The first is the client's default."""
+"""Values of `batch.num.messages` that all perform the same. The first is the client's default."""
 
 
 def main() -> None:
@@ -46,12 +46,12 @@ def main() -> None:
         )
         steps = sum(trial.kind in CONFIRMING_KINDS for trial in size.trials)
         print(
-            f"- study {seed}: {', '.join(map(str, changed)) or 'keep what you have'}; {len(size.trials)} trials, "
-            f"{steps} of them to confirm, {time.monotonic() - started:.0f} s; "
-            f"gains of what was tried again: {told or 'nothing was'}",
+            f"- study {seed}: recommends {', '.join(map(str, changed)) or 'to keep the baseline'}; "
+            f"{len(size.trials)} trials, {steps} of them in the confirmation, {time.monotonic() - started:.0f} s; "
+            f"gains in the confirmation: {told or 'none was measured'}",
             flush=True,
         )
-    print(f"\nStudies that recommend a change that is none: {wrong} of {asked.studies} (goal: none)")
+    print(f"\nStudies that recommend a change, although no change can help: {wrong} of {asked.studies} (goal: none)")
     sys.exit(1 if wrong else 0)
 
 

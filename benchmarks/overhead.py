@@ -1,11 +1,13 @@
-"""The time that a trial takes beyond its seconds of load, and how quickly `tuner` reads a large study.
+"""Measures the time that a trial takes beyond its seconds of load, and how quickly `tuner` reads a large study.
 
-python -m benchmarks.overhead [--real-trials 12] [--trials 2000] [--large 5000]     (0 leaves a part out)
+python -m benchmarks.overhead [--real-trials 12] [--trials 2000] [--large 5000]
 
-1. On a real broker, with Ray, Optuna, MLflow and the results store: the time of each trial, minus its seconds of load.
-   Waiting for records that are still in the client's queue counts as load.
-2. The same with computed instead of measured results, so that thousands of trials take minutes. The whole time of a
-   trial is then overhead, and it must not grow.
+The benchmark has three parts. The options set the numbers of their trials; 0 leaves a part out.
+
+1. Trials on a real broker, with Ray, Optuna, MLflow and the results store. The overhead of a trial is its time minus
+   its seconds of load. Waiting for records that are still in the client's queue counts as load.
+2. Simulated trials, whose results are computed, so that thousands of trials take minutes. The whole time of a trial is
+   overhead, and it must not grow during the study.
 3. `tuner recommend` and `tuner front` on a study with thousands of trials.
 """
 
@@ -36,7 +38,7 @@ ANSWER_S = 2.0
 
 
 class _Quiet:
-    """A `Reporter` that prints the number of every 250th trial."""
+    """A `Reporter` that prints the number and the duration of every 250th trial, and nothing else."""
 
     def say(self, sentence: str) -> None:
         """Print nothing."""
@@ -45,7 +47,7 @@ class _Quiet:
         """Print nothing."""
 
     def trial(self, standing: Standing, trial: Trial) -> None:
-        """Print every 250th trial, to show that the benchmark is running."""
+        """Print the number and the duration of every 250th trial, to show that the benchmark is running."""
         if trial.number and trial.number % 250 == 0:
             print(f"  trial {trial.number}: {trial.duration_s:.3f} s", file=sys.stderr)
 
@@ -78,11 +80,11 @@ def _real(root: Path, trials: int) -> bool:
     spec = _spec("real", trials)
     mirror = Mirror(root / spec.name, spec.tracking, print)
     results = run_study(spec, "", root / spec.name, _Quiet(), mirror)
-    # The load is the phases that the study asks for, and the delivery of the records still queued at their end.
+    # `load_s` covers the phases that the study asks for, and the delivery of the records still queued at their end.
     over = [trial.duration_s - trial.load_s for trial in _searched(results) if not trial.error]
     late = over[-5:]
     print(f"- real broker, {len(over)} trials: overhead {', '.join(f'{each:.2f}' for each in over)} s")
-    return _told(f"median of the last {len(late)}", median(late), OVERHEAD_S)
+    return _told(f"median overhead of the last {len(late)} trials", median(late), OVERHEAD_S)
 
 
 def _long(root: Path, trials: int) -> bool:
@@ -91,8 +93,8 @@ def _long(root: Path, trials: int) -> bool:
     results = run_study(spec, "", root / spec.name, _Quiet(), mirror, SimulatedRunner(0.03))
     took = [trial.duration_s for trial in _searched(results)]
     early, late = median(took[5:15]), median(took[-20:])
-    print(f"- simulated load, {len(took)} trials: {early:.3f} s around trial 10, {late:.3f} s at the end")
-    return _told("growth", late - early, GROWTH_S)
+    print(f"- simulated load, {len(took)} trials: overhead {early:.3f} s around trial 10, {late:.3f} s at the end")
+    return _told("growth of the overhead", late - early, GROWTH_S)
 
 
 def _large(root: Path, trials: int) -> bool:

@@ -1,4 +1,6 @@
-"""Pacing at 20,000 records of 1 kB per second: send delay, rate, and how much the p99 of one config varies.
+"""Measures the pacing of 20,000 records of 1 kB per second: send delay, rate, and how much one config's p99 varies.
+
+The send delay is the time from when a record is due until it is sent.
 
 python -m benchmarks.paced [--runs 5] [--seconds 10] [--rate 20000] [--record-bytes 1000]
 """
@@ -30,7 +32,7 @@ def main() -> None:
     config = ProducerConfig.parse({})
     with open_target(Target(), lambda said: print(said, file=sys.stderr)) as opened:
         runner = opened.runner()
-        runner.run(config, workload)  # does not count: a broker that has just started is slow
+        runner.run(config, workload)  # a burn-in run, because a broker that has just started is slow
         runs = [runner.run(config, workload) for _ in range(asked.runs)]
     print("| run | records/s | off by | send delay p50 | p99 | max | latency p50 | p99 | p99.9 |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

@@ -17,11 +17,15 @@ _STALLS = (3.0, 6.0)
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A `Runner` that computes its results: configs in one region are better, and all others are the same.
+    """A `Runner` that computes its results instead of measuring.
+
+    Configs with lz4 and linger.ms <= 2 are better than all others by a given factor. All other configs perform the
+    same.
 
     Attributes:
-        noise_ratio: Standard deviation of throughput and of latency from run to run.
-        gain: How many times better configs with lz4 and linger.ms <= 2 are in both; 1 makes all configs equal.
+        noise_ratio: Standard deviation of throughput and of latency from run to run, relative to their values.
+        gain: The factor by which the better configs are better, in throughput and in latency. With 1, all configs
+            perform the same.
         stalls_ratio: Share of runs with a stall, in which latencies are 3 to 6 times as high.
     """
 

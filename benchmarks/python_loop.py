@@ -1,7 +1,7 @@
-"""The producer loop of confluent-kafka's documentation, as quick as plain Python can be: the usual load generator.
+"""A load generator in plain Python: the producer loop of confluent-kafka's documentation, made as quick as possible.
 
-One thread calls `produce()` with one delivery callback, and `poll(0)` every thousand records, or longer when the queue
-is full. The payload comes from the same pool as in our load generator.
+One thread calls `produce()` with one delivery callback. It calls `poll(0)` every thousand records, and waits longer
+when the client's queue is full. The values of the records come from the same pool as in our load generator.
 """
 
 import multiprocessing
@@ -17,7 +17,7 @@ _POLL_EVERY = 1_000
 
 
 def python_loop_throughput(properties: Mapping[str, str], topic: str, workload: Workload) -> float:
-    """Measure the records acknowledged per second, in a process of its own."""
+    """Measure in a new process how many records per second the plain Python loop gets acknowledged."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(_run, (dict(properties), topic, workload))
@@ -35,7 +35,7 @@ def _run(properties: dict[str, str], topic: str, workload: Workload) -> float:
             acknowledged += 1
 
     def send(seconds: float) -> float:
-        """Send for so many seconds and return the records acknowledged per second."""
+        """Send records for the given seconds and return how many were acknowledged per second."""
         start, before, index = time.monotonic(), acknowledged, 0
         while time.monotonic() - start < seconds:
             for _ in range(_POLL_EVERY):

@@ -1,9 +1,10 @@
-"""What is saved and lost by stopping trials early: the same simulated studies with it and without.
+"""Measures what a study saves and loses by stopping trials early, on simulated studies with and without early stopping.
 
 python -m benchmarks.racing [--seeds 20] [--trials 60] [--noise 0.05] [--cluster embedded] [--record-bytes 1000]
 
-Seconds are those that the load would have taken, burn-in runs and baselines included. Confirming rounds, which are
-never stopped early, are left out. The front of a study is judged by the true values of its configs, without noise.
+The seconds of load are those that a real study would have taken, including burn-in runs and baselines. The confirmation
+is left out, because its trials are never stopped early. The front of a study is judged by the true values of its
+configs, without noise.
 """
 
 import argparse
@@ -53,7 +54,7 @@ class Outcome:
 
     Attributes:
         load_s: Seconds of load.
-        volume: True hypervolume of its last front, in gains over the baseline.
+        volume: Hypervolume of the study's final front, computed from the true gains over the baseline.
         stopped: Trials that were stopped early.
         searched: Trials of the search.
         again: Trials whose paced phase was cut short and then run again in full.
@@ -69,17 +70,19 @@ class Outcome:
 
 
 def main() -> None:
-    """Run the studies both ways; the exit code is 1 if the goal is missed."""
+    """Run each study with and without early stopping. The exit code is 1 if the goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--noise", type=float, default=0.05, help="between trials and between windows")
-    parser.add_argument("--latency-noise", type=float, help="the same of latencies; that of --noise when left out")
+    parser.add_argument(
+        "--noise", type=float, default=0.05, help="relative standard deviation between trials and between windows"
+    )
+    parser.add_argument("--latency-noise", type=float, help="the noise of latencies (default: as --noise)")
     parser.add_argument("--cluster", choices=CLUSTERS, default=EMBEDDED.name)
     parser.add_argument("--record-bytes", default="1000")
     parser.add_argument("--method", type=Method, default=Method.BAYESIAN)
     parser.add_argument("--goal", type=Goal, default=Goal.BALANCED)
-    parser.add_argument("--constraint", help="an upper bound of the p99, in ms", type=float)
+    parser.add_argument("--constraint", help="upper bound of the p99 latency, in ms", type=float)
     asked = parser.parse_args()
     pairs = [(study(asked, seed, racing=False), study(asked, seed, racing=True)) for seed in range(asked.seeds)]
     print(table(pairs))
@@ -115,7 +118,7 @@ def study(asked: argparse.Namespace, seed: int, *, racing: bool) -> Outcome:
 
 
 def outcome(size: SizeResults, truth: Truth) -> Outcome:
-    """Return the outcome of a study, judged by true values."""
+    """Return the outcome of a study, judged by the true values of its configs."""
     searched = [trial for trial in size.trials if trial.kind is Kind.SEARCH]
     return Outcome(
         load_s=sum(trial.load_s for trial in size.trials),
@@ -134,10 +137,13 @@ def _gains(size: SizeResults, truth: Truth, trial: Trial) -> list[float]:
 
 
 def table(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
-    """Return a Markdown table of both outcomes and their differences, with 95 % intervals over the studies."""
+    """Return a Markdown table that compares studies without early stopping (first in each pair) and with it.
+
+    The differences have 95 % intervals over the studies.
+    """
     offs, ons = [off for off, _ in pairs], [on for _, on in pairs]
     rows = [
-        ("", "without racing", "with racing", "difference"),
+        ("", "without early stopping", "with early stopping", "difference"),
         ("---", "---", "---", "---"),
         (
             "seconds of load",
@@ -153,13 +159,13 @@ def table(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
         ),
         ("trials stopped early", "0", f"{sum(e.stopped for e in ons) / sum(e.searched for e in ons):.0%}", ""),
         ("trials run again in full", "0", f"{sum(e.again for e in ons) / sum(e.searched for e in ons):.0%}", ""),
-        ("members of the front cut short", "0", f"{fmean(each.cut_short for each in ons):.1f}", ""),
+        ("trials on the front that were cut short", "0", f"{fmean(each.cut_short for each in ons):.1f}", ""),
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean and the ends of its 95 % interval."""
+    """Return the mean of the values, and the lower and upper end of its 95 % interval."""
     mean = fmean(values)
     if len(values) < 2:
         return mean, mean, mean

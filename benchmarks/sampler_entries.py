@@ -15,7 +15,7 @@ from tuner.search.samplers import PointsSampler, strategy_of
 from tuner.search.strategy import Strategy
 
 OBJECTIVES: Final = StudySpec("samplers", WorkloadSpec((RecordSizes.fixed(1_000),))).objectives
-"""Throughput and p99, a study's default."""
+"""The objectives of every search: throughput and p99 latency, which are the default of a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Entry:
     """A search method to compare.
 
     Attributes:
-        make: Makes the strategy for a problem and a seed.
-        method: The method's name in a study file; it decides whether the search begins with the starting points.
+        make: A function that makes the search strategy for a problem and a seed.
+        method: The method's name in a study file. It decides whether the search begins with starting points.
         transfer: Whether the search begins with the front of the previous record size.
     """
 
@@ -44,12 +44,12 @@ def _shuffled_grid(problem: Problem, seed: int) -> Strategy:
 
 
 def _product(method: Method, **search: Any) -> Callable[[Problem, int], Strategy]:
-    """Return a function that makes the strategy of a study with this method."""
+    """Return a function that makes the strategy that a study with this search method would use."""
     return lambda problem, seed: strategy_of(_spec(problem, SearchSpec(method=method, **search)), problem.space, seed)
 
 
 def _tpe(**settings: Any) -> Entry:
-    """Return a function that makes TPE with other settings than the tuner's."""
+    """Return a search method that uses Optuna's TPE sampler with settings that differ from the tuner's."""
     kept = {"n_startup_trials": SearchSpec().startup_trials, **settings}
 
     def make(problem: Problem, seed: int) -> Strategy:
@@ -81,4 +81,4 @@ ENTRIES: Final = {
     "bayesian, no starting points": Entry(_product(Method.BAYESIAN)),
     "bayesian, cold": Entry(_product(Method.BAYESIAN), Method.BAYESIAN, transfer=False),
 }
-"""Search methods by name. Those without starting points, and "cold", do not learn from another record size."""
+"""Search methods by name. The methods "no starting points" and "cold" learn nothing from another record size."""

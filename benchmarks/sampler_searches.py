@@ -1,4 +1,4 @@
-"""One search by one sampler, with the steps of a study, judged by the true values of its configs."""
+"""Runs one search with one sampler, in the steps of a study, and judges it by the true values of its configs."""
 
 import math
 import time
@@ -20,7 +20,7 @@ from tuner.search.schedule import next_kind
 from tuner.search.seeds import seeds_of
 
 BEFORE_TRIALS = 40
-"""Of the record size that is searched before."""
+"""How many trials the search of the previous record size has, for problems such as `embedded:1000:100`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Search:
     """The outcome of one search.
 
     Attributes:
-        covered: Share of the best area after each trial.
-        ask_s: Seconds for each proposal, including the time to tell its result.
+        covered: Share of the best possible area that the front covers after each trial; see `Volume`.
+        ask_s: Seconds that the sampler took for each proposal, including the time to learn from its result.
         trials: All trials in order.
     """
 
@@ -38,13 +38,13 @@ class Search:
     trials: list[Trial]
 
     def trials_to(self, share: float) -> float:
-        """Return after how many trials this share was covered; infinity if it never was."""
+        """Return after how many trials the search had covered this share of the best area; infinity if it never did."""
         return trials_to(self.covered, share)
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A search as files keep it.
+    """The outcome of a search in the form in which it is written to a JSON file.
 
     Attributes:
         problem: Name of the problem.
@@ -52,8 +52,8 @@ class Course:
         seed: Seed of the search.
         grid: Number of configs in the problem's grid.
         grid_covered: Share of the best area that the whole grid covers.
-        covered: See `Search`.
-        ask_s: Mean seconds of a proposal.
+        covered: Share of the best area that the search had covered after each trial.
+        ask_s: Mean seconds that the sampler took for a proposal.
     """
 
     problem: str
@@ -66,12 +66,21 @@ class Course:
 
 
 def trials_to(covered: Sequence[float], share: float) -> float:
-    """Return after how many trials this share was covered; infinity if it never was."""
+    """Return after how many trials a search had covered a share of the best area; infinity if it never did.
+
+    Args:
+        covered: The share that the search had covered after each trial.
+        share: The share to reach.
+    """
     return next((number + 1.0 for number, reached in enumerate(covered) if reached >= share), math.inf)
 
 
 def course(task: tuple[str, str, int, int, float]) -> Course:
-    """Run the search that a task describes: problem, sampler, seed, trials, noise."""
+    """Run the search that a task describes.
+
+    Args:
+        task: The names of the problem and of the sampler, the seed, the number of trials, and the noise.
+    """
     name, sampler, seed, trials, noise_ratio = task
     problem, entry, other = _problem(name, noise_ratio), ENTRIES[sampler], before(name)
     others: tuple[SizeRecord, ...] = ()
@@ -93,7 +102,7 @@ def _record(trials: Sequence[Trial]) -> SizeRecord:
 
 @lru_cache
 def _grid(name: str, noise_ratio: float) -> tuple[int, float]:
-    """Return the number of configs in a problem's grid, and the share of the best area that they cover."""
+    """Return the number of configs in a problem's grid, and the share of the best area that all of them cover."""
     problem = _problem(name, noise_ratio)
     volume, configs = Volume(), problem.grid()
     return len(configs), round(max(volume.add(problem.gains(each)) for each in configs) / problem.best_volume(), 4)
@@ -105,7 +114,7 @@ def _problem(name: str, noise_ratio: float) -> Problem:
 
 
 def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Sequence[SizeRecord]) -> Search:
-    """Run one search as a study would: starting points first, and the baseline every few trials."""
+    """Run one search as a study would: the starting points come first, and the baseline returns every few trials."""
     spec = StudySpec(
         "samplers", WorkloadSpec((problem.size,)), search=SearchSpec(method=entry.method, trials=trials, seed=seed)
     )
@@ -140,7 +149,7 @@ def search(problem: Problem, entry: Entry, seed: int, trials: int, others: Seque
 
 
 def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: int) -> Trial:
-    """Return the trial that the search is told for a proposal."""
+    """Return the trial of a proposed config, with noisy metrics, from which the sampler learns."""
     config = proposal.config
     metrics = problem.metrics(config, number, seed)
     judged = score(metrics, OBJECTIVES, ())
@@ -162,7 +171,7 @@ def told(problem: Problem, number: int, kind: Kind, proposal: Proposal, seed: in
 
 
 def ask_costs_s(problem: Problem, entry: Entry, trials: int, count: int = 20) -> list[float]:
-    """Return the seconds of single proposals after so many random trials."""
+    """Return the seconds that each of `count` proposals takes after the sampler has seen `trials` random trials."""
     strategy, chance = entry.make(problem, 0), ENTRIES["random"].make(problem, 1)
     for number in range(trials):
         proposal = chance.ask(number) if number % 10 else Proposal(number, DEFAULTS, {})

@@ -1,4 +1,4 @@
-"""Tables of what searches found, and whether the default method meets its goal."""
+"""Makes tables that compare the searches of samplers, and tells whether the default method meets its goals."""
 
 import json
 import math
@@ -21,13 +21,13 @@ ENOUGH_SEEDS: Final = 20
 
 
 def save(file: Path, courses: Sequence[Course]) -> None:
-    """Write searches as JSON."""
+    """Write the outcomes of searches to a JSON file."""
     document = {"schema_version": 1, "searches": [asdict(each) for each in courses]}
     file.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def load(file: Path) -> list[Course]:
-    """Read what `save` wrote."""
+    """Read the outcomes of searches from a JSON file that `save` wrote."""
     return [Course(**each) for each in json.loads(file.read_text(encoding="utf-8"))["searches"]]
 
 
@@ -40,7 +40,10 @@ def tables(courses: Sequence[Course]) -> str:
 
 
 def missed(courses: Sequence[Course]) -> list[str]:
-    """Return a sentence for each problem on which the default misses its goal, if there are enough seeds to tell."""
+    """Return a sentence for each goal that the default method misses on a problem.
+
+    A problem for which there are too few seeds to tell is left out.
+    """
     found = []
     for problem in dict.fromkeys(each.problem for each in courses):
         here = [each for each in courses if each.problem == problem]
@@ -51,25 +54,32 @@ def missed(courses: Sequence[Course]) -> list[str]:
         most = GRID_SHARE * here[0].grid
         # The measured table is too small for this goal: 4 % of 168 are 6 trials, and the starting points alone are 4.
         if problem != "table" and median > most:
-            found.append(f"{problem}: {_count(median, here)} trials, which is more than {most:.0f}, 4 % of the grid")
+            found.append(
+                f"{problem}: {DEFAULT} needs {_count(median, here)} trials, but may need at most {most:.0f} "
+                "(4 % of the grid)"
+            )
         for rival in RIVALS:
             theirs = _needed(here, rival)
             if theirs and median > RIVALS_SHARE * _quantile(theirs, 0.5):
-                found.append(f"{problem}: {_count(median, here)} trials is more than half of what {rival} needs")
+                found.append(
+                    f"{problem}: {DEFAULT} needs {_count(median, here)} trials, which is more than half of the trials "
+                    f"that {rival} needs"
+                )
     return found
 
 
 def _table(problem: str, courses: Sequence[Course]) -> str:
     looks = [look for look in LOOKS if look <= min(len(each.covered) for each in courses)]
     heads = [
-        f"trials to {WITHIN:.0%}: median (quartiles)",
-        "reached by",
-        f"trials to {WITHIN:.0%} of the whole grid's",
-        "to all of the grid's",
-        *(f"area after {look}" for look in looks),
+        f"trials to {WITHIN:.0%} of the best area: median (quartiles)",
+        "searches that reached it",
+        f"trials to {WITHIN:.0%} of the whole grid's area",
+        "trials to the whole grid's area",
+        *(f"area after {look} trials" for look in looks),
     ]
     lines = [
-        f"### {problem}: a grid of {courses[0].grid:,} configs, all of which cover {courses[0].grid_covered:.2f}",
+        f"### {problem}: the {courses[0].grid:,} configs of the grid cover {courses[0].grid_covered:.2f} of the best "
+        "area",
         "",
         f"| sampler | {' | '.join(heads)} | ms per proposal |",
         f"| --- |{' --- |' * len(heads)} --- |",
@@ -97,7 +107,7 @@ def _needed(courses: Iterable[Course], sampler: str) -> list[float]:
 
 
 def _quantile(needed: Sequence[float], share: float) -> float:
-    """Return a quantile that is one of the values, the higher of two; values may be infinite."""
+    """Return a quantile. If it falls between two values, return the higher value. Values may be infinite."""
     return float(np.quantile(needed, share, method="higher"))
 
 

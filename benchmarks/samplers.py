@@ -1,4 +1,4 @@
-"""How many trials samplers need, on simulated clusters whose best configs are known and on a measured table.
+"""Counts how many trials samplers need, on simulated clusters with known best configs and on a measured table.
 
 python -m benchmarks.samplers [--seeds 20] [--first-seed 0] [--trials 100] [--samplers "bayesian;tpe"]
     [--problems "embedded:1000;remote:10000;table"] [--noise 0.05] [--processes 1] [--json FILE]
@@ -7,12 +7,14 @@ python -m benchmarks.samplers --ask-at 2000
 python -m benchmarks.samplers --grids 3,4,5
 python -m benchmarks.samplers --short
 
-A problem is a simulated cluster with a record size (`embedded:1000`); the same after another record size
-(`embedded:1000:100`: 40 trials at 100 B come first and hand on their front); or `table`, the measured grid. Trials are
-counted as in a study: trial 0 is the baseline (the client's defaults), which returns every ten trials, and samplers
-that learn begin with the starting points. The sampler gets values with noise. The search is judged by true values: by
-the area under its front, in logarithms of gains over the defaults, relative to the best possible area. The exit code is
-1 if 20 seeds or more show that the default misses its goal.
+A problem has one of three forms. `embedded:1000` is a simulated cluster with a record size. `embedded:1000:100` is the
+same, but 40 trials with records of 100 B come first, and their front is used as starting points. `table` is the
+measured grid.
+
+Trials are counted as in a study. Trial 0 is the baseline (the client's defaults), which returns every ten trials, and
+samplers that learn begin with the starting points. The sampler gets values with noise, but the search is judged by true
+values. Its score is the area under its front, in logarithms of gains over the defaults, relative to the best possible
+area. The exit code is 1 if the default sampler misses its goal with 20 seeds or more.
 """
 
 import argparse
@@ -37,20 +39,22 @@ _SHORT_TRIALS: Final = 30
 
 
 def main() -> None:
-    """Run the comparison, or what the options ask for instead, and print it as Markdown."""
+    """Run the comparison, or another measurement that an option asks for, and print the result as Markdown."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--samplers", help="names with ; between; all that can run by default")
-    parser.add_argument("--problems", default=";".join(PROBLEMS), help="with ; between")
+    parser.add_argument("--samplers", help="names of samplers, separated by ; (default: all that can run)")
+    parser.add_argument("--problems", default=";".join(PROBLEMS), help="names of problems, separated by ;")
     parser.add_argument("--noise", type=float, default=0.05)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="where searches are written to, to be merged")
-    parser.add_argument("--merge", type=Path, nargs="+", help="print what these files hold and search nothing")
-    parser.add_argument("--ask-at", type=int, help="only measure what a proposal costs after so many trials")
-    parser.add_argument("--grids", help="only say what grids of so many steps in all knobs cover, with commas between")
-    parser.add_argument("--short", action="store_true", help="shows that it works, not what it finds")
+    parser.add_argument("--json", type=Path, help="file to which the searches are written, for a later --merge")
+    parser.add_argument(
+        "--merge", type=Path, nargs="+", help="print the searches in these files instead of running new ones"
+    )
+    parser.add_argument("--ask-at", type=int, help="only measure the time of a proposal after this many trials")
+    parser.add_argument("--grids", help="only print the area that grids with this many steps per knob cover: 3,4,5")
+    parser.add_argument("--short", action="store_true", help="only show that the benchmark works, with few trials")
     asked = parser.parse_args()
     if asked.ask_at:
         _print_costs(asked.ask_at)
@@ -58,14 +62,14 @@ def main() -> None:
     if asked.grids:
         steps = asked.grids.split(",")
         if wrong := [each for each in steps if not each.isdecimal() or int(each) < 2]:
-            parser.error(f"--grids takes whole numbers of 2 at least with commas between, not {', '.join(wrong)}")
+            parser.error(f"--grids must be whole numbers from 2, separated by commas, but got {', '.join(wrong)}")
         _print_grids(asked.problems.split(";"), [int(each) for each in steps])
         return
     if asked.short:
         asked.seeds, asked.trials = _SHORT_SEEDS, _SHORT_TRIALS
     names = asked.samplers.split(";") if asked.samplers else list(SHORT if asked.short else ENTRIES)
     if unknown := [name for name in names if name not in ENTRIES]:
-        parser.error(f"samplers are {'; '.join(ENTRIES)}, not {'; '.join(unknown)}")
+        parser.error(f"--samplers must be among {'; '.join(ENTRIES)}, but got {'; '.join(unknown)}")
     courses = [each for file in asked.merge for each in load(file)] if asked.merge else list(_courses(asked, names))
     if asked.json:
         save(asked.json, courses)
@@ -78,7 +82,7 @@ def main() -> None:
 def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     if "gp" in names and find_spec("torch") is None:
-        print("gp: not run, as torch is not installed", flush=True)
+        print("the sampler gp is left out, because it needs torch, which is not installed", flush=True)
         names = [name for name in names if name != "gp"]
     tasks = [
         (problem, name, seed, asked.trials, asked.noise)
@@ -94,7 +98,12 @@ def _courses(asked: argparse.Namespace, names: list[str]) -> Iterator[Course]:
 
 
 def _print_grids(names: list[str], every_steps: list[int]) -> None:
-    """Print the share of the best area that whole grids cover: the published one and those of `every_steps`."""
+    """Print the share of the best area that whole grids cover.
+
+    Args:
+        names: The names of the problems.
+        every_steps: Numbers of steps per knob. Each makes one grid, in addition to the published grid.
+    """
     print("| problem | grid | configs | area |\n| --- | --- | ---: | ---: |")
     for name in (name for name in names if name != "table"):
         problem = problem_of(name, 0.05)
@@ -109,9 +118,9 @@ def _print_grids(names: list[str], every_steps: list[int]) -> None:
 
 
 def _print_costs(trials: int) -> None:
-    """Print the time that proposals take late in a study."""
+    """Print the time that proposals take after the given number of trials, for each sampler."""
     problem: Problem = problem_of(PROBLEMS[0], 0.05)
-    print(f"| sampler | ms per proposal after {trials:,} trials: median | greatest of 20 |\n| --- | --- | --- |")
+    print(f"| sampler | ms per proposal after {trials:,} trials: median | longest of 20 |\n| --- | --- | --- |")
     for name in ("tpe", "bayesian"):
         costs_s = sorted(ask_costs_s(problem, ENTRIES[name], trials))
         print(f"| {name} | {1e3 * costs_s[len(costs_s) // 2]:.0f} | {1e3 * costs_s[-1]:.0f} |", flush=True)

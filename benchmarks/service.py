@@ -1,12 +1,12 @@
-"""How quickly the service answers many pollers at once, and whether its memory grows.
+"""Measures how quickly the service answers many pollers at once, and whether its memory grows.
 
 python -m benchmarks.service [--seconds 600] [--pollers 200] [--interval 0.25] [--studies 100] [--trials 50000]
 
-It builds studies, starts `tuner serve` on them with tokens, and lets pollers in other processes ask for
-recommendations, as the pipelines of a team do. Each poller has one connection, one study and one question. It asks,
-waits for the answer and then for the interval, and asks again with `If-None-Match`. The pollers use the cores of the
-same machine. They begin when the service says that it is ready. A time is counted from the first byte sent to the last
-byte received.
+The benchmark builds studies, starts `tuner serve` on them with tokens, and lets pollers in other processes ask for
+recommendations, as the pipelines of a team do. Each poller has one connection and always sends the same query about one
+study. After each answer it waits for the interval, and then asks again with `If-None-Match`. The pollers run on the
+same machine. They begin when the service says that it is ready. A response time is counted from the first byte sent to
+the last byte received.
 """
 
 import argparse
@@ -44,11 +44,13 @@ _POLLER_PROCESSES = 2
 
 
 def main() -> None:
-    """Build studies, serve them and poll; the exit code is 1 if a goal is missed."""
+    """Build studies, start the service and poll it. The exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--pollers", type=int, default=200)
-    parser.add_argument("--interval", type=float, default=0.25, help="seconds between an answer and the next question")
+    parser.add_argument(
+        "--interval", type=float, default=0.25, help="seconds from an answer to the next query of a poller"
+    )
     parser.add_argument("--studies", type=int, default=100)
     parser.add_argument("--trials", type=int, default=50_000)
     parser.add_argument("--poll", nargs=4, metavar=("PORT", "FIRST", "COUNT", "STUDIES"), help=argparse.SUPPRESS)
@@ -70,7 +72,7 @@ def main() -> None:
 
 
 def _build(folder: Path, trials: int, seed: int) -> None:
-    """Build a finished study: baselines, a search, and confirming rounds of its winner."""
+    """Write a finished study with made-up results: baselines, a search, and the confirmation of its winner."""
     rng = np.random.default_rng(seed)
     configs = [{}, {"linger.ms": "2", "compression.type": "lz4", "batch.size": "262144"}]
     configs += [
@@ -89,7 +91,7 @@ def _build(folder: Path, trials: int, seed: int) -> None:
         "tracking": {"uri": None, "experiment": None, "enabled": False}, CONFIRMING: {"1000": winner.as_json()},
     }  # fmt: skip
     store = SqliteStore(folder)
-    # Only reading is measured, so the studies need not be safe on the disk.
+    # Only reading is measured, so the studies do not have to survive a crash of the machine.
     store._file.rows("PRAGMA synchronous = OFF")
     store._file.rows("BEGIN")
     for name, value in facts.items():
@@ -143,7 +145,7 @@ def _run(*words: str, root: Path) -> str:
 
 @contextmanager
 def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
-    """Start the service on these studies, and yield its process and its port."""
+    """Start the service on the studies in a folder, and yield the service's process and port."""
     command = [str(Path(sys.executable).with_name("tuner")), "serve", "--port", "0", "--no-access-log"]
     environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(root)}
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
@@ -157,7 +159,7 @@ def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
                     yield psutil.Process(process.pid), int(found[1])
                     break
             else:
-                raise SystemExit("the service did not start")
+                raise SystemExit("the service ended before it served at an address")
         finally:
             process.terminate()
 
@@ -169,7 +171,7 @@ def _await_ready(port: int) -> None:
             return
         except OSError:
             time.sleep(0.2)
-    raise SystemExit("the service is not ready")
+    raise SystemExit(f"the service must be ready within {_START_S:g} s after its start, but is not")
 
 
 @dataclass
@@ -180,7 +182,7 @@ class _Seen:
 
 
 async def _poll(port: int, pollers: range, studies: int, seconds: float, interval_s: float) -> None:
-    """All pollers of one process; prints what they saw."""
+    """Run all pollers of one process, and print their response times, statuses and errors as JSON."""
     seen, token, ends_at = _Seen(), os.environ["KAFKA_TUNER_TOKEN"], time.perf_counter() + seconds
     rng = np.random.default_rng(pollers.start)
 
@@ -239,7 +241,7 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
             if time.perf_counter() - began > asked.seconds + _START_S:
                 for poller in pollers:
                     poller.kill()
-                raise SystemExit("the pollers did not end")
+                raise SystemExit(f"the pollers did not end within {asked.seconds + _START_S:g} s, so they were killed")
             most_mb = max(most_mb, server.memory_info().rss / 1e6)
             time.sleep(1.0)
     cpu_s = sum(server.cpu_times()[:2]) - cpu_s
@@ -257,9 +259,9 @@ def _measure(asked: argparse.Namespace, server: psutil.Process, port: int, token
         f"to {asked.pollers} pollers: p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {times_ms.max():.0f} ms; "
         f"by status {statuses}"
     )
-    print(f"- the server's own CPU: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
+    print(f"- CPU time of the server's process: {1e3 * cpu_s / max(1, len(times_ms)):.2f} ms per answer")
     goals = [
-        _told("p99", p99, P99_MS, "ms"),
+        _told("p99 of the response time", p99, P99_MS, "ms"),
         _told("growth of the server's memory", most_mb - first_mb, GROWTH_MB, "MB"),
     ]
     print(f"- errors: {wrong} (goal: none: {'met' if not wrong else 'missed'}) {failures[:3] or ''}")

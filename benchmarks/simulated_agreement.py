@@ -1,11 +1,12 @@
-"""How well the simulated cluster ranks configs that were really measured.
+"""Computes how well the simulated cluster ranks configs that were really measured.
 
 python -m benchmarks.simulated_agreement [--table FILE]... [--cluster NAME] [--points]
 
-It compares the tables 14 to 22 of the thesis with the preset for its Java client, and the grid that we measured on an
-embedded broker with the preset for that broker. A table of yours (a CSV as `benchmarks.problems.table` describes it) is
-compared with the preset that you name. It prints Spearman's rank correlation, over all configs and as the mean within
-record sizes. The goal is 0.7 for each objective.
+A preset is a set of constants of the simulated cluster. The benchmark compares tables 14 to 22 of the VU thesis with
+the preset for its Java client. It compares the grid that we measured on an embedded broker with the preset for that
+broker. With `--table`, it also compares your table, a CSV file as `benchmarks.problems.table` describes it, with the
+preset of `--cluster`. It prints Spearman's rank correlation, over all configs and as the mean within record sizes. The
+goal is 0.7 for each objective.
 """
 
 import sys
@@ -20,15 +21,19 @@ from runners.simulated.inputs import EMBEDDED, SimulatedCluster
 
 GOAL: Final = 0.7
 OBJECTIVES: Final = ("mb_per_s", "latency_p99_ms", "saturated_latency_mean_ms")
-"""What a study judges by, and the only latency that the thesis has. Other metrics are printed without a goal."""
+"""The metrics that have a goal: the objectives of a study, and the only latency that the thesis has."""
 
 
 def main() -> None:
-    """Print the correlations; the exit code is 1 if one is below the goal, and 2 if a table can't be read."""
+    """Print the correlations. The exit code is 1 if a correlation misses the goal, and 2 if a table can't be read."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--table", type=Path, action="append", default=[], help="a measured table of your own")
-    parser.add_argument("--cluster", choices=sorted(PRESETS), default=EMBEDDED.name, help="what it is compared with")
-    parser.add_argument("--points", action="store_true", help="print every pair of values too")
+    parser.add_argument(
+        "--cluster", choices=sorted(PRESETS), default=EMBEDDED.name, help="the preset with which --table is compared"
+    )
+    parser.add_argument(
+        "--points", action="store_true", help="also print the measured and the simulated value of every config"
+    )
     asked = parser.parse_args()
     try:
         compared = [(thesis_tables(), JAVA_LAPTOP), (embedded_grid(), EMBEDDED)]
@@ -41,7 +46,7 @@ def main() -> None:
 
 
 def _shown(table: MeasuredTable, cluster: SimulatedCluster, *, points: bool) -> bool:
-    print(f"{table.title}: {len(table.rows)} rows, against the preset {cluster.name}\n")
+    print(f"{table.title}: {len(table.rows)} rows, compared with the preset {cluster.name}\n")
     print("| metric | configs | correlation | within record sizes |\n| --- | ---: | ---: | ---: |")
     found = agreements(table, cluster)
     for each in found:

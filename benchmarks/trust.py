@@ -1,13 +1,18 @@
-"""How often simulated studies recommend a change that does not help, miss one that does, or state a wrong interval.
+"""Counts how often simulated studies give bad advice, or state an interval that does not contain the true gain.
+
+Bad advice is to recommend a change that does not help, or to recommend no change although one helps.
 
 python -m benchmarks.trust [--studies 200] [--trials 40] [--only aa-5,aa-10,aa-stalls,power,cluster] [--processes 2]
 
-Each is a whole study with computed instead of measured results. Seeds are 0, 1, 2, ...
+All studies are complete studies, whose results are computed instead of measured. Their seeds are 0, 1, 2, ... There are
+these cases:
 
 - `aa-5`, `aa-10`: every config performs the same, with 5 % and 10 % of noise. Any recommendation is wrong.
-- `aa-stalls`: the same with 8 % of noise, and latencies that are 3 to 6 times as high in one trial of ten.
+- `aa-stalls`: every config performs the same, with 8 % of noise. In one trial of ten, latencies are 3 to 6 times as
+  high. Any recommendation is wrong.
 - `power`: some configs are truly 1.2 times as good, with 5 % of noise. Each study should recommend one of them.
-- `cluster`: the simulated cluster of `runners.simulated`, with 5 % of noise. Intervals should hold the true gains.
+- `cluster`: the simulated cluster of `runners.simulated`, with 5 % of noise. The stated intervals should contain the
+  true gains.
 """
 
 import sys
@@ -51,13 +56,13 @@ CASES: Mapping[str, Planted | None] = {
     "power": Planted(0.05, GAIN),
     "cluster": None,
 }
-"""The target of each case; None is the simulated cluster."""
+"""The cases by name, each with the `Runner` that computes its results. None stands for the simulated cluster."""
 _CLUSTER_NOISE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One gain that a study stated.
+    """One gain that a study stated for a recommendation, and the true gain.
 
     Attributes:
         goal: The goal of the recommendation.
@@ -66,7 +71,7 @@ class Told:
         low: Lower end of the stated interval.
         value: The stated gain.
         high: Upper end of the stated interval.
-        claimed: Whether the goal asks for this metric, so that its gain was tested and not only shown.
+        claimed: Whether the goal asks for this metric. If so, the study tested the gain; otherwise it only shows it.
     """
 
     goal: Goal
@@ -83,8 +88,8 @@ class Found:
     """The outcome of one study.
 
     Attributes:
-        told: All gains of all its recommendations; empty if its advice is to keep the baseline.
-        confirming: Number of trials in its confirmation.
+        told: All gains of all recommendations; empty if the study recommends to keep the baseline.
+        confirming: Number of trials in the study's confirmation.
     """
 
     told: tuple[Told, ...]
@@ -92,7 +97,7 @@ class Found:
 
 
 def main() -> None:
-    """Run the cases; the exit code is 1 if a goal is missed."""
+    """Run the studies of all cases. The exit code is 1 if a goal is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--trials", type=int, default=40)
@@ -109,28 +114,33 @@ def _case(name: str, studies: int, trials: int, processes: int) -> bool:
         for each in pool.imap(partial(_study, name, trials), range(studies)):
             found.append(each)
             if len(found) % 20 == 0:
-                print(f"  {name}: {len(found)} of {studies} studies", file=sys.stderr, flush=True)
+                print(f"  {name}: {len(found)} of {studies} studies have ended", file=sys.stderr, flush=True)
     recommending = [each for each in found if each.told]
     steps = median(each.confirming for each in found)
-    print(f"\n{name}: {studies} studies of {trials} trials, seeds from 0; {steps:g} more to confirm (median)\n")
+    print(
+        f"\n{name}: {studies} studies with seeds from 0, each of {trials} trials; the confirmation has {steps:g} more "
+        "(median)\n"
+    )
     if name.startswith("aa"):
         wrong = len(recommending) / studies
-        return _told("studies that recommend a change that is none", wrong, 0.05, at_most=True)
+        return _told("studies that recommend a change, although no change helps", wrong, 0.05, at_most=True)
     goals = [_power(found, studies)] if name == "power" else []
     told = [each for study in recommending for each in study.told]
-    return all([*goals, _coverage("all gains told", told), _coverage("gains claimed", [t for t in told if t.claimed])])
+    return all([*goals, _coverage("stated gains", told), _coverage("tested gains", [t for t in told if t.claimed])])
 
 
 def _power(found: list[Found], studies: int) -> bool:
     hit = sum(any(each.true >= GAIN for each in study.told) for study in found)
-    return _told(f"studies that recommend a config truly {GAIN} times as good", hit / studies, 0.9, at_most=False)
+    return _told(
+        f"studies that recommend a config that is truly {GAIN} times as good", hit / studies, 0.9, at_most=False
+    )
 
 
 def _coverage(what: str, told: list[Told]) -> bool:
     held = sum(each.low <= each.true <= each.high for each in told) / max(1, len(told))
     width = median((each.high - each.low) / each.value for each in told) if told else float("inf")
-    ours = _told(f"{what}: {len(told)} intervals, share that holds the true gain", held, 0.93, at_most=False)
-    return _told(f"{what}: width of the interval, median, relative to the gain", width, 0.1, at_most=True) and ours
+    ours = _told(f"{what}: share of {len(told)} intervals that contain the true gain", held, 0.93, at_most=False)
+    return _told(f"{what}: median width of the intervals, relative to the gain", width, 0.1, at_most=True) and ours
 
 
 def _told(what: str, value: float, goal: float, *, at_most: bool) -> bool:
@@ -143,7 +153,7 @@ def _told(what: str, value: float, goal: float, *, at_most: bool) -> bool:
 
 def _study(name: str, trials: int, seed: int) -> Found:
     planted = CASES[name]
-    # The seed of the payload decides all the noise of a study.
+    # All noise of a study is derived from the seed of the workload.
     load = WorkloadSpec(
         (RecordSizes.fixed(RECORD_BYTES),), saturate=PhaseSpec(0.0, 1.0), paced=PhaseSpec(0.0, 1.0), seed=seed * 10_000
     )
@@ -170,7 +180,7 @@ def _study(name: str, trials: int, seed: int) -> Found:
 
 
 class _truths:  # noqa: N801 - used as a function
-    """Computes true gains over the client's defaults."""
+    """Computes the true gain of a config over the client's defaults."""
 
     def __init__(self, planted: Planted | None) -> None:
         self._planted = planted

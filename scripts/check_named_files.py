@@ -1,6 +1,6 @@
-"""Checks that each file of ours that the documents, the code and pyproject.toml name is there, and each linked one.
+"""Checks that all files of this repository to which the documents, the code and pyproject.toml refer exist.
 
-Links inside the documentation site are also checked by `make docs`, with their anchors.
+It also checks the links in the documents, with their anchors. `make docs` checks the links inside the site once more.
 """
 
 import re
@@ -29,42 +29,42 @@ _WRITTEN_IN = (".py", ".toml", ".yaml", "Dockerfile", "Makefile")
 
 
 def main() -> int:
-    """Print what is named and gone; the exit status."""
+    """Print every reference to a missing file or heading, and return the exit status."""
     pages = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
     named = {
         (path.relative_to(ROOT), found)
         for path in [*pages, *_sources()]
         for found in _NAMED.findall(path.read_text(encoding="utf-8"))
     }
-    gone = sorted(f"{path} names {found}" for path, found in named if not any(ROOT.glob(found)))
+    gone = sorted(f"{path} names {found}, which does not exist" for path, found in named if not any(ROOT.glob(found)))
     links = [(page, link) for page in pages for link in _LINK.finditer(_without_code(page))]
     gone += sorted(wrong for page, link in links if (wrong := _wrong(page, link["path"], link["anchor"])))
-    print("\n".join(gone) if gone else f"named files: {len(named)} and {len(links)} links, all there")
+    print("\n".join(gone) if gone else f"named files: all {len(named)} named files and {len(links)} links exist")
     return bool(gone)
 
 
 def _sources() -> Iterator[Path]:
-    """Yield the files beside the documents that tell readers where to look."""
+    """Yield the files, in addition to the documents, whose text may name other files: code, YAML, TOML, Makefile."""
     for place in (*_FOLDERS, "."):
         paths = (ROOT / place).iterdir() if place == "." else (ROOT / place).rglob("*")
         yield from (path for path in paths if path.name.endswith(_WRITTEN_IN) and path.is_file())
 
 
 def _wrong(page: Path, path: str, anchor: str | None) -> str:
-    """Return what is wrong with a link of a page; empty where nothing is."""
+    """Return a sentence about what is wrong with a link on a page, or an empty string if the link is right."""
     target = (page.parent / path).resolve() if path else page
     if not target.exists():
-        return f"{page.relative_to(ROOT)} links to {path}, which is not there"
-    # The pages of the reference are made when the site is built, and their anchors with them.
+        return f"{page.relative_to(ROOT)} links to {path}, which does not exist"
+    # The anchors of the reference are made when the site is built, so they can't be checked here.
     if not anchor or target.suffix != ".md" or target.parent == ROOT / "docs" / "reference":
         return ""
     if anchor not in {_slug(heading) for heading in _HEADING.findall(_without_code(target))}:
-        return f"{page.relative_to(ROOT)} links to {path}#{anchor}, but no heading there is called so"
+        return f"{page.relative_to(ROOT)} links to {path}#{anchor}, but that page has no heading with this anchor"
     return ""
 
 
 def _without_code(page: Path) -> str:
-    """Return a page without its blocks of code, where # begins a comment and ( ) call something."""
+    """Return a page without its blocks of code, because a # or a ( ) in code is neither a heading nor a link."""
     return _FENCED.sub("", page.read_text(encoding="utf-8"))
 
 

@@ -1,6 +1,6 @@
 """Checks that constraints.txt pins every installed package that the project needs, at its installed version.
 
-A dependency that is added to pyproject.toml without `make lock` would be installed at the newest version of the day.
+If somebody adds a dependency to pyproject.toml without `make lock`, it is installed at the newest version of the day.
 """
 
 import sys
@@ -36,14 +36,17 @@ def main() -> int:
 
 
 def read_pins(text: str) -> dict[str, str]:
-    """Return the version by canonical name for every `name==version` line."""
+    """Return the pinned version of each package, by canonical name, from lines of the form `name==version`."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     pairs = (line.split("==", 1) for line in lines if line)
     return {canonicalize_name(name): version for name, version in pairs}
 
 
 def installed_for(project: str, extras: set[str]) -> dict[str, str]:
-    """Return the version by canonical name of every installed package that the project needs, except the project."""
+    """Return the version of every installed package that the project needs, by canonical name.
+
+    The project itself is left out.
+    """
     versions: dict[str, str] = {}
     visited: set[tuple[str, str]] = set()
     waiting = [(project, extra) for extra in ("", *extras)]

@@ -1,4 +1,4 @@
-"""Checks that the files of this repository contain no paths of a machine, no secrets and no package registries.
+"""Checks that the files of this repository contain no paths of a machine, no secrets and no registry addresses.
 
 It checks tracked files, and new files that git does not ignore. A line that must break a rule, for instance in a test,
 ends with `allowed: ` and the name of the rule.
@@ -46,14 +46,14 @@ def main() -> int:
     for finding in findings:
         print(finding)
     if findings:
-        print(f"tracked files: {len(findings)} findings; {Path(__file__).name} explains the rules")
+        print(f"tracked files: {len(findings)} lines or files break a rule; {Path(__file__).name} explains the rules")
         return 1
     print(f"tracked files: {len(paths)} files contain no machine paths, secrets or registries")
     return 0
 
 
 def repository_files() -> list[Path]:
-    """Return all existing files that are tracked, or new and not ignored."""
+    """Return all existing files that git tracks, and new files that git does not ignore."""
     try:
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

@@ -4,8 +4,8 @@
     tuner broker run    the broker must accept connections
     anything else       always healthy while it runs: a study that can't continue ends with an error
 
-If KAFKA_TUNER_HEALTH_URL is set, that URL must answer, whatever the command is. This is for a port that is set in the
-configuration file, or for MLflow.
+If KAFKA_TUNER_HEALTH_URL is set, the check ignores the command, and this URL must answer. Set the variable if the
+service's config file sets the port, or if the container runs MLflow.
 
 The check runs every half minute during measurements. So it must start within a few milliseconds and needs only the
 standard library (`python -I -S`). It prints one line, which `docker inspect` shows; exit status 1 means unhealthy.
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def look(words: Sequence[str]) -> str:
-    """Check the service that a command line runs.
+    """Check whether the service that a command line has started is healthy.
 
     Args:
         words: The command line of the container's first process.

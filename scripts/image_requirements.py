@@ -1,7 +1,6 @@
 """Prints the requirements of the container image: the project's dependencies, and the extras that a service needs.
 
-The list depends only on pyproject.toml. So the layer of the image that installs it is rebuilt only when the
-dependencies change.
+The list depends only on pyproject.toml. So the image's layer with the dependencies is rebuilt only when they change.
 """
 
 import sys
@@ -13,7 +12,7 @@ EXTRAS = ("postgres",)  # studies in a database that several hosts share
 
 
 def requirements() -> list[str]:
-    """Return the requirements in pip's format."""
+    """Return the requirements of the container image, in pip's format."""
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     extras = project.get("optional-dependencies", {})
     return [*project["dependencies"], *(each for name in EXTRAS for each in extras.get(name, ()))]

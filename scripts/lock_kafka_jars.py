@@ -19,7 +19,7 @@ NOT_NEEDED = ("connect-runtime", "connect-api", "connect-json")
 
 
 def main(kafka_version: str) -> None:
-    """Resolve the jars, download them to a temporary folder, and write the pins."""
+    """Resolve the jars of a Kafka version, download them to a temporary folder, and write their pins."""
     with tempfile.TemporaryDirectory() as repository:
         entries = sorted(entry(jar) for jar in resolve(MavenContext(repo_cache=Path(repository)), kafka_version))
     head, _, _ = TARGET.read_text(encoding="utf-8").partition("PINNED_JARS = (")
@@ -45,7 +45,7 @@ def resolve(maven: MavenContext, kafka_version: str) -> list[Artifact]:
 
 
 def entry(jar: Artifact) -> str:
-    """Return the source text of one pin."""
+    """Return the Python source text that pins one jar: its coordinates, its size and its digest."""
     content = jar.resolve().read_bytes()
     coordinate = f"{jar.groupId}:{jar.artifactId}:{jar.version}"
     digest = hashlib.sha256(content).hexdigest()

@@ -21,7 +21,7 @@ import confluent_kafka.cimpl
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-# The type names in the table, which follow `*Type:`, and their names in the catalogue.
+# The names of types in the library's table, where they follow `*Type:`, with their names in the catalogue.
 _TYPES = {
     "boolean": "bool",
     "integer": "int",
@@ -64,7 +64,7 @@ def property_table() -> str:
 
 
 def describe() -> dict[str, Any]:
-    """Return the catalogue of the loaded library: client, version, and an entry for every row of the table."""
+    """Return the catalogue of the loaded library: its name, its version, and an entry for each of its properties."""
     properties: list[dict[str, Any]] = []
     scope = ""
     for line in property_table().splitlines():
@@ -76,7 +76,7 @@ def describe() -> dict[str, Any]:
 
 
 def as_json(catalogue: dict[str, Any]) -> str:
-    """Return the catalogue as text with one property per line, so that a new version gives a readable diff."""
+    """Return the catalogue as JSON with one property per line, so that the diff to a new version is readable."""
     rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in catalogue["properties"])
     head = "".join(f"  {json.dumps(key)}: {json.dumps(catalogue[key])},\n" for key in ("client", "version"))
     return "{\n" + head + '  "properties": [\n' + rows + "\n  ]\n}\n"
@@ -87,7 +87,7 @@ def _row(line: str, scope: str) -> dict[str, Any]:
     name, applies, domain, rest = (cell.strip() for cell in line.split("|", 3))
     split = re.fullmatch(r"(.*?)\s*\| (high|medium|low)\s*\| (.*)", rest)
     if split is None:
-        raise ValueError(f"a row of the library's table must have the known columns, but has not: {line!r}")
+        raise ValueError(f"a row of the library's table must have the known columns, but this row has not: {line!r}")
     default, _, text = split.groups()
     description, _, type_words = text.partition(" <br>*Type: ")
     kind = _TYPES[type_words.strip().removesuffix("*")]
@@ -101,7 +101,7 @@ def _row(line: str, scope: str) -> dict[str, Any]:
         "low": low,
         "high": high,
         "choices": choices,
-        # The features of a build are not a default, and they differ between wheels.
+        # The table shows the features of this build as a default. They differ between wheels, so they are left out.
         "default": None if name == "builtin.features" else default or None,
         "alias_of": alias.group(1) if alias else None,
         "description": _short(description),

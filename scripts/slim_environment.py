@@ -2,8 +2,8 @@
 
     python scripts/slim_environment.py /opt/kafka-tuner
 
-Only whole parts are removed, and the list says what every part is. The script fails if a part is missing. Then a new
-version has moved it, and the list must be revised.
+Only whole parts are removed, and the list in this script says what every part is. The script fails if a part is
+missing, because then a new version of the package has moved it, and the list must be revised.
 """
 
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 _WITH_TESTS: Final = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "skops")
-"""Packages that ship their own tests, in folders named `tests`."""
+"""Packages that contain their tests, in folders named `tests`, which are removed."""
 
 PARTS: Final = {
     "ray/jars": "workers written in Java",
@@ -21,11 +21,11 @@ PARTS: Final = {
     "pyarrow-*.dist-info": "the metadata of pyarrow",
     "plotly/labextension": "Plotly in notebooks",
 }
-"""The removed parts, as patterns below the folder of packages, with what they are."""
+"""The parts to remove, as patterns below the folder of packages, each with a description."""
 
 
 def main() -> int:
-    """Remove the parts, print how much was removed, and return the exit status."""
+    """Remove the parts of the environment, print how many MB were removed, and return the exit status."""
     if len(sys.argv) != 2 or not (environment := Path(sys.argv[1])).is_dir():
         print("usage: slim_environment.py ENVIRONMENT")
         return 2
@@ -34,7 +34,7 @@ def main() -> int:
     for pattern in PARTS:
         paths = list(packages.glob(pattern))
         if not paths:
-            print(f"{pattern} must exist in {packages}, but does not; revise the list in {Path(__file__).name}")
+            print(f"{packages} must contain {pattern}, but does not; revise the list in {Path(__file__).name}")
             return 1
         for path in paths:
             _remove(path)

@@ -1,7 +1,7 @@
 """Runs a short study and imports the modules of the service and of MLflow's server, to compile their bytecode.
 
-This is for images whose files can't be written later. The script fails if the study fails, because an image that can't
-run a study is useless.
+The build of the container image runs this script, because the image's files can't be written later. The script fails if
+the study fails, because an image that can't run a study is useless.
 """
 
 import importlib
@@ -22,7 +22,10 @@ search: {trials: 3, startup_trials: 2, burn_in_max: 2}
 confirm: {goals: [balanced], nominees: 1, rounds: 3, max_rounds: 3, ablation_rounds: 0}
 """
 _NO_FEASIBLE_CONFIG: Final = 5
-"""Exit code of a study without a feasible config. It is accepted, as no config may hold the rate on a busy machine."""
+"""The exit code of a study that found no feasible config.
+
+It is accepted, because on a busy machine it can happen that no config keeps up with the rate.
+"""
 _SERVERS: Final = (
     "tuner.client",
     "tuner.service.http.server",

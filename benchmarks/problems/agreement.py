@@ -1,4 +1,4 @@
-"""How well a simulated cluster ranks the configs of a measured table, by Spearman's correlation per metric."""
+"""Computes how well a simulated cluster ranks the configs of a measured table: Spearman's correlation per metric."""
 
 import math
 from collections import defaultdict
@@ -26,9 +26,9 @@ _PERCENTILES: Final[Mapping[str, float]] = {
     "latency_p999_ms": 0.999,
 }
 _LATE_S: Final = 5.0
-"""Seconds into the phase at which latencies are compared, about its middle.
+"""The time in the phase at which latencies are compared, in seconds. It is about the middle of the phase.
 
-Where the rate is not held, the latency has grown so much by then that the config is ranked last.
+If a config can't keep up with the rate, its latency has grown so much by then that the config is ranked last.
 """
 
 
@@ -43,7 +43,7 @@ class Agreement:
         simulated: The model's values for the same configs, shape (configs,).
         correlation: Spearman's correlation over all configs and record sizes.
         within_sizes: The mean of the correlations within each record size, weighted by the number of its configs. It
-            leaves out the differences between record sizes, which explain most of a throughput.
+            is lower than `correlation` if a model predicts only the differences between record sizes well.
     """
 
     metric: str
@@ -64,7 +64,7 @@ class _Point(NamedTuple):
 def agreements(table: MeasuredTable, cluster: SimulatedCluster) -> tuple[Agreement, ...]:
     """Compare a model with a table, for each metric that both of them have.
 
-    Latencies with acks=0 are left out, as no broker answers then.
+    Latencies with acks=0 are left out, because then the broker acknowledges nothing.
     """
     repeats: dict[tuple[str, RecordSizes, ProducerConfig], list[Row]] = defaultdict(list)
     for row in table.rows:
@@ -89,7 +89,7 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _agreement(metric: str, points: Sequence[_Point]) -> Agreement:
-    """Return the agreement for one metric."""
+    """Return the agreement between model and measurement for one metric."""
     within: list[tuple[float, int]] = []
     for size in dict.fromkeys(point.sizes for point in points):
         there = [point for point in points if point.sizes == size]
@@ -113,7 +113,7 @@ def _correlation(points: Sequence[_Point]) -> float:
 
 
 def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: SimulatedCluster) -> float | None:
-    """Return the model's value of a metric for the config and the load of a row; None if the model has none."""
+    """Return the model's value of a metric for a row's config and load, or None if the model lacks the metric."""
     saturated = metric.startswith(_SATURATED) or metric in ("mb_per_s", "records_per_s")
     if not saturated and row.rate_records_per_s is None:
         return None
@@ -127,7 +127,7 @@ def _simulated(metric: str, row: Row, table: MeasuredTable, cluster: SimulatedCl
 
 
 def _value(metric: str, told: Performance) -> float | None:
-    """Return a metric of a simulated performance; None if the model does not have it."""
+    """Return a metric of a simulated performance, or None if the model lacks the metric."""
     if metric in _PERCENTILES:
         return percentile_ms(told, _PERCENTILES[metric], _LATE_S)
     values = {

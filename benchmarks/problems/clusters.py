@@ -1,4 +1,4 @@
-"""Simulated clusters, in addition to the simulation of the broker that we start."""
+"""Simulated clusters for benchmarks: a remote broker, and the laptop of the VU thesis."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,7 +18,7 @@ REMOTE: Final = SimulatedCluster(
     socket_bytes=6.0e6,
     tail_s=1.5e-3,
 )
-"""A broker 2 ms away, on a network of 1 Gbit/s: round trips and bytes on the wire matter, processors do not."""
+"""A broker with a round trip of 2 ms on a network of 1 Gbit/s. The network limits a config, and processors do not."""
 
 JAVA_LAPTOP: Final = SimulatedCluster(
     "java-laptop",
@@ -46,8 +46,8 @@ JAVA_LAPTOP: Final = SimulatedCluster(
 )
 """The Java producer and one broker on a laptop with four cores, as measured in the VU thesis.
 
-The constants are fitted by eye, so agreement with these tables shows that the model can describe them, not that it
-predicted them.
+The constants were fitted to the thesis's tables by eye. So agreement with these tables shows only that the model can
+describe them. It does not show that the model can predict other measurements.
 
 Source: De Vos Meaker (2020), tables 14 to 22.
 """

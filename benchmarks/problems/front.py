@@ -14,7 +14,8 @@ from search_spaces.parameters import Parameter
 from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 
-# From coarse to fine: the factor by which a number is changed, and the ratio by which a config must be better to count.
+# The steps of the search, from coarse to fine: the factor by which a knob's number is changed, and the ratio by which a
+# config must be better to become a member of the front.
 _STAGES: Final = ((4.0, 0.02), (2.0, 0.01), (1.4, 0.005), (1.15, 0.003), (1.05, 0.0015))
 _STEP: Final = 1.0002
 _REMEMBERED: Final = 32
@@ -26,8 +27,8 @@ class FrontPoint:
 
     Attributes:
         config: The config.
-        outcome: Its outcome without noise.
-        gains: Its gains over the baseline, in throughput and then in the p99 latency; above 1 is better.
+        outcome: The config's outcome without noise.
+        gains: The config's gains over the baseline, in throughput and then in the p99 latency; above 1 is better.
     """
 
     config: ProducerConfig
@@ -37,13 +38,12 @@ class FrontPoint:
 
 @lru_cache(maxsize=_REMEMBERED)
 def known_front(space: SearchSpace, truth: Truth) -> tuple[FrontPoint, ...]:
-    """Return the best configs of a space, from the lowest throughput and latency to the highest.
+    """Return the Pareto front of a space, from the config with the lowest throughput and latency to the highest.
 
-    The search for them uses no randomness. It tries the published grid first, and then the neighbours of the best
-    configs so far, which differ from them in one knob, in smaller and smaller steps. The true front is a curve. The
-    area under the returned points is less than 0.5 % smaller than the area under that curve; the tests check this with
-    random configs and by hill climbing from the points. The first call takes seconds, and the process caches its
-    result.
+    The search for them uses no randomness. It tries the published grid first. Then it changes one knob of the best
+    configs so far at a time, in smaller and smaller steps. The true front is a curve. The area under the returned
+    points is less than 0.5 % smaller than the area under that curve; the tests check this with random configs and by
+    hill climbing from the points. The first call takes seconds, and the process caches its result.
     """
     search = _Search(space, truth)
     for config in (truth.baseline, *published_grid(space)):
@@ -55,10 +55,10 @@ def known_front(space: SearchSpace, truth: Truth) -> tuple[FrontPoint, ...]:
 
 
 class _Search:
-    """The search for the front.
+    """The search for the Pareto front of a simulated cluster.
 
     Attributes:
-        members: The front so far, by config; no member is dominated by another one.
+        members: The front found so far, by config. No member is better than another member in both objectives.
         margin: A config becomes a member if it beats each member by this factor in at least one objective.
     """
 
@@ -69,10 +69,10 @@ class _Search:
         self._tried: set[ProducerConfig] = set()
 
     def offer(self, config: ProducerConfig) -> bool:
-        """Add a config to the front if it is far enough from all members, or better than one of them.
+        """Add a config to the front if it is far enough from all members, or better than a member.
 
         Returns:
-            Whether it was added.
+            Whether the config was added.
         """
         if config in self._tried:
             return False
@@ -101,7 +101,7 @@ class _Search:
             waiting += [each for each in self._neighbours(config, factor) if self.offer(each)]
 
     def _neighbours(self, config: ProducerConfig, factor: float) -> Iterator[ProducerConfig]:
-        """Yield the configs that differ from a config in one knob."""
+        """Yield the configs that differ from the given config by one step in one knob."""
         answers = self._space.params_of(config)
         if answers is None:
             return  # the baseline may lie outside the space
@@ -125,7 +125,7 @@ def _outdoes(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
 
 
 def _moved(parameter: Parameter, answer: ParamValue, factor: float) -> Iterator[ParamValue]:
-    """Yield the values next to a value of a parameter: all other words, or the numbers below and above."""
+    """Yield the values next to a value of a parameter: all other words, or the next numbers below and above it."""
     domain = parameter.domain
     if isinstance(domain, Words):
         yield from (word for word in domain.values if word != answer)

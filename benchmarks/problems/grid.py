@@ -24,7 +24,10 @@ CODECS: Final = (
 IN_FLIGHT: Final = ("1", "5", "1000000")
 QUEUE_RECORDS: Final = ("10000", "100000", "500000")
 QUEUE_KBYTES: Final = ("16384", "131072", "1048576")
-"""Used instead of `QUEUE_RECORDS` in spaces that search the queue's bytes, for example for records of 100 kB."""
+"""The values of `queue.buffering.max.kbytes`. They replace `QUEUE_RECORDS` in spaces that search the queue's bytes.
+
+Such a space is, for example, that of records of 100 kB.
+"""
 
 _STICKY_MS: Final = "sticky.partitioning.linger.ms"
 _MOST_STICKY_MS: Final = 200.0
@@ -33,8 +36,8 @@ _MOST_STICKY_MS: Final = 200.0
 def published_grid(space: SearchSpace) -> tuple[ProducerConfig, ...]:
     """Return the configs of the grid that fit a space, without duplicates and always in the same order.
 
-    Values outside the space are replaced by the nearest value in it. Where this makes two configs equal, or where the
-    space does not search a knob, the grid has fewer configs: 1,155 for records of 10 B, and 945 for 100 kB.
+    A value outside the space is replaced by the nearest value in the space. The grid has fewer configs if this makes
+    two configs equal, or if the space does not search a knob: 1,155 for records of 10 B, and 945 for 100 kB.
     """
     domains = {parameter.name: parameter.domain for parameter in space.parameters}
     usual = space.params_of(ProducerConfig.parse(space.fixed)) or {}

@@ -10,12 +10,12 @@ _NORMAL: Final = NormalDist()
 
 
 def mean_ms(told: Performance) -> float:
-    """Return the mean latency."""
+    """Return the mean latency of a simulated performance, in milliseconds."""
     return told.latency_p50_ms * math.exp(told.latency_spread**2 / 2)
 
 
 def percentile_ms(told: Performance, ratio: float, after_s: float = 0.0) -> float:
-    """Return a percentile of the latency.
+    """Return a percentile of the latency of a simulated performance, in milliseconds.
 
     Args:
         told: The simulated performance.

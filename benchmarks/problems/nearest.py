@@ -1,4 +1,4 @@
-"""A chooser that turns any values into a config of a space, by choosing the nearest allowed ones."""
+"""A chooser of knob values that turns any wanted values into the nearest config that a search space allows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,14 @@ from search_spaces.domains import ParamValue
 
 
 class Nearest:
-    """Chooses the wanted values, or the nearest ones that the rules between knobs allow."""
+    """Chooses the wanted value of each knob, or the nearest value that the rules between knobs allow."""
 
     def __init__(self, wanted: Mapping[str, ParamValue]) -> None:
-        """Take the wanted values.
+        """Store the wanted values.
 
         Args:
-            wanted: The values by parameter; a parameter without a value gets the middle of its range or its first word.
+            wanted: The values by the parameter's name. A parameter without a wanted value gets the middle of its range,
+                or its first choice if it has words instead of numbers.
         """
         self._wanted = wanted
 
@@ -29,6 +30,6 @@ class Nearest:
         return min(high, max(low, wanted))
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Return the wanted word; the first of the choices if it is not among them."""
+        """Return the wanted word, or the first of the choices if the wanted word is not among them."""
         wanted = str(self._wanted.get(name))
         return wanted if wanted in choices else choices[0]

@@ -1,4 +1,4 @@
-"""The problems on which samplers are compared: the true gains are known, and the sampler sees them with noise."""
+"""The problems on which samplers are compared. The true gains are known, and samplers see metrics with added noise."""
 
 import math
 from collections import defaultdict
@@ -28,7 +28,7 @@ _NOISE_SEED: Final = 7_919
 
 
 class Problem(Protocol):
-    """A search problem whose answer is known."""
+    """A search problem for samplers, on which the true gains of every config are known."""
 
     @property
     def space(self) -> SearchSpace:
@@ -42,7 +42,7 @@ class Problem(Protocol):
         """Return the true gains of a config over the defaults, in throughput and p99; (0, 0) if infeasible."""
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
-        """Return the noisy metrics that a trial of a config gives.
+        """Return the metrics that a trial of a config measures, with noise.
 
         Args:
             config: The config.
@@ -51,7 +51,7 @@ class Problem(Protocol):
         """
 
     def best_volume(self) -> float:
-        """Return the greatest area that a search can cover; see `Volume`."""
+        """Return the greatest area that a search can cover, as `Volume` computes it."""
 
     def grid(self) -> tuple[ProducerConfig, ...]:
         """Return the configs that a search without a sampler would try."""
@@ -61,8 +61,8 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
     """Return the problem with a given name.
 
     Args:
-        name: `table`, or the cluster and the record size, such as `embedded:1000`. A third part is ignored here; see
-            `before`.
+        name: `table`, or the cluster and the record size, such as `embedded:1000`. A third part of the name, which only
+            `before` uses, is ignored.
         noise_ratio: The noise of the metrics, as a standard deviation of their logarithms.
     """
     if name == "table":
@@ -72,19 +72,25 @@ def problem_of(name: str, noise_ratio: float) -> Problem:
 
 
 def before(name: str) -> str | None:
-    """Return the name of the problem to search before this one, or None: `embedded:100` for `embedded:1000:100`."""
+    """Return the name of the problem that is searched before this problem, or None if there is none.
+
+    For `embedded:1000:100` it is `embedded:100`: records of 100 B are searched before records of 1000 B.
+    """
     parts = name.split(":")
     return f"{parts[0]}:{parts[2]}" if len(parts) == 3 else None
 
 
 class Volume:
-    """The area that a search has covered: the area under the front of the logarithms of gains, above the defaults."""
+    """The area that a search has covered: the hypervolume of its Pareto front.
+
+    The axes are the logarithms of the gains in throughput and in p99 over the client's defaults, which are the origin.
+    """
 
     def __init__(self) -> None:
         self._members: list[tuple[float, float]] = []
 
     def add(self, gains: tuple[float, float]) -> float:
-        """Add a config, and return the area that is covered with it."""
+        """Add a config's gains, and return the area that all added configs cover."""
         if min(gains) > 1:
             ours = math.log(gains[0]), math.log(gains[1])
             self._members = [each for each in self._members if not (each[0] <= ours[0] and each[1] <= ours[1])]
@@ -127,7 +133,10 @@ class SimulatedProblem:
         return self._outcome(config)[1]
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
-        """Return the noisy metrics of a trial; without throughput if it falls far behind its rate, as in a study."""
+        """Return the noisy metrics of a trial, as a study would measure them.
+
+        The throughput is left out if the config falls far behind the rate of the paced phase.
+        """
         true, _ = self._outcome(config)
         speed, slow, held = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=3) * self.noise_ratio)
         told = {
@@ -163,7 +172,7 @@ class SimulatedProblem:
 
 @dataclass
 class TableProblem:
-    """The problem of finding the best configs of a measured table; the means of its rows count as the truth.
+    """The problem of finding the best configs of a measured table. The means of a config's rows count as true values.
 
     Attributes:
         table: The table. Its configs are the search space, and its columns of properties are the knobs.
@@ -198,7 +207,10 @@ class TableProblem:
         return ours["mb_per_s"] / defaults["mb_per_s"], defaults["latency_p99_ms"] / ours["latency_p99_ms"]
 
     def metrics(self, config: ProducerConfig, number: int, seed: int) -> dict[str, float]:
-        """Return the measured metrics of a config with noise; without throughput if it falls far behind its rate."""
+        """Return the measured metrics of a config with added noise.
+
+        The throughput is left out if the config falls far behind the rate of the paced phase.
+        """
         true = self._true(config)
         speed, slow = np.exp(np.random.default_rng([_NOISE_SEED, seed, number]).normal(size=2) * self.noise_ratio)
         told = {name: true[name] for name in ("delivered_ratio", "held_rate_ratio")}
@@ -223,7 +235,7 @@ class TableProblem:
 
     @cached_property
     def _means(self) -> dict[str, dict[str, float]]:
-        """The geometric means of the metrics of each config, by the config's key."""
+        """The geometric mean of each metric over the rows of each config, by the config's key."""
         rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
         for row in self.table.rows:
             rows[self._key(row.config)].append(row.metrics)

@@ -1,4 +1,6 @@
-"""Files with tables of measurements: a head that says how they were taken, and a row per measurement of a config.
+"""Reads files with tables of measurements, which have a head and one row for each measurement of a config.
+
+The head says how the measurements were made.
 
 A file is CSV in UTF-8. It begins with lines of the form `# name: value`. These names have a meaning here:
 
@@ -39,7 +41,7 @@ _MOST_NAMED: Final = 3
 
 
 class UnreadableTable(ValueError):
-    """A file does not have the format that this module describes; the message says where and why."""
+    """A file does not have the format of a table of measurements; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class MeasuredTable:
     Attributes:
         title: The title of the table.
         source: Who measured it, and where it is published.
-        facts: All values of the head, by name; the first value if a name is given several times.
+        facts: All values in the head of the file, by name. If a name is given several times, its first value.
         notes: What a reader must know about the measurements.
         rows: The rows, in the order of the file.
     """
@@ -82,7 +84,7 @@ class MeasuredTable:
         """Read a table from a file.
 
         Raises:
-            UnreadableTable: The file can't be read, or does not have the format that this module describes.
+            UnreadableTable: The file can't be read, or does not have the format of a table.
         """
         try:
             return cls.parse(path.read_text(encoding="utf-8"), name=path.name)
@@ -98,7 +100,7 @@ class MeasuredTable:
             name: The name of the file for error messages.
 
         Raises:
-            UnreadableTable: The text does not have the format that this module describes.
+            UnreadableTable: The text does not have the format of a table.
         """
         lines = text.splitlines()
         head = [line[1:].partition(":") for line in takewhile(lambda line: line.startswith("#"), lines)]
@@ -106,10 +108,12 @@ class MeasuredTable:
         facts = dict(reversed(said))
         for needed in ("title", "source"):
             if not facts.get(needed):
-                raise UnreadableTable(f"a table's head must have a line `# {needed}: ...`, but that of {name} has none")
+                raise UnreadableTable(f"a table must begin with a line `# {needed}: ...`, but {name} has no such line")
         reader = csv.DictReader(lines[len(head) :], strict=True)
         if "record_bytes" not in (reader.fieldnames or ()):
-            raise UnreadableTable(f"a table must have a column record_bytes, but {name} has {reader.fieldnames}")
+            raise UnreadableTable(
+                f"a table must have a column record_bytes, but the columns of {name} are {reader.fieldnames}"
+            )
         rows = tuple(_row(each, facts, f"{name}, line {reader.line_num + len(head)}") for each in reader)
         notes = tuple(value for key, value in said if key == "note")
         return cls(facts["title"], facts["source"], facts, notes, rows)
@@ -117,10 +121,11 @@ class MeasuredTable:
     def find(self, config: ProducerConfig, sizes: RecordSizes) -> tuple[Row, ...]:
         """Return the rows of a config, one per repeat.
 
-        Configs count as the same if they have the same effect, whether or not they spell out defaults.
+        Configs are the same if they have the same effect. So a config that spells out a default equals a config that
+        leaves the property out.
 
         Raises:
-            WorkloadRefused: The config is not in the table; the message says what the table has instead.
+            WorkloadRefused: The config is not in the table; the message names configs or record sizes that are.
         """
         there = [row for row in self.rows if row.sizes == sizes]
         found = tuple(row for row in there if row.config == config) or tuple(
@@ -128,13 +133,13 @@ class MeasuredTable:
         )
         if not found:
             raise WorkloadRefused(
-                f"a table answers only for what was measured, but {self.title} has no row for {sizes} B with "
+                f"a table replays only configs that were measured, but {self.title} has no row for {sizes} B with "
                 f"{_text(config)}; {self._contents(there)}"
             )
         return found
 
     def _contents(self, there: Sequence[Row]) -> str:
-        """Return a sentence about what the table has, for error messages."""
+        """Return a sentence for error messages, which names the configs or the record sizes in the table."""
         if not there:
             return f"it has record sizes {', '.join(dict.fromkeys(str(row.sizes) for row in self.rows))}"
         configs = list(dict.fromkeys(row.config for row in there))
@@ -161,10 +166,12 @@ def _row(cells: Mapping[str | None, str | None], facts: Mapping[str, str], where
     """Read a row from its cells.
 
     Raises:
-        UnreadableTable: The row does not have the format that this module describes.
+        UnreadableTable: The row does not have the format of a table.
     """
     if None in cells or None in cells.values():
-        raise UnreadableTable(f"every row must have as many cells as there are columns, but {where} has not")
+        raise UnreadableTable(
+            f"every row must have as many cells as there are columns, but {where} has a different number"
+        )
     texts = {name: text for name, text in cells.items() if name is not None and text}
     properties = dict(_pairs(facts.get("base", ""), where))
     properties.update(_pairs(texts.pop("config", ""), where))
@@ -191,12 +198,14 @@ def _pairs(text: str, where: str) -> Iterable[tuple[str, str]]:
     for pair in text.split():
         name, equals, value = pair.partition("=")
         if not equals:
-            raise UnreadableTable(f"properties must read name=value, with blanks between, but {where} has {pair!r}")
+            raise UnreadableTable(
+                f"properties must be written as name=value and separated by blanks, but {where} has {pair!r}"
+            )
         yield name, value
 
 
 def _number(text: str, where: str) -> float:
-    """Read a number; `where` is its place in the file, for error messages."""
+    """Return the number in a cell. For error messages, `where` names the cell's place in the file."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A runner without Kafka, which replays the measurements of a table."""
+"""A `Runner` that needs no Kafka, because it replays the measurements of a table."""
 
 import math
 from collections.abc import Mapping
@@ -16,24 +16,25 @@ from search_spaces.producer_config import ProducerConfig
 
 _P99_OF_NORMAL: Final = NormalDist().inv_cdf(0.99)
 _SPREAD_OF_A_MEAN: Final = 0.1
-"""Spread of the latencies where a table has only their mean; it is small, as the true spread is unknown."""
+"""The spread of the latencies that is assumed if a table has only their mean. It is small, because it is a guess."""
 _SAME_RATE_RATIO: Final = 0.05
 _SATURATED: Final = "saturated_"
 
 
 @dataclass(frozen=True, slots=True)
 class TableRunner:
-    """A `Runner` that replays a table; it refuses configs and loads that the table does not have.
+    """A `Runner` that replays the measurements of a table. It refuses configs and loads that the table does not have.
 
     If the table has several rows for a config, the seed of the workload chooses one of them. Consecutive seeds take the
     rows in turn. A study increases the seed from trial to trial, so its trials see the noise that was measured.
 
     Attributes:
         table: The measurements to replay.
-        noise_ratio: Noise between runs, in addition to the differences between repeats; as in `SimulatedRunner`.
-        window_noise_ratio: Noise between windows; as in `SimulatedRunner`.
-        latency_noise_ratio: Noise of the latency between runs; as in `SimulatedRunner`.
-        latency_window_noise_ratio: Noise of the latency between windows; as in `SimulatedRunner`.
+        noise_ratio: Noise between runs, which is added to the differences between repeats. This and the other ratios
+            have the same meaning as in `SimulatedRunner`.
+        window_noise_ratio: Noise between measurement windows.
+        latency_noise_ratio: Noise of the latency between runs.
+        latency_window_noise_ratio: Noise of the latency between measurement windows.
     """
 
     table: MeasuredTable
@@ -46,7 +47,7 @@ class TableRunner:
         """Return the measurement that the table has for this config and workload.
 
         Raises:
-            WorkloadRefused: The table does not have this config or this load; the message says what it has.
+            WorkloadRefused: The table does not have this config or this load. The message says what the table has.
         """
         self._check_load(workload)
         rows = self.table.find(config, workload.record_sizes)
@@ -67,7 +68,7 @@ class TableRunner:
         """Check that the table was measured with this workload.
 
         Raises:
-            WorkloadRefused: It was measured with another one.
+            WorkloadRefused: The table was measured with another workload.
         """
         for name, value in (
             ("partitions", workload.partitions),
@@ -76,8 +77,8 @@ class TableRunner:
             said = self.table.facts.get(name)
             if said is not None and float(said) != value:
                 raise WorkloadRefused(
-                    f"a table answers only for its own load, but {self.table.title} has {name} {said} and the workload "
-                    f"{value}"
+                    f"a table replays only the load with which it was measured, but {self.table.title} has {name} "
+                    f"{said} and the workload has {value}"
                 )
 
     def _expected(self, row: Row, workload: Workload) -> Expected:
@@ -93,10 +94,10 @@ class TableRunner:
             return Expected(rate, median_ms, spread)
         said = row.rate_records_per_s
         if said is None or abs(offered / said - 1.0) > _SAME_RATE_RATIO:
-            rate_text = "no paced phase" if said is None else f"one at {said:g} records/s"
+            rate_text = "no paced phase" if said is None else f"a paced phase at {said:g} records/s"
             raise WorkloadRefused(
-                f"a table answers only for the rate that was measured, but {self.table.title} has {rate_text} and "
-                f"{offered:g} records/s were asked for"
+                f"a table replays only the rate at which it was measured, but {self.table.title} has {rate_text} and "
+                f"the workload asks for {offered:g} records/s"
             )
         distribution = _distribution(row.metrics, "")
         if distribution is None:

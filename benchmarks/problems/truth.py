@@ -10,7 +10,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 
 RATE_RATIO: Final = 0.3
-"""The rate of the paced phase, as a share of the baseline's throughput; the default of `tuner.model.spec`."""
+"""The rate of the paced phase, as a share of the baseline's throughput. It is the default of a study."""
 COMPRESSIBILITY_RATIO: Final = 0.5
 HELD_RATE_RATIO: Final = 0.95
 """A config that delivers less than this share of the paced rate is infeasible.
@@ -25,9 +25,9 @@ class TrueOutcome:
 
     Attributes:
         mb_per_s: Throughput of values in the saturating phase, in millions of bytes per second.
-        latency_p99_ms: The p99 latency of the paced phase; meaningless if the config can't hold the rate.
+        latency_p99_ms: The p99 latency of the paced phase; meaningless if the config can't keep up with the rate.
         latency_p50_ms: The median latency of the paced phase.
-        held_rate_ratio: The share of the paced rate that was delivered.
+        held_rate_ratio: The share of the paced phase's rate that was delivered.
         paced: The simulated performance in the paced phase.
     """
 
@@ -39,7 +39,7 @@ class TrueOutcome:
 
     @property
     def feasible(self) -> bool:
-        """Whether the config holds the paced rate."""
+        """Whether the config keeps up with the rate of the paced phase."""
         return self.held_rate_ratio >= HELD_RATE_RATIO
 
 
@@ -52,7 +52,7 @@ class Truth:
         saturating: The load of the saturating phase.
         paced: The same load at the fixed rate of the paced phase.
         baseline: The config that gains are relative to.
-        standard: The outcome of the baseline.
+        standard: The outcome of the baseline, without noise.
     """
 
     cluster: SimulatedCluster
@@ -69,7 +69,7 @@ class Truth:
         baseline: ProducerConfig | None = None,
         rate_ratio: float = RATE_RATIO,
     ) -> Self:
-        """Return the truth for a load, whose paced phase is derived from it.
+        """Return a `Truth` for a load. The rate of the paced phase is derived from the baseline's throughput.
 
         Args:
             load: The size of a record in bytes, or the load of the saturating phase.
@@ -90,12 +90,12 @@ class Truth:
 
     @property
     def rate_records_per_s(self) -> float:
-        """The rate of the paced phase."""
+        """The rate of the paced phase, in records per second."""
         assert self.paced.rate_records_per_s is not None
         return self.paced.rate_records_per_s
 
     def outcome(self, config: ProducerConfig) -> TrueOutcome:
-        """Return the outcome of a config."""
+        """Return the outcome of a config without noise."""
         return _outcome(self.cluster, Settings.of(config, self.paced), self.paced)
 
     def gains(self, outcome: TrueOutcome) -> tuple[float, float]:
@@ -106,12 +106,12 @@ class Truth:
 
 
 def _outcome(cluster: SimulatedCluster, settings: Settings, load: Workload) -> TrueOutcome:
-    """Return the outcome of a config under a paced load."""
+    """Return the outcome of a config in the paced phase, without noise."""
     paced = perform(cluster, settings, load)
     assert load.rate_records_per_s is not None
     return TrueOutcome(
         mb_per_s=paced.capacity_records_per_s * load.record_sizes.mean_bytes / 1e6,
-        # If the latency grows all the time, this is close to the percentile over the measured phase.
+        # If the latency grows during the whole phase, this value is close to the percentile over the measured seconds.
         latency_p99_ms=percentile_ms(paced, 0.99, load.warmup_s + 0.99 * load.measured_s),
         latency_p50_ms=percentile_ms(paced, 0.5, load.warmup_s + 0.5 * load.measured_s),
         held_rate_ratio=paced.records_per_s / load.rate_records_per_s,

@@ -184,8 +184,8 @@ def test_noise_can_be_added_to_a_replay() -> None:
     [
         ({"linger.ms": 1}, load(), r"no row for 1000 B with .*linger\.ms=1; .* it has 3 configs: "),
         ({}, load(size=77), r"it has record sizes 1000, 100$"),
-        ({}, load(partitions=4), r"has partitions 3 and the workload 4"),
-        ({}, load(rate=30_000), r"has one at 20000 records/s and 30000"),
+        ({}, load(partitions=4), r"has partitions 3 and the workload has 4"),
+        ({}, load(rate=30_000), r"has a paced phase at 20000 records/s and the workload asks for 30000"),
         ({"linger.ms": 0, "batch.size": 16_384}, load(rate=20_000), r"needs latency_p50_ms and latency_p99_ms"),
     ],
 )

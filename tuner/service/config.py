@@ -1,4 +1,4 @@
-"""The service's config file: read as strictly as a study file, with the same error messages."""
+"""Reads the service's config file as strictly as a study file, and with the same error messages."""
 
 import ipaddress
 import os
@@ -19,7 +19,7 @@ from tuner.study_file.sections import NAME, Section, TargetSection, Text
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml
 
 SIMULATED: Final = "simulated"
-"""The target of simulated studies, which measure nothing. It is always offered."""
+"""The name of the target of simulated studies, which need no cluster. Every service has this target."""
 _ENVIRONMENT_NAME: Final = "an environment variable's name has letters, digits and _, and does not begin with a digit"
 _URL_RULE: Final = "the address of a web page begins with http:// or https://"
 Variable = Annotated[str, fields.text(_ENVIRONMENT_NAME, r"[A-Za-z_][A-Za-z0-9_]*")]
@@ -38,8 +38,10 @@ class ServiceConfig:
         environment: Names of the environment variables that submitted studies may use.
         max_body_bytes: The largest body that a request may have.
         at_once_per_target: How many studies may measure on the same target at the same time.
-        targets: The clusters that studies may name, by name, with `SIMULATED` among them. They may hold secrets.
-        default_target: The target of studies that name none. None means that every study must name a target.
+        targets: The clusters on which studies may measure, by the name that study files use. `SIMULATED` is always one
+            of the names. The values may hold secrets.
+        default_target: The target of a study whose file names no target. None means that every study file must name
+            one.
         ray_address: The address of a Ray cluster. None starts Ray on this host for each study.
         mlflow_uri: The MLflow tracking URI of all studies, which may hold a password. None uses MLflow's default.
         mlflow_url: The address at which people open MLflow in a browser.
@@ -107,13 +109,13 @@ class ServiceFile(Section):
     environment: Annotated[list[Variable], Field(max_length=100)] = Field(default_factory=list)
     """Environment variables of the service that submitted studies may use as ${NAME}. Default: none."""
     max_body: Annotated[int, fields.size(1_000, MAX_BYTES)] = MAX_BYTES
-    """Largest body of a request, in bytes: 1000000, or 64KiB."""
+    """Largest body of a request, in bytes, for example 1000000 or 64KiB."""
     at_once_per_target: Annotated[int, fields.whole(1, 100)] = 1
     """How many studies may measure on one target at the same time. Studies that share a target disturb each other."""
     targets: Mapping[str, TargetSection] | None = None
-    """Clusters by name, each written as `target` in a study file. Submitted studies refer to them by name only."""
+    """Clusters by name, each with the keys of `target` in a study file. Submitted studies give only the name."""
     default_target: Text | None = None
-    """Target of studies that name none."""
+    """Target of the studies whose file names no target."""
     executor: ExecutorSection = ExecutorSection()
     mlflow: MlflowSection = MlflowSection()
     tls: TlsSection | None = None
@@ -215,7 +217,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
 
 
 def _targets(file: ServiceFile, folder: Path, problems: Problems) -> dict[str, Target]:
-    """Return the targets by name, with `SIMULATED`, which needs no cluster, always among them."""
+    """Return the targets by name. `SIMULATED`, which needs no cluster, is always one of them."""
     if file.targets is None:
         return {"embedded": Target(), SIMULATED: Target()}
     found: dict[str, Target] = {}

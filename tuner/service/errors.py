@@ -25,11 +25,11 @@ class TokensBusy(ServiceError):
 
 
 class JobNotFound(ServiceError):
-    """The queue has no study of this name."""
+    """No study of this name was submitted to the service, so the queue has none."""
 
 
 class NameTaken(ServiceError):
-    """Another study has this name."""
+    """Another study, with a different study file, has this name already."""
 
 
 class WrongMove(ServiceError):

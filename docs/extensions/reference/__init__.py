@@ -1,7 +1,7 @@
-"""Makes the pages of the reference from the program itself, so that they can't say anything else than it does.
+"""A Sphinx extension that makes the pages of the reference from the program, so that they always agree with it.
 
-A page of the folder `docs/reference` is written by hand but for one directive, such as `{study-file}`. Sphinx asks us
-for the directive's text, in Markdown, each time that the site is built.
+A page in the folder `docs/reference` is written by hand, except for one directive, such as `{study-file}`. Each time
+the site is built, Sphinx calls this extension for the Markdown text that replaces the directive.
 """
 
 import re
@@ -30,28 +30,32 @@ _PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "python-client": python.client,
     "python-errors": python.errors,
 }
-"""Each directive with the function that writes its text."""
+"""The directives by name, each with the function that returns its Markdown text."""
 _FOLDER: Final = "reference/"
 _LINK_TO_MARKDOWN: Final = re.compile(r"\]\((?P<path>\.\./[^)#\s]+\.md)\)")
 
 
 class Generated(SphinxDirective):
-    """A directive that stands for text made from the program. It takes no arguments and no content."""
+    """A Sphinx directive that is replaced by text made from the program. It takes no arguments and no content."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the text as a part of the page."""
+        """Return the directive's text as nodes of the page."""
         return self.parse_text_to_nodes(_PAGES[self.name](), allow_section_headings=True)
 
 
 def always_made_anew(_: Sphinx, env: BuildEnvironment, *__: object) -> list[str]:
-    """Return the pages that Sphinx can't know to be older than the program."""
+    """Return the pages of the reference, which Sphinx must build every time.
+
+    Sphinx compares the times of the page files only, so it would not notice that the program has changed.
+    """
     return [page for page in env.found_docs if page.startswith(_FOLDER)]
 
 
 def offer_files(app: Sphinx, page: str, source: list[str]) -> None:
-    """Make links to Markdown files that are no pages of the site lead to a copy of the file.
+    """Change each link to a Markdown file that is not a page of the site, so that it leads to a copy of the file.
 
-    Sphinx does so with files of all other kinds by itself, so that one link serves both the site and GitHub.
+    Sphinx copies linked files of all other kinds without help. With this, the same link works on the site and on
+    GitHub.
     """
     folder = Path(app.env.doc2path(page)).parent
 
@@ -63,20 +67,23 @@ def offer_files(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def keep_colons(_: Sphinx, what: str, __: str, ___: object, ____: object, lines: list[str]) -> None:
-    """Keep Napoleon from taking what stands before a colon, in the first line about a property, for a type."""
+    """Split the first line of a property's docstring after its first colon.
+
+    Otherwise Sphinx's extension Napoleon would take the text before the colon for the property's type.
+    """
     if what in ("attribute", "property") and lines:
         lines[:1] = re.split(r"(?<=:) ", lines[0], maxsplit=1)
 
 
 def draw_dashes(_: Sphinx, page: nodes.document) -> None:
-    """Replace the two hyphens that Sphinx puts between a parameter and its meaning by a dash."""
+    """Replace the two hyphens that Sphinx puts between a parameter and its description by a dash."""
     for text in list(page.findall(nodes.Text)):
         if text == " -- " and text.parent is not None:
             text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register what is here with Sphinx."""
+    """Register the directives and the event handlers of this extension with Sphinx."""
     for name in _PAGES:
         app.add_directive(name, Generated)
     app.connect("source-read", offer_files)

@@ -1,4 +1,4 @@
-"""The verbs of the command line with their arguments, options and examples, from the program that reads them."""
+"""Makes the reference of the command line: the verbs (such as `run`) with their arguments, options and examples."""
 
 import os
 import re
@@ -25,18 +25,18 @@ _KINDS: Final = {
     "<float>": "NUMBER",
     "<float range>": "NUMBER",
 }
-"""How the library shows what an option without a word of its own takes, with our words for it."""
+"""Typer's words for the type of an option's value, with the words that the reference shows instead."""
 
 
 def verbs() -> str:
-    """Return every verb, those that speak to a service at the end."""
+    """Return the descriptions of all verbs, in Markdown. The verbs that talk to a service come last."""
     root, context = _root()
     blocks = [heading(2, "tuner"), *_body(root, context)]
     for verb in VERBS:
         blocks += _command(2, *_resolved(root, context, verb))
     blocks += [
         heading(2, "tuner --server"),
-        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these verbs speak to a service that "
+        f"With {code('--server URL')}, or the variable {code(_SERVER)}, these verbs talk to a service that "
         f"{code('tuner serve')} runs.",
     ]
     with _a_server_named():
@@ -46,13 +46,13 @@ def verbs() -> str:
 
 
 def exit_codes() -> str:
-    """Return what each exit code means."""
+    """Return the list of exit codes with their meanings, in Markdown."""
     comments = ModuleAnalyzer.for_module(ExitCode.__module__).find_attr_docs()
     entries = []
     for member in ExitCode:
         meaning = " ".join(comments.get((ExitCode.__name__, member.name), ()))
         if not meaning.strip():
-            raise ValueError(f"a docstring must say what {member!r} means")
+            raise ValueError(f"every exit code needs a docstring that says what it means, but {member!r} has none")
         entries.append(entry(str(int(member)), sentence(meaning), anchor=f"exit-code-{int(member)}"))
     return together(*entries)
 
@@ -69,7 +69,7 @@ def _resolved(root: Any, context: Any, verb: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _a_server_named() -> Iterator[None]:
-    """Have the program offer the verbs of a service."""
+    """Set the variable with the address of a service, so that the program offers the verbs that talk to a service."""
     before = os.environ.get(_SERVER)
     os.environ[_SERVER] = "http://127.0.0.1:8080"
     try:
@@ -81,7 +81,7 @@ def _a_server_named() -> Iterator[None]:
 
 
 def _command(level: int, command: Any, context: Any, under: str = "") -> Iterator[str]:
-    """Yield a command under its heading, and its own commands after it."""
+    """Yield the heading and the description of a command, and then those of its subcommands."""
     path = f"{under} {command.name}" if under else context.command_path
     yield heading(level, path)
     yield from _body(command, context, path)
@@ -110,17 +110,20 @@ def _body(command: Any, context: Any, path: str = "tuner") -> Iterator[str]:
 
 
 def _example(line: str) -> str:
-    """Return an example as a terminal shows it; what stands far to the right of a command explains it."""
+    """Return an example as a terminal shows it.
+
+    A remark that follows the command after several blanks is shown as a comment above the command.
+    """
     command, _, remark = re.sub(r"\s{2,}", "\0", line).partition("\0")
     return f"# {remark}\n$ {command}" if remark else f"$ {command}"
 
 
 def _parameter(path: str, parameter: Any, shown: str, told: str) -> str:
-    """Return an argument or an option: how it is written, what it means, its range and its default."""
+    """Return the description of an argument or an option: its spelling, its meaning, its range and its default."""
     found = _FACTS.search(told)
     meaning = told[: found.start()] if found else told
     if not meaning:
-        raise ValueError(f"a help text must say what {shown} of {path!r} does")
+        raise ValueError(f"every parameter needs a help text, but {shown} of `{path}` has none")
     facts = [_fact(fact) for fact in found["facts"].split("; ")] if found else []
     for theirs, ours in _KINDS.items():
         shown = shown.replace(theirs, ours if parameter.param_type_name == "option" else "")
@@ -134,7 +137,7 @@ def _parameter(path: str, parameter: Any, shown: str, told: str) -> str:
 
 
 def _fact(fact: str) -> str:
-    """Return what the library says of a parameter in brackets, in words."""
+    """Return a sentence for one remark that Typer's help shows in brackets, such as `default: 5`."""
     name, _, value = fact.partition(": ")
     if name == "default":
         in_words = value.startswith("(") and value.endswith(")")

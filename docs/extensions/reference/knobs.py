@@ -1,4 +1,4 @@
-"""The knobs that a search may change, and all properties of the producer, from the catalogue of the client."""
+"""Makes the reference of the knobs that a search may change, and of all producer properties of the client."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,12 +21,12 @@ _STAGES: Final[Mapping[Stage, str]] = {
 
 
 def searched() -> str:
-    """Return the knobs with their ranges."""
+    """Return the knobs with their ranges, in Markdown."""
     return together(*map(_knob, KNOBS))
 
 
 def properties() -> str:
-    """Return all properties that a config may have."""
+    """Return all properties that a config may have, in Markdown."""
     found = [each for each in load_catalogue() if each.role is Role.PRODUCER]
     return together(*map(_property, sorted(found, key=lambda each: each.name)))
 
@@ -44,7 +44,7 @@ def _knob(knob: Knob) -> str:
 
 
 def _range(knob: Knob) -> str:
-    """Return the range of a knob; for each record size, where it depends on that."""
+    """Return the range of a knob in Markdown, or a list of ranges if the range depends on the record size."""
     texts: dict[str, list[int]] = {}
     for size in _SIZES:
         texts.setdefault(_domain(knob.domain(_sizes(size)), knob.unit), []).append(size)
@@ -56,7 +56,7 @@ def _range(knob: Knob) -> str:
 
 
 def _domain(domain: Domain, unit: str) -> str:
-    """Return what a knob may be, in words."""
+    """Return the values that a knob may have, in words."""
     if not isinstance(domain, Range):
         return listed(domain.text.split(", "))
     text = f"{domain.low:,.10g} to {domain.high:,.10g}{f' {unit}' if unit else ''}"
@@ -64,11 +64,11 @@ def _domain(domain: Domain, unit: str) -> str:
 
 
 def _when(knob: Knob) -> str:
-    """Return when a search changes a knob that the study file does not name."""
+    """Return in words from when on a search changes a knob that the study file does not name, and for which sizes."""
     default = ProducerConfig.parse({}).in_force
     sizes = [size for size in _SIZES if knob.searched(_sizes(size), default)]
     if not sizes:
-        return "only where the study file names it"
+        return "only if the study file names it"
     where = "" if len(sizes) == len(_SIZES) else f", for records of {_words(sizes)}"
     return f"{_STAGES[knob.stage]}{where}"
 

@@ -1,10 +1,11 @@
-"""Small pieces of Markdown that the pages of the reference are made of."""
+"""Functions that make the small pieces of Markdown of which the reference consists."""
 
 import re
 from collections.abc import Iterable
 from typing import Final
 
-# What is code, mostly without saying so: marked code, quotations, YAML in braces, options, variables, names with _ or .
+# Text that is shown as code, although most of it is not marked as code in the program: marked code, quotations, YAML in
+# braces, options, variables, and names that contain _ or a full stop.
 _CODE: Final = re.compile(
     r"`[^`]+`"
     r'|"[^"`]+"'
@@ -19,7 +20,7 @@ _SPECIAL: Final = re.compile(r"([\\*_<>\[\]{}#|$])")
 
 
 def prose(text: str) -> str:
-    """Return a text of the program as Markdown of one line, with options and variables shown as code."""
+    """Return a text of the program as one line of Markdown, with options and variables shown as code."""
     text = " ".join(text.split())
     parts, done = [], 0
     for found in _CODE.finditer(text):
@@ -29,7 +30,7 @@ def prose(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without code as Markdown; the names of pages become links, from a page of the reference."""
+    """Return a text that contains no code as Markdown. The name of a page becomes a link to the page."""
     return _PAGE.sub(r"[docs/\1](../\1)", _SPECIAL.sub(r"\\\1", text))
 
 
@@ -40,23 +41,23 @@ def sentence(text: str) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a text that begins with a capital letter."""
+    """Return the text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def code(text: object) -> str:
-    """Return a text shown as code."""
+    """Return a text as code in Markdown, between backticks."""
     return f"`` {text} ``" if "`" in str(text) else f"`{text}`"
 
 
 def listed(words: Iterable[object], last: str = "or") -> str:
-    """Return words as code with commas between them, and `last` before the last one."""
+    """Return words as code, separated by commas, with `last` instead of the last comma."""
     shown = [code(word) for word in words]
     return f"{', '.join(shown[:-1])} {last} {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
 def heading(level: int, text: str) -> str:
-    """Return a heading."""
+    """Return a heading of the given level in Markdown."""
     return f"{'#' * level} {text}"
 
 
@@ -65,10 +66,10 @@ def entry(name: str, *paragraphs: str, anchor: str = "", beside: str = "") -> st
 
     Args:
         name: The name, which is shown as code.
-        paragraphs: The explanation, in Markdown; empty ones are left out.
-        anchor: What links to this entry end with, after the `#`; it is written small, with hyphens in place of
-            full stops and underscores.
-        beside: Markdown on the name's line.
+        paragraphs: The paragraphs of the explanation, in Markdown. Empty paragraphs are left out.
+        anchor: The anchor that links to this entry use after the `#`. It is changed to lower case, with hyphens instead
+            of full stops and underscores.
+        beside: Markdown that follows the name on the same line.
     """
     shown = f"[{code(name)}]{{#{re.sub('[._-]+', '-', anchor).lower()}}}" if anchor else code(name)
     first, *more = [paragraph for paragraph in paragraphs if paragraph]
@@ -77,10 +78,10 @@ def entry(name: str, *paragraphs: str, anchor: str = "", beside: str = "") -> st
 
 
 def fenced(language: str, text: str) -> str:
-    """Return a block of code."""
+    """Return a block of code in Markdown."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def together(*blocks: str) -> str:
-    """Return blocks with a blank line between them; empty ones are left out."""
+    """Return blocks of Markdown with a blank line between them. Empty blocks are left out."""
     return "\n\n".join(block for block in blocks if block)

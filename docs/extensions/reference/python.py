@@ -1,4 +1,4 @@
-"""Which parts of the Python interface Sphinx is to describe from their docstrings: all that is public."""
+"""Makes the directives with which Sphinx describes the public Python interface from its docstrings."""
 
 import dataclasses
 import inspect
@@ -27,28 +27,28 @@ _RESULTS = (Recommendation, StudyResults, SizeResults, Trial, Measurement, Produ
 
 
 def facade() -> str:
-    """Return what `import tuner` offers."""
+    """Return the Sphinx directives for everything that `import tuner` offers."""
     return together(*(_directive(getattr(tuner, name), f"{tuner.__name__}.{name}") for name in tuner.__all__))
 
 
 def results() -> str:
-    """Return what the functions of the façade return, and take."""
+    """Return the Sphinx directives for the classes that the functions of `tuner` return or take."""
     return _described([*_RESULTS, Reporter])
 
 
 def client() -> str:
-    """Return the client of the service."""
+    """Return the Sphinx directives for the client of the service."""
     return _described(_public(client_module))
 
 
 def errors() -> str:
-    """Return the errors that the functions of the façade raise."""
+    """Return the Sphinx directives for the errors that the functions of `tuner` raise."""
     modules = (study_errors, export, runner_errors, config_errors)
     return _described([StudyFileError, *(error for module in modules for error in _public(module, Exception))])
 
 
 def _public(module: ModuleType, kind: type = object) -> list[type]:
-    """Return the public classes that a module defines, in its order."""
+    """Return the public classes of a given kind that a module defines, in the order of the module."""
     return [
         found
         for name, found in vars(module).items()
@@ -61,11 +61,11 @@ def _described(things: Iterable[type]) -> str:
 
 
 def _directive(thing: object, path: str) -> str:
-    """Return what has Sphinx describe a class or a function."""
+    """Return the directive that makes Sphinx describe a class or a function."""
     if inspect.isfunction(thing):
         return fenced("{eval-rst}", f".. autofunction:: {path}")
     if dataclasses.is_dataclass(thing) and thing in _RESULTS:
-        path += "()"  # nobody but us makes one, so that its long list of parameters helps nobody
+        path += "()"  # users never create these objects, so the long list of parameters is hidden
     is_error = inspect.isclass(thing) and issubclass(thing, BaseException)
     more = "\n   :show-inheritance:" if is_error else ""
     return fenced("{eval-rst}", f".. {'autoexception' if is_error else 'autoclass'}:: {path}\n   :members:{more}")

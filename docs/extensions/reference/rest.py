@@ -1,4 +1,4 @@
-"""The resources of the service, from its OpenAPI document."""
+"""Makes the reference of the service's REST resources from its OpenAPI document."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _LANGUAGES: Final = {"application/json": "json", "application/yaml": "yaml", _PR
 
 
 def resources() -> str:
-    """Return every resource with its methods, and the errors that all of them share."""
+    """Return all resources with their methods, and the errors that all resources share, in Markdown."""
     document = openapi_document()
     operations = [
         (group, method, path, operation)
@@ -43,7 +43,7 @@ def _operation(method: str, path: str, operation: Part, shared: Mapping[str, Par
     if operation.get("security") == []:
         yield "*Token:* none is needed."
     else:
-        yield f"*Token:* role {code(needed_role(method.upper()))}, where the service has tokens."
+        yield f"*Token:* role {code(needed_role(method.upper()))}, if the service has tokens."
     if parameters := operation.get("parameters"):
         yield "**Parameters**"
         yield from map(_parameter, parameters)
@@ -64,7 +64,7 @@ def _operation(method: str, path: str, operation: Part, shared: Mapping[str, Par
 
 def _parameter(parameter: Part) -> str:
     if not parameter.get("description"):
-        raise ValueError(f"a description must say what the parameter {parameter['name']!r} is")
+        raise ValueError(f"every parameter needs a description, but {parameter['name']!r} has none")
     place = {"path": "in the path", "query": "in the query", "header": "as a header"}[parameter["in"]]
     facts = [_taken(parameter["schema"])]
     if parameter["schema"].get("default") is not None:
@@ -75,7 +75,7 @@ def _parameter(parameter: Part) -> str:
 
 
 def _taken(schema: Part) -> str:
-    """Return in words which values a parameter takes; empty where any text will do."""
+    """Return in words which values a parameter takes, or an empty string if it takes any text."""
     for each in schema.get("anyOf", [schema]):
         if "$ref" in each:
             each = openapi_document()["components"]["schemas"][each["$ref"].rpartition("/")[2]]
@@ -94,7 +94,7 @@ def _headers(response: Part) -> Iterator[str]:
 
 
 def _contents(content: Mapping[str, Part]) -> Iterator[str]:
-    """Yield the example of each media type."""
+    """Yield the example of a response for each media type, in Markdown."""
     for media_type, part in content.items():
         if "example" in part:
             example = part["example"]
@@ -104,7 +104,7 @@ def _contents(content: Mapping[str, Part]) -> Iterator[str]:
 
 
 def _shared_errors(operations: list[Part]) -> dict[str, Part]:
-    """Return the errors that every resource of studies may answer with."""
+    """Return the error responses that all operations share, by HTTP status."""
     first, *others = [operation["responses"] for operation in operations]
     return {
         status: response
@@ -115,7 +115,9 @@ def _shared_errors(operations: list[Part]) -> dict[str, Part]:
 
 def _errors(shared: Mapping[str, Part]) -> Iterator[str]:
     yield heading(2, "Errors")
-    yield prose(f"An error is described as `{_PROBLEM}` (RFC 9457). Every resource below `/v1` may answer with these:")
+    yield prose(
+        f"An error is described as `{_PROBLEM}` (RFC 9457). Every resource below `/v1` may return these errors:"
+    )
     for status, response in shared.items():
         yield entry(status, sentence(response["description"]))
     example = shared["422"]["content"][_PROBLEM]["example"]

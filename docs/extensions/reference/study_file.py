@@ -1,4 +1,7 @@
-"""The keys of study files and of the service's file, from their JSON Schemas; the metrics, from their table."""
+"""Makes the reference of the keys of study files and of the service's config file, and of the metrics.
+
+The keys come from the JSON Schemas of the files, and the metrics from the table of metrics.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,17 +20,17 @@ _TEXT: Final = "a text"
 
 
 def study_file() -> str:
-    """Return all keys of a study file, and a file that has every default."""
+    """Return all keys of a study file, and an example file with every default, in Markdown."""
     return together(_sections(json_schema()), heading(2, "A file with every default"), fenced("yaml", STARTER_TEXT))
 
 
 def service_file() -> str:
-    """Return all keys of the service's file."""
+    """Return all keys of the service's config file, in Markdown."""
     return _sections(ServiceFile.model_json_schema())
 
 
 def metrics() -> str:
-    """Return the metrics that objectives and constraints may name."""
+    """Return the metrics that objectives and constraints may name, in Markdown."""
     entries = []
     for metric in OUTCOME_METRICS.values():
         better = "Higher is better." if metric.direction is Direction.MAXIMIZE else "Lower is better."
@@ -38,7 +41,7 @@ def metrics() -> str:
 
 
 def _sections(schema: Schema) -> str:
-    """Return a heading for each key of the file, and below it the key or the keys of its section."""
+    """Return the headings of a file's top-level keys, each followed by the key's description or its section's keys."""
     parts: Schema = schema.get("$defs", {})
     required = schema.get("required", ())
     blocks = []
@@ -53,13 +56,13 @@ def _sections(schema: Schema) -> str:
 
 
 def _opening(key: Schema, section: Schema, required: bool) -> str:
-    """Return what stands below the heading of a section."""
+    """Return the text below the heading of a section: its description, and whether every file has the section."""
     texts = dict.fromkeys(filter(None, (key.get("description", ""), section.get("description", ""))))
     return " ".join([*map(sentence, texts), *(["Every file has this section."] if required else [])])
 
 
 def _keys(path: str, section: Schema, parts: Schema) -> Iterator[str]:
-    """Yield the keys of a section, and after them the sections inside it under their own headings."""
+    """Yield the keys of a section, and then the sections inside this section with their headings."""
     required = section.get("required", ())
     inner: list[tuple[str, Schema, Schema]] = []
     for key, found in section["properties"].items():
@@ -75,7 +78,7 @@ def _keys(path: str, section: Schema, parts: Schema) -> Iterator[str]:
 
 
 def _value(path: str, found: Schema, parts: Schema, required: bool, *, anchor: str) -> str:
-    """Return one key: what it means, what it takes, and its default."""
+    """Return the description of one key: its meaning, the values that it takes, and its default."""
     facts = []
     if (taken := _taken(found, parts)) != _TEXT:
         facts.append(f"Takes {taken}.")
@@ -88,7 +91,10 @@ def _value(path: str, found: Schema, parts: Schema, required: bool, *, anchor: s
 
 
 def _section_of(found: Schema, parts: Schema) -> Schema | None:
-    """Return the section that a key holds, also where it may be left empty; None where it holds a value."""
+    """Return the schema of the section that a key holds, or None if the key holds a value.
+
+    A key that may hold a section or nothing counts as holding a section.
+    """
     names = [each["$ref"] for each in (found, *found.get("anyOf", ())) if "$ref" in each]
     return parts[names[0].rpartition("/")[2]] if names else None
 
@@ -110,7 +116,7 @@ def _taken(schema: Schema, parts: Schema) -> str:
 
 
 def _kind(schema: Schema, parts: Schema) -> str:
-    """Return in words which values one alternative of a schema takes."""
+    """Return in words which values one of the alternative schemas of a key allows."""
     if "anyOf" in schema:
         return _taken(schema, parts)
     if "$ref" in schema:
@@ -143,7 +149,7 @@ def _mapping(schema: Schema, parts: Schema) -> str:
     if "security.protocol" in names:
         return "connection properties of the client with their values"
     if "acks" in names and isinstance(inner, Mapping) and "anyOf" in inner:
-        return "[knobs](knobs.md), each with what it may be"
+        return "[knobs](knobs.md), each with the values that the search may choose"
     if "acks" in names:
         return "[producer properties](knobs.md#all-producer-properties) with their values"
     return "names with values"
@@ -172,12 +178,12 @@ def _digits(number: float) -> str:
 
 
 def _is_variable(schema: Schema) -> bool:
-    """Return whether an alternative only says that an environment variable may hold the value."""
+    """Return whether a schema allows only `${NAME}`, the reference to an environment variable that holds the value."""
     return schema.get("pattern") == r"\$\{"
 
 
 def _as_yaml(value: object, schema: Schema) -> str:
-    """Return a default as a study file has it."""
+    """Return a default value as it would be written in a study file."""
     if isinstance(value, bool):
         words = [word for each in schema.get("anyOf", ()) for word in each.get("enum", ())]
         return ("on" if value else "off") if "on" in words else str(value).lower()

@@ -23,7 +23,7 @@ class ResultQuery:
 
     Attributes:
         study: The study's name.
-        what: What is asked for: a key of `tuner.service.cache.record_reader.RESPONSES`, or `EVERY_RECOMMENDATION`.
+        what: The kind of response: a key of `tuner.service.cache.record_reader.RESPONSES`, or `EVERY_RECOMMENDATION`.
         given: The parameters of the query as pairs of name and value, sorted by name.
     """
 
@@ -69,4 +69,7 @@ class CachedResponse:
 
 Responses = dict[ResultQuery, CachedResponse]
 EVERY_RECOMMENDATION: Final = "recommendations"
-"""Asks for all recommendations that clients are likely to poll for, since reading the study takes most of the time."""
+"""The value of `ResultQuery.what` that asks for all recommendations that clients are likely to poll for.
+
+They are computed together, because reading the study takes most of the time.
+"""

@@ -51,7 +51,7 @@ _MEDIA_TYPES: Final[Mapping[Format, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """How many trials a study has, and the sequence number of the last one."""
+    """The number of trials of a study, and the sequence number of its last trial."""
 
     last: int = 0
     trials: int = 0
@@ -69,7 +69,7 @@ class RecordReader:
         self._storage = storage
         self._root = root
         self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
-        """The results of each study, with the stamp that the study had when they were read."""
+        """The results of the studies read most recently, each with the value that `stamp` returned just before."""
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
 
     def responses(self, query: ResultQuery) -> Responses:
@@ -95,8 +95,9 @@ class RecordReader:
             return _problem(query, error)
 
     def results(self, study: str, store: ResultsStore) -> StudyResults:
-        """Return the study's results as they are now."""
-        # The stamp is taken first: a trial that is written before the results are read only causes one more reading.
+        """Return the study's present results, which are read again only if they have changed since the last call."""
+        # The stamp is computed before the results are read. If a trial is written in between, the results are read once
+        # more than necessary, but a change is never missed.
         stamp = self.stamp(study, store)
         kept_stamp, results = self._kept.get(study, (None, None))
         if results is None or kept_stamp != stamp:
@@ -110,7 +111,10 @@ class RecordReader:
         return self.extent(study, store, facts).last, sorted(facts.items())
 
     def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
-        """Return how many trials the study has. Only the trials that are new since the last call are read."""
+        """Return the number of the study's trials and the sequence number of the last one.
+
+        Only the trials that are new since the last call are read.
+        """
         key = (study, facts.get("study_id"))
         before = self._extents.get(key, _Extent())
         new = store.trials(before.last)
@@ -120,7 +124,7 @@ class RecordReader:
 
 
 def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
-    """Return the response to a query that failed, so that the error does not end the process."""
+    """Return the error response to a query that failed. A failed query must not end the reading process."""
     match error:
         case StudyNotFound():
             problem = Problem(404, "not-found", f"there is no study {query.study}, or it has no results yet")
@@ -143,7 +147,7 @@ def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
 
 
 def _share(kept: tuple[object, StudyResults]) -> int:
-    """Return a study's share of the cache, in trials. A study that is larger than the whole cache fills it alone."""
+    """Return how much of the cache a study's results take, in trials, but at most the size of the whole cache."""
     return min(sum(len(size.trials) for size in kept[1].sizes), _KEPT_TRIALS)
 
 
@@ -196,9 +200,9 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 
 
 def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
-    """Return what the list of studies shows of a study.
+    """Return the values that the list of studies shows for one study.
 
-    Its results are not read for that, unless the study is running: then they are needed to tell what it is doing.
+    All results of the study are read only if it is running, because they tell what the study is doing at the moment.
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.

@@ -1,4 +1,7 @@
-"""A cache of responses, each kept until the study's results change, and the processes that compute the responses."""
+"""A cache of responses to queries about studies, and the processes that compute the responses.
+
+A cached response is valid until the results of its study change.
+"""
 
 import asyncio
 import contextlib
@@ -19,7 +22,7 @@ from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import storage_at
 
 _SLOW: Final = frozenset({"report", "picture"})
-"""Queries that take seconds. A second process answers them, so that they do not hold up the others."""
+"""Queries that take seconds. A second process answers them, so that quick queries do not have to wait for them."""
 _CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s"})
 _MOST_BYTES: Final = 24_000_000
 _LARGEST_BYTES: Final = _MOST_BYTES // 4
@@ -28,18 +31,19 @@ _PATIENCE_S: Final = 0.05
 _FRESH_S: Final = 1.0
 _MOST_STAMPS: Final = 10_000
 _MOST_ASKED: Final = 20_000
-"""After this many queries the process is replaced, in case one of its libraries leaks memory."""
+"""After this many queries a reading process is replaced, in case one of its libraries leaks memory."""
 _TRIES: Final = 2
 
 
 class ResponseCache:
     """Gets responses from the reading processes and caches them. Use it in one event loop.
 
-    Each query checks first whether the study's results have changed. In a local folder it compares the times of the
-    results file. In a storage that several hosts share it asks the database, at most once a second. When several
-    clients send the same query at the same time, the response is computed once. When the cache holds an outdated
-    response, the new response is awaited for 50 ms at most, and then the outdated one is returned. A client that polls
-    gets the new response the next time.
+    For each query, the cache first checks whether the study's results have changed. In a local folder, it compares the
+    times of the results file. In a storage that several hosts share, it asks the database, at most once a second. When
+    several clients send the same query at the same time, the response is computed once.
+
+    When the cached response is outdated, the cache waits at most 50 ms for the new response, and then returns the
+    outdated response. A client that polls gets the new response with its next query.
 
     Args:
         root: The folder of the studies.
@@ -47,7 +51,7 @@ class ResponseCache:
 
     Attributes:
         hits: How many queries were answered from the cache.
-        misses: How many queries were not.
+        misses: How many queries were not, because the cache had no response or only an outdated one.
     """
 
     def __init__(self, root: Path, *, shared: bool = False) -> None:
@@ -56,7 +60,7 @@ class ResponseCache:
         self._quick = ReadingProcess(root)
         self._slow = ReadingProcess(root)
         self._kept: LRUCache[ResultQuery, tuple[Any, CachedResponse]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
-        """Each response, with the stamp that the study had when the response was computed."""
+        """The response to each query, with the value that `_stamp` returned for the study before it was computed."""
         self._stamps: TTLCache[str, str] = TTLCache(_MOST_STAMPS, _FRESH_S)
         self._asking: dict[ResultQuery, asyncio.Task[Responses]] = {}
         # The process is started now, because its imports take seconds and no client should wait for them.
@@ -80,7 +84,10 @@ class ResponseCache:
         return await asyncio.shield(asking)
 
     async def fresh(self, query: ResultQuery) -> CachedResponse:
-        """Return a new response without using the cache. A status can change even while the results do not."""
+        """Return a newly computed response, without using the cache.
+
+        This is for the status of a study, which can change while the results stay the same.
+        """
         return (await asyncio.wrap_future(self._process(query).ask(query)))[query]
 
     async def warm(self, studies: Iterable[str]) -> None:
@@ -110,7 +117,7 @@ class ResponseCache:
         return (await self._once(query, stamp))[query]
 
     async def _once(self, query: ResultQuery, stamp: Any) -> Responses:
-        """Return the responses to a query. If the same query is under way already, wait for that one."""
+        """Return the responses to a query. If the same query is being answered already, wait for its responses."""
         asking = self._asking.get(query)
         if asking is None:
             asking = asyncio.create_task(self._ask(query, stamp))
@@ -157,12 +164,12 @@ def _times(path: Path) -> tuple[int, int, int] | None:
 class ReadingProcess:
     """A separate process that reads studies and answers one query after another.
 
-    The process is started with the first query, and started again when it has died. A study with thousands of trials
-    takes a second to read, and drawing its pictures imports large libraries. The server's own process should spend
-    neither that time nor that memory.
+    The first query starts the process. If the process has died, the next query starts it again. Reading a study with
+    thousands of trials takes a second, and drawing its pictures imports large libraries. The server's own process
+    should spend neither that time nor that memory.
 
-    `concurrent.futures.ProcessPoolExecutor` (as of Python 3.11) does not fit. Its processes outlive a server that was
-    killed, because they hold both ends of its queues. With `max_tasks_per_child` it can wait forever
+    `concurrent.futures.ProcessPoolExecutor` (as of Python 3.11) is unsuitable for four reasons. Its processes outlive
+    a server that was killed, because they hold both ends of its queues. With `max_tasks_per_child` it can wait forever
     (python/cpython#115634). It can't end a process that hangs. And when a process dies, all waiting queries fail.
 
     Args:
@@ -184,7 +191,7 @@ class ReadingProcess:
         """Send a query to the process.
 
         Returns:
-            The result of `RecordReader.responses`, later. The future never raises an exception.
+            A future with the result of `RecordReader.responses`. The future never raises an exception.
         """
         return self._thread.submit(self._responses, query)
 
@@ -233,7 +240,7 @@ class ReadingProcess:
 
 
 class _Child:
-    """One start of the process, and the pipe to it."""
+    """A reading process that was started, the pipe to it, and the number of queries that it has received."""
 
     def __init__(self, root: Path) -> None:
         context = multiprocessing.get_context("spawn")
@@ -249,7 +256,7 @@ def _unavailable(query: ResultQuery, detail: str) -> Responses:
 
 
 def _serve(pipe: Connection, root: Path) -> None:
-    """Answer queries until the pipe closes, which happens when the server ends, even if it was killed."""
+    """Answer the queries that arrive through the pipe, until the server ends or is killed, which closes the pipe."""
     # Ctrl-C in a terminal reaches this process too, but the server handles it and then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)

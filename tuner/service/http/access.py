@@ -1,6 +1,6 @@
-"""Checks that every request passes first: the client's token, the host names in its headers, and the body's size.
+"""Checks the token, the host names in the headers, and the size of the body of every request.
 
-This is plain ASGI around the web framework, so that the framework never sees a request that is refused here.
+These checks are a plain ASGI application around the web framework, which never sees a refused request.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tuner.service.http.problems import MEDIA_TYPE, Problem, problem_of
 from tuner.service.http.tokens import Role, Token, TokenFile
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Paths that need no token. They tell whether the service runs, and nothing else."""
+"""Paths that need no token. They tell only whether the service runs."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
 _REALM: Final = 'realm="kafka-tuner"'
@@ -33,7 +33,7 @@ _HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
 }
-"""Headers of every response that does not set them itself."""
+"""Headers that are added to every response, unless the response has set them itself."""
 _ACCESS: Final = logging.getLogger("tuner.service.access")
 _ERRORS: Final = logging.getLogger("tuner.service")
 
@@ -162,7 +162,7 @@ class AccessControl:
         return token
 
     def _limited(self, receive: Receive) -> Receive:
-        """Return a `receive` that refuses a body that is too large or takes too long to arrive."""
+        """Return an ASGI `receive` function that refuses a body that is too large or takes too long to arrive."""
         seen, complete = 0, False
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._body_s
@@ -177,7 +177,7 @@ class AccessControl:
             except TimeoutError:
                 raise Problem(
                     408, "too-slow",
-                    f"the body of a request must arrive within {self._body_s:.0f} s, but this one did not; try again",
+                    f"the body of a request must arrive within {self._body_s:.0f} s, but this body did not; try again",
                     headers={"connection": "close"},
                 ) from None  # fmt: skip
             seen += len(message.get("body", b""))
@@ -192,7 +192,7 @@ class AccessControl:
         return Problem(
             413,
             "too-large",
-            f"the body of a request must not exceed {self._config.max_body_bytes} bytes, but this one does",
+            f"the body of a request must have at most {self._config.max_body_bytes} bytes, but this body is larger",
             headers={"connection": "close"},
         )
 
@@ -216,7 +216,7 @@ def _host_in(header: str) -> str:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuse a request that a page of another site sent: browsers tell where a request comes from.
+    """Refuse a request that a page of another site sent, according to the headers that browsers set.
 
     Raises:
         Problem: The request comes from a page of another site.
@@ -225,14 +225,14 @@ def _check_origin(headers: Headers) -> None:
     site = headers.get("sec-fetch-site")
     own = urlsplit(origin).netloc.lower() == headers.get("host", "").lower() if origin is not None else True
     if not own or site in ("cross-site", "same-site"):
-        raise Problem(403, "wrong-origin", "a page of another site must not change anything in this service")
+        raise Problem(403, "wrong-origin", "a page of another site sent this request, so it must not change anything")
 
 
 def _presented(headers: Headers, method: str) -> str:
-    """Return the token that a request presents, or an empty text if it presents none.
+    """Return the token in a request's Authorization header, or an empty string if there is none.
 
-    To read, a browser may send the token as the password of Basic authentication. Requests that change something need
-    a Bearer token, because a page of another site can't make a browser send one.
+    In a request that only reads, the token may be the password of Basic authentication, which browsers can send. A
+    request that changes something needs a Bearer token, because a page of another site can't make a browser send it.
     """
     scheme, _, rest = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":

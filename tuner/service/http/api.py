@@ -20,13 +20,17 @@ from tuner.service.http.tokens import Token
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 MOST_STREAMS: Final = 200
-"""How many event streams may be open at the same time. Each of them holds a connection."""
+"""How many event streams may be open at the same time. Each event stream keeps a connection open."""
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
 RecordBytes = Annotated[
     str | None,
-    Query(max_length=500, description="Record size in bytes, or a mix such as `100:70,1000:30`.", examples=["1000"]),
+    Query(
+        max_length=500,
+        description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
+        examples=["1000"],
+    ),
 ]
 
 
@@ -192,12 +196,16 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             Query(
                 ge=0,
                 allow_inf_nan=False,
-                description="Only configs whose p99 latency in milliseconds is at most this.",
+                description="Choose only among configs whose p99 latency, in milliseconds, is at most this value.",
             ),
         ] = None,
         min_mb_per_s: Annotated[
             float | None,
-            Query(ge=0, allow_inf_nan=False, description="Only configs whose throughput in MB/s is at least this."),
+            Query(
+                ge=0,
+                allow_inf_nan=False,
+                description="Choose only among configs whose throughput, in MB/s, is at least this value.",
+            ),
         ] = None,
         form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON,
     ) -> Response:

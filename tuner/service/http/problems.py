@@ -55,7 +55,7 @@ class Problem(Exception):
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem that an error stands for. For an unexpected error, it does not reveal the cause."""
+    """Return the problem to send to the client after an error. The cause of an unexpected error is not revealed."""
     match error:
         case Problem():
             return error

@@ -1,4 +1,4 @@
-"""The service as a process: how it starts and stops, and how long it waits for slow clients."""
+"""Starts and stops the service, and limits how long it waits for slow clients."""
 
 import asyncio
 import logging.config
@@ -30,7 +30,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
 
     Args:
         config: The configuration of the service.
-        config_file: The file that it was read from. The processes that run the studies read it too.
+        config_file: The file from which `config` was read, or None. The processes that run the studies read it too.
         say: Prints one sentence for the operator.
         access_log: Whether to log each request.
 
@@ -74,17 +74,19 @@ def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
         )
     if tokens.exists and not is_private(tokens.path):
         raise ServiceConfigError(
-            f"only its owner may read the token file, but others can read {tokens.path}; chmod 600 it"
+            f"only its owner may read the token file, but other users can read {tokens.path}; run "
+            f"`chmod 600 {tokens.path}`"
         )
     if not loopback and config.tls is None:
         say("warning: tokens are sent unencrypted; set `tls` in the config file, or use a proxy that speaks TLS")
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 protocol with a time limit for the head of a request, for which uvicorn would wait forever.
+    """uvicorn's HTTP/1.1 protocol with a time limit for the head of a request.
 
-    The time starts when a client connects, and again with the first byte that it sends after a response. Between
-    responses, uvicorn's own limit for idle connections applies.
+    uvicorn alone would wait forever for the request line and the headers. The time starts when a client connects, and
+    again with the first byte that the client sends after a response. While a connection is idle after a response,
+    uvicorn's own time limit applies.
 
     Attributes:
         head_s: How long the head of a request may take to arrive, in seconds.
@@ -161,8 +163,8 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handle SIGINT and SIGTERM.
 
-        uvicorn's own method raises the signal again at the end, and the process would be killed by it before the
-        service has stopped the studies.
+        uvicorn's own method raises the signal again at the end. The signal would kill the process before the service
+        has stopped the studies.
         """
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
@@ -179,7 +181,8 @@ def _listen(config: ServiceConfig) -> socket.socket:
         listening = socket.create_server((config.host.strip("[]"), config.port), family=family, backlog=1_024)
     except OSError as error:
         raise ServiceConfigError(
-            f"the service can't listen at {config.host}, port {config.port}: {error.strerror}; choose another"
+            f"the service can't listen at {config.host}, port {config.port}: {error.strerror}; choose another address "
+            "or port"
         ) from None
     # Otherwise a body waits up to 40 ms until its head is acknowledged. asyncio sets this only on its own sockets.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,4 +1,4 @@
-"""The studies as clients see them: their state in the queue, their progress, and their events."""
+"""The studies as clients of the service see them: their state in the queue, their progress, and their events."""
 
 import asyncio
 import json
@@ -84,10 +84,10 @@ class Studies:
         return await self._view(name, job)
 
     async def show(self, name: str) -> dict[str, Any]:
-        """Return one study.
+        """Return the state and the progress of one study.
 
         Raises:
-            JobNotFound: No study of this name is in the queue or in the storage.
+            JobNotFound: Neither the queue nor the storage has a study of this name.
         """
         try:
             job = await run_in_threadpool(self.queue.find, name)
@@ -166,8 +166,8 @@ class EventStreams:
     """Streams of server-sent events that report the progress of studies.
 
     A stream sends `status` when the study's state or progress has changed, `trial` for each trial, and `end` when the
-    study has ended. The id of a `trial` event is the trial's sequence number, so that a client that lost its connection
-    can continue where it was.
+    study has ended. The id of a `trial` event is the trial's sequence number. A client that lost its connection sends
+    the last id, and gets the events after it.
     Source: HTML, section 9.2, "Server-sent events".
 
     Args:
@@ -259,6 +259,6 @@ def _head(name: str, job: Job | None) -> dict[str, Any]:
 
 
 def _event(name: str, data: Any, number: int | None = None) -> str:
-    """Return the text of one event. Its data are JSON, which contains no line feeds and so fits on one line."""
+    """Return the text of one server-sent event. Its data are JSON on one line, because JSON needs no line feeds."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}\n\n"

@@ -1,8 +1,8 @@
 """Reads submitted study files, which come from strangers and must not reach anything on the service's host.
 
-A submitted study names targets that the operator has configured; it can't give an address. It can't name a local file.
-It can use only those environment variables that the operator allows. Where its measurements run, and to which MLflow
-they are copied, is up to the operator too. Apart from that, it is read as strictly as any study file.
+A submitted study file names targets that the operator has configured; it can't give an address or name a local file.
+It can use only those environment variables that the operator allows. The operator also decides where the measurements
+run, and to which MLflow they are copied. All other keys are checked as strictly as in any study file.
 """
 
 import hashlib
@@ -50,8 +50,8 @@ def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> Stu
     """Return the study that a submitted file describes, with the operator's clusters and their credentials filled in.
 
     Raises:
-        StudyFileError: As from `submission_of`. A file that was right when it was submitted can fail here, because the
-            config of the service may have changed since.
+        StudyFileError: The study file has mistakes, or uses what a submitted study may not use. This can happen to a
+            file that was accepted when it was submitted, because the service's config may have changed since.
     """
     spec, names, _ = _read(text, config, environ)
     simulated = names == (SIMULATED,) or spec.executor is Executor.SIMULATED
@@ -68,7 +68,8 @@ def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> Stu
 def text_of_json(text: str) -> str:
     """Return a study file that is written in JSON as text that the YAML reader understands.
 
-    The text is returned unchanged, which keeps its line numbers, unless YAML would read it differently.
+    If YAML reads the text as the same values, the text is returned unchanged, so that line numbers in error messages
+    are right. Otherwise the values are written again as JSON that YAML reads correctly.
 
     Raises:
         StudyFileError: The text is not JSON, or a key occurs twice.
@@ -114,10 +115,12 @@ def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple
 
 
 def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tuple[Plain, tuple[str, ...]]:
-    """Replace the names of clusters in a study file by the clusters themselves, without their credentials.
+    """Replace the names of clusters in a study file by the operator's settings of these clusters.
+
+    Credentials are left out.
 
     Returns:
-        The changed file, and the names.
+        The changed study file, and the names that it contained.
     """
     if not isinstance(value, dict):
         return value, ()

@@ -34,7 +34,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}", re.ASCII)
 
 
 class Role(StrEnum):
-    """What a client with this token may do."""
+    """What a client may do with a token that has this role."""
 
     READ = "read"
     """Read everything."""
@@ -47,10 +47,10 @@ class Token:
     """A token as it is stored.
 
     Attributes:
-        name: The name of its owner, which the access log and the studies submitted with the token show.
-        role: What its owner may do.
+        name: The name of the token's owner. The access log shows it, and so do studies submitted with the token.
+        role: What the token's owner may do.
         sha256: The SHA-256 of the token in hexadecimal digits.
-        created_at: When it was made: UTC, ISO 8601.
+        created_at: When the token was made: UTC, ISO 8601.
     """
 
     name: str
@@ -143,7 +143,7 @@ class TokenFile:
         return secret
 
     def remove(self, name: str) -> None:
-        """Remove a token. A running service refuses it from the next request on.
+        """Remove a token. A running service refuses the token from the next request on.
 
         Raises:
             ServiceConfigError: No token has this name.
@@ -170,8 +170,8 @@ class TokenFile:
                 write_atomically(self.path, json.dumps(body, indent=2) + "\n")
         except Timeout:
             raise TokensBusy(
-                f"only one command at a time may change the tokens, but after {self._lock_s:g} s another one still "
-                f"holds {lock}; wait for it to end, or stop it"
+                f"only one command at a time may change the tokens, but after {self._lock_s:g} s another command still "
+                f"holds {lock}; wait for that command to end, or stop it"
             ) from None
 
     def _read(self) -> tuple[Token, ...]:

@@ -14,17 +14,17 @@ class JobState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     PAUSING = "pausing"
-    """It was asked to pause, and will after its current measurement window."""
+    """The study was asked to pause. It pauses after its current measurement window."""
     PAUSED = "paused"
     CANCELLING = "cancelling"
-    """It was asked to stop for good, and will after its current measurement window."""
+    """The study was asked to stop for good. It stops after its current measurement window."""
     CANCELLED = "cancelled"
     COMPLETE = "complete"
     FAILED = "failed"
 
 
 ACTIVE: Final = (JobState.RUNNING, JobState.PAUSING, JobState.CANCELLING)
-"""The states in which a process may be running the study, so that its targets are in use."""
+"""The states in which a process may be running the study. In these states, the study's targets are in use."""
 
 _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
     JobState.QUEUED: frozenset({JobState.PAUSED, JobState.CANCELLED, JobState.FAILED}),
@@ -49,7 +49,7 @@ class Submission:
         name: The name of the study, which is unique in the queue.
         digest: A digest of the study file's content. Formatting and comments do not change it.
         text: The study file as it was submitted: it contains `${NAME}`, not the value of the variable.
-        targets: The names of the targets on which it measures, at least one.
+        targets: The names of the targets on which the study measures, at least one.
         submitted_by: The name of the client's token, or empty if the service needs no tokens.
     """
 
@@ -68,14 +68,14 @@ class Job:
         number: The number of the submission, counted from 1. Lower numbers run first.
         name: The name of the study.
         digest: The digest of the study file, as in `Submission`.
-        targets: The names of the targets on which it measures.
+        targets: The names of the targets on which the study measures.
         submitted_by: The name of the client's token, or empty if the service needs no tokens.
         state: The state of the study.
-        owner: The service that runs it or ran it last, or empty if no service has run it yet.
-        crashes: How many times in a row its process ended early without a new trial.
+        owner: The service that runs the study or ran it last, or empty if no service has run it yet.
+        crashes: How many times in a row the study's process ended early without a new trial.
         note: An explanation of the state, such as why the study failed, with the end of its log. It may be empty.
-        submitted_at: When it was submitted: UTC, ISO 8601.
-        changed_at: When its state last changed: UTC, ISO 8601.
+        submitted_at: When the study was submitted: UTC, ISO 8601.
+        changed_at: When the study's state last changed: UTC, ISO 8601.
     """
 
     number: int
@@ -92,7 +92,7 @@ class Job:
 
     @property
     def active(self) -> bool:
-        """Whether a process may be running it."""
+        """Whether a process may be running this study."""
         return self.state in ACTIVE
 
 
@@ -109,7 +109,8 @@ def check_move(job: Job, to: JobState, owner: str | None) -> None:
     """
     if owner is not None and job.owner != owner:
         raise WrongMove(
-            f"only the service that runs a study may do this, but {job.name} now belongs to {job.owner or 'no service'}"
+            f"a service may change only the studies that it runs, but {job.name} now belongs to "
+            f"{job.owner or 'no service'}"
         )
     if to is not job.state and to not in _MOVES[job.state]:
         raise WrongMove(f"a study that is {job.state} can't become {to}: {job.name}")

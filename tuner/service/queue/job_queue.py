@@ -55,8 +55,8 @@ class JobQueue:
     """The queue of submitted studies. Any number of processes and threads may use it at the same time.
 
     All times come from the database's clock, so the clocks of several hosts need not agree. If the connection breaks
-    before the response to a change arrives, the change is repeated, and that does no harm: a claim that was lost shows
-    up in `renew`, and a repeated move finds the study in its new state.
+    before the response to a change arrives, the change is repeated, which does no harm. If the first attempt claimed a
+    study, `renew` returns that study too. If it moved a study, the repeated move finds the study in its new state.
 
     Args:
         table: The table that holds the queue.
@@ -69,8 +69,8 @@ class JobQueue:
         """Put a study into the queue. Once this returns, the study survives a crash.
 
         Returns:
-            The study, and whether it is new. A study with the same name and digest that is in the queue already stays
-            as it is.
+            The study, and whether it is new. If the queue already has a study with the same name and digest, that study
+            is returned unchanged.
 
         Raises:
             NameTaken: Another study has this name.
@@ -94,8 +94,8 @@ class JobQueue:
                     f"a study's name must be new, but {submission.name!r} was submitted before with different content; "
                     "choose another name"
                 )
-            # On a second attempt, the first attempt may have inserted the study, so a study that still waits counts as
-            # new. If it was in the queue before, the client is wrongly told that it is new, which does no harm.
+            # On a second attempt, the first attempt may have inserted the study, so a study that is still waiting
+            # counts as new. If it was in the queue before, the client is wrongly told that it is new. This is harmless.
             return there[0], again and there[0].state is JobState.QUEUED
 
         return self._table.change(put)
@@ -103,11 +103,11 @@ class JobQueue:
     def claim(self, owner: str, *, at_once: int, lease_s: float) -> Job | None:
         """Claim a study to run it, or return None if no study is ready.
 
-        A study whose lease has run out comes first, and stays in the state that it was left in. Otherwise it is the
-        first study in the queue whose targets are free, and it becomes `RUNNING`.
+        A study whose lease has run out is claimed first. It stays in the state in which its service left it. If there
+        is none, the first study in the queue whose targets are free is claimed and becomes `RUNNING`.
 
         Args:
-            owner: The name of the service that claims it.
+            owner: The name of the service that claims the study.
             at_once: How many studies may be active on one target at the same time, at least 1.
             lease_s: How long no other service can claim the study, in seconds.
         """
@@ -132,7 +132,8 @@ class JobQueue:
             lease_s: How long the leases last from now on, in seconds.
 
         Returns:
-            These studies. If the service was running a study that is not among them, another service has claimed it.
+            All active studies of the service. If the service was running a study that is missing here, another service
+            has claimed that study.
         """
 
         def extend(ask: Ask, _: bool) -> list[Job]:
@@ -156,10 +157,10 @@ class JobQueue:
         Args:
             name: The name of the study.
             to: The new state. If it is the present state, only the values of the other arguments change.
-            owner: The service that must own the study; None to change it whoever owns it.
+            owner: The service that must own the study; None if any service may own it.
             note: The new note; None keeps the present one.
             crashes: The new number of crashes; None keeps the present one.
-            delay_s: How long the study can't be claimed if it goes back into the queue, in seconds.
+            delay_s: How long no service can claim a study that goes back into the queue, in seconds.
 
         Returns:
             The study in its new state.

@@ -66,20 +66,20 @@ Ask = Callable[..., list[Any]]
 
 The statement may contain these placeholders, which stand for different SQL in each database:
     {jobs}     the table
-    {columns}  the columns of a `Job`: targets as JSON, times as seconds since 1970
-    {targets}  a placeholder for a value, like `?`: targets as JSON
+    {columns}  the columns of a `Job`, with the targets as JSON and times as seconds since 1970
+    {targets}  like `?`, a placeholder for a value: the targets as JSON
     {now}      the present time by the database's clock, the same everywhere in the statement
-    {second}   multiply a number of seconds by this to add it to a time
+    {second}   one second: a number of seconds, multiplied by it, can be added to a time
 """
 Change = Callable[[Ask, bool], Result]
-"""A change of the table: takes an `Ask`, and whether this is a second attempt.
+"""A function that changes the table. It takes an `Ask`, and whether this is a second attempt.
 
-On a second attempt, the first attempt may or may not have been committed.
+On a second attempt, the function can't know whether the first attempt was committed.
 """
 
 
 class SqliteTable:
-    """The table in a SQLite file in the folder of the studies.
+    """The table of the queue, in a SQLite file in the folder of the studies.
 
     Leases depend on the clock of the host. If the clock jumps, they become shorter or longer, but no study is lost.
 
@@ -105,7 +105,7 @@ class SqliteTable:
 
 
 class PostgresTable:
-    """The table in the PostgreSQL database that also holds the studies.
+    """The table of the queue, in the PostgreSQL database that also holds the studies.
 
     When the connection breaks, a new one is opened and the statement is repeated.
 
@@ -113,7 +113,7 @@ class PostgresTable:
         url: The address of the database.
         patience_s: How long to wait for a server that does not answer, in seconds.
         silence_s: How long the server waits for a service that stops responding in the middle of a change, in seconds.
-            All other services wait as long, because the service holds the locks.
+            All other services wait for the same time, because the silent service holds the locks.
 
     Raises:
         StorageUnreachable: The server does not answer or refuses the connection.

@@ -64,7 +64,7 @@ class StudyProcess:
     def __init__(
         self, folder: Path, attempt: str, identity: ProcessIdentity, own: "subprocess.Popen[bytes] | None"
     ) -> None:
-        """Use `start` or `adopt` instead."""
+        """Set the attributes. Callers use `start` or `adopt` instead, which return a `StudyProcess`."""
         self.folder = folder
         self.attempt = attempt
         self.identity = identity
@@ -130,7 +130,7 @@ class StudyProcess:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the process ended. None if it still runs, or if it was killed before it could write its outcome."""
+        """How the process ended. None if the process still runs, or was killed before it could write its outcome."""
         told = _read(self.folder / _OUTCOME_FILE)
         if told.get("attempt") != self.attempt:
             return None
@@ -145,7 +145,7 @@ class StudyProcess:
     def stop(self) -> None:
         """Ask the process to stop, as Ctrl-C does.
 
-        Call this repeatedly until the process has ended: after a while it sends SIGTERM, and in the end SIGKILL.
+        Call this method repeatedly until the process has ended. After a while it sends SIGTERM, and in the end SIGKILL.
         """
         now = time.monotonic()
         if self._interrupted_at is None:
@@ -158,7 +158,7 @@ class StudyProcess:
             self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill the process and its process group. The trial that it is measuring is lost; earlier trials are kept."""
+        """Kill the process and its process group. Earlier trials are kept, but the trial being measured is lost."""
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.identity.pid, signal.SIGKILL)
@@ -220,7 +220,7 @@ def last_sequence(folder: Path, after: int = 0) -> int:
 
 
 def _run(folder: Path, config: ServiceConfig) -> None:
-    # Imported here, because these imports take a second, and the file that identifies the process is written before.
+    # Imported here, because these imports take a second. The file that identifies the process must be written earlier.
     from tuner.api import run_study
     from tuner.present.study_view import StudyView
     from tuner.results.recommendation import recommendations
@@ -232,7 +232,7 @@ def _run(folder: Path, config: ServiceConfig) -> None:
         found = recommendations(study.results, tell=view.say)
     if not found:
         raise NoFeasibleConfig(
-            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near they came"
+            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near the configs came"
         )
 
 

@@ -16,7 +16,7 @@ from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.study_process import Outcome, StudyProcess, last_sequence
 
 MOST_CRASHES: Final = 3
-"""How many times in a row a study's process may end early without a new trial. After one more, the study has failed."""
+"""How many times in a row a study's process may end early without a new trial. The next early end fails the study."""
 _TICK_S: Final = 0.3
 _LEASE_S: Final = 20.0
 _STOP_S: Final = 25.0
@@ -104,7 +104,7 @@ class Supervisor:
             do()
             self._ticked_at = time.monotonic()
         except Exception as error:  # noqa: BLE001 - any error is logged, and the function is called again later
-            self._log(f"the queue could not be processed and will be tried again: {type(error).__name__}: {error}")
+            self._log(f"working through the queue failed and will be tried again: {type(error).__name__}: {error}")
             time.sleep(_TICK_S)
 
     def _tick(self) -> None:
@@ -123,7 +123,7 @@ class Supervisor:
     def _look_after(self) -> None:
         held = {job.name: job for job in self._queue.renew(self._owner, lease_s=_LEASE_S)}
         for name in self._processes.keys() - held.keys():
-            # The lease ran out, for example because this host was suspended, and another service claimed the study.
+            # The lease ran out, for example because this host was suspended. Then another service claimed the study.
             self._log(f"{name}: another service runs this study now, so its process on this host was ended")
             self._processes.pop(name).kill()
         for name, job in held.items():
@@ -168,7 +168,7 @@ class Supervisor:
         self._log(f"{job.name}: started, process {process.identity.pid}")
 
     def _after_end(self, job: Job, process: StudyProcess, outcome: Outcome | None) -> None:
-        """Record in the queue how a study ended whose process has ended."""
+        """Record in the queue how a study ended, after its process has ended."""
         code, message = (outcome.code, outcome.message) if outcome is not None else (None, process.tail())
         kind = outcome.kind if outcome is not None else ""
         after = process.after
@@ -201,7 +201,7 @@ class Supervisor:
         return self._config.root / job.name
 
     def _put_back(self, job: Job, told: str, *, progressed: bool, delay_s: float = 0.0) -> None:
-        """Put a study back into the queue. After too many crashes, record that it has failed."""
+        """Put a study whose process ended early back into the queue, or record its failure after too many crashes."""
         self.crashed += 1
         crashes = 1 if progressed else job.crashes + 1
         if crashes > MOST_CRASHES:
@@ -224,7 +224,7 @@ class Supervisor:
     def _move(self, job: Job, to: JobState, note: str) -> None:
         try:
             self._queue.move(job.name, to, owner=self._owner, note=note)
-        except ServiceError as error:  # a client has changed the study meanwhile, which the next tick sees
+        except ServiceError as error:  # a client has changed the study meanwhile; the next call of `_tick` handles it
             self._log(f"{job.name}: {error}")
             return
         self._log(f"{job.name}: {to}{f': {note}' if note else ''}")
