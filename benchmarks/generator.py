@@ -114,14 +114,10 @@ def _print(found: dict[int, dict[str, list[float]]]) -> None:
             f"{ratio_of(rates['native'], rates['java'])} | {ratio_of(rates['native'], rates['python'])} | "
             f"{ratio_of(rates['native'], rates[best])} |"
         )
-<<<<<<< HEAD
     print(
         f"\nrecords/s, medians of {len(next(iter(found.values()))['native'])} rounds; goals: "
         + ", ".join(f"{goal} at {size} B" for size, goal in GOALS.items())
     )
-=======
-    print(f"\nrecords/s, as medians of {len(next(iter(found.values()))['native'])} rounds; goals by size: {GOALS}")
->>>>>>> p-g
 
 
 if __name__ == "__main__":

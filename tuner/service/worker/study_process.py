@@ -232,7 +232,8 @@ def _run(folder: Path, config: ServiceConfig) -> None:
         found = recommendations(study.results, tell=view.say)
     if not found:
         raise NoFeasibleConfig(
-            f"no config of {spec.name} keeps every constraint; `tuner front {spec.name}` shows how near the configs came"
+            f"no config of {spec.name} keeps every constraint; "
+            f"`tuner front {spec.name}` shows how near the configs came"
         )
 
 
