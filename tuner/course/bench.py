@@ -2,9 +2,9 @@
 
 It has one or more targets (clusters) and a pool of workers, and it runs one trial at a time on each target.
 
-A trial has up to two phases, and both use the same topic. The paced phase comes first because it writes little: the
-saturating phase then finds the broker in the same condition as the paced phase did. Each phase has a rule
-(`tuner.course.racing`) that may stop it early.
+A trial has up to two phases, and both use the same topic. The paced phase (the load at a fixed rate, for latency) comes
+first because it writes little: the saturating phase (as fast as the client can send, for throughput) then finds the
+broker in the same condition. Each phase has a rule (`tuner.course.racing`) that may stop the phase early.
 """
 
 import datetime
@@ -62,7 +62,7 @@ class TrialJob:
         started: The trial.
         phases: The name and the load of each phase, in the order in which they run: `paced`, then `saturated`.
         limits: How many bytes each phase may write, and how much disk space the phase must leave free.
-        on_window: Called at the end of each window, with the name of the phase.
+        on_window: Called at the end of each window (at most a second of the load), with the name of the phase.
         metrics: The metrics that are computed for each window, to decide whether to stop early.
         race: What the trial has to beat so that it is not stopped early; None if there is nothing that it has to beat.
     """
@@ -78,8 +78,9 @@ class TrialJob:
     def run_to_end(self) -> bool:
         """Whether the trial runs to its end even if the config can't hold the fixed rate.
 
-        Only trials of the search may end sooner. All other trials, such as those of the baseline, need all of their
-        numbers, because other trials are compared with them. One busy moment of the host must not end them.
+        Only trials of the search may end sooner. All other trials, such as those of the baseline, must measure all
+        metrics, because other trials are compared with their values. One busy moment of the host must not end
+        these trials.
         """
         return self.started.kind is not Kind.SEARCH
 
@@ -245,9 +246,10 @@ def _note_stored(trial: _UnderWay, attempt: int) -> None:
 
 
 def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
-    """Add the number of records that the topic has stored, if several producers made the measurement.
+    """Add the number of records that the topic has stored to a measurement that several producers made.
 
-    A single producer can't count its stored records, because all producers write to the same topic.
+    One of several producers can't count its own stored records, because all producers write to the same topic. The
+    measurement of a single producer is returned unchanged.
     """
     after = trial.lease.stored() if trial.stored_before is not None else None
     if after is None or trial.stored_before is None:
@@ -259,8 +261,9 @@ def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:
 def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
     """Return whether the trial ends after this phase, because its next phase is not worth running.
 
-    The trial ends if the config can't hold the fixed rate, or if the phase's rule has ended the whole trial. If a paced
-    phase was stopped although its rule did not stop it, then the config did not hold the rate either.
+    The trial ends if the config can't hold the fixed rate of the paced phase, or if the rule that stopped the phase
+    says that the whole trial ends. If something other than this rule stopped a paced phase, the config did not hold
+    the rate either.
     """
     stop, offered = done.stops.get(phase), seen.workload.rate_records_per_s
     if done.job.run_to_end:
@@ -272,8 +275,9 @@ def _is_over(done: TrialDone, phase: str, seen: Measurement) -> bool:
 def _was_too_short(done: TrialDone) -> bool:
     """Return whether the paced phase must be run again at its full length.
 
-    The paced phase may have been stopped early, because the trial was not expected to be on the Pareto front. If the
-    saturating phase then shows that the trial may be on the front after all, its latency must be measured in full.
+    The paced phase (the load at a fixed rate) may have been stopped early, because the config was not expected to be on
+    the Pareto front. If the saturating phase (as fast as the client can send) then shows that the config may be on the
+    Pareto front after all, the config's latency must be measured at full length.
     """
     race = done.job.race
     if race is None or done.replaced or PACED not in done.stops or SATURATED in done.stops:

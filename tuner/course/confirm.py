@@ -6,8 +6,9 @@ same way before its first round.
 A broker is slow after its start, and again when it gets load from a new config for the first time. After the baseline
 was measured, the broker's JVM has compiled the code that the baseline uses, but not yet the code that other configs
 need, for example small compressed batches. We measured this on ten freshly started brokers with 100 B records, after
-burn-in runs with the client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 was 4.0 to 10.1 ms in
-the first measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 was 7.4 to 8.7 ms in both.
+burn-in runs with the client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 latency was 4.0 to
+10.1 ms in the first measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 latency was 7.4 to
+8.7 ms in both measurements.
 
 After the search, the best configs are measured again in turn with the baseline, so that no gain rests on one lucky
 trial.
@@ -31,7 +32,7 @@ from tuner.results.study_results import SizeResults
 from tuner.search.schedule import LATENCY_AGREEMENT_RATIO, is_stable
 
 RATES: Final = "rates"
-"""The key under which the results store keeps the fixed rate of the paced phase, by record size."""
+"""The key under which the results store keeps, by record size, the rate of the paced phase (load at a fixed rate)."""
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class Stabiliser:
     def of_config(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
         """Measure a config until two measurements in a row agree, at most `search.burn_in_max` times.
 
-        Measurements that this process has already made of the config count. Nothing is measured if `burn_in_max` is 0
+        Earlier measurements of the config by this process are counted too. Nothing is measured if `burn_in_max` is 0
         or 1, and the measuring stops when the study's time or bytes are used up.
 
         Args:
@@ -149,7 +150,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
         loop: Runs the trials of the study.
         size: The record size.
         confirmation_id: The identifier of the confirmation; see `tuner.confirmation.plan`.
-        stabiliser: Makes the burn-in runs, and knows the fixed rate of the paced phase.
+        stabiliser: Makes the burn-in runs, and knows the rate of the paced phase (the load at a fixed rate).
     """
     record, asked = loop.records[size], loop.spec.confirm
     results = record.results(None)
@@ -159,7 +160,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
     if not any(plan.nominees.values()):
         goals = ", ".join(asked.goals)
         loop.reporter.say(
-            f"{size} B: nothing measured was better than the baseline for {goals}, so there is nothing to confirm"
+            f"{size} B: no measured config was better than the baseline for {goals}, so no config has to be confirmed"
         )
         return
     configs = _configs(loop, results, plan)
@@ -175,7 +176,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             loop.reporter.say(f"{size} B: {_purpose(step, plan)}")
             announced.add(step.kind)
         if not loop.may_start(None):
-            loop.reporter.say(f"{size} B: the confirmation ends, as too few bytes are left for another trial")
+            loop.reporter.say(f"{size} B: the confirmation ends, as too little of the byte budget is left for a trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
         if beyond_plan and not loop.may_start(loop.ends_s()):
@@ -205,13 +206,15 @@ def _purpose(step: Step, plan: ConfirmationPlan) -> str:
     """Return a phrase that tells the user why the next trials are measured."""
     match step.kind:
         case Kind.SECOND_LOOK:
-            return "measuring the best configs again, as the one that looks best may only have been lucky"
+            return "measuring the best configs again, as the config that looks best may only have been lucky"
         case Kind.CONFIRM:
             most = f" to {plan.max_rounds}" if plan.max_rounds > plan.rounds else ""
             what = "this config" if plan.both_ways else "the winners again"
             return f"measuring the baseline and {what} in turn, for {plan.rounds}{most} rounds"
         case _:
-            return "measuring what each change brings: the winners, with one knob at a time set back as in the baseline"
+            return (
+                "measuring what each change brings: the winners again, with one knob at a time set as in the baseline"
+            )
 
 
 def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> ConfirmationPlan:

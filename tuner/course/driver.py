@@ -37,7 +37,8 @@ def drive(
     Args:
         loop: Runs the trials of the study.
         make_strategy: Creates the strategy that proposes configs, for each record size.
-        topic_max_message_bytes: The largest message that topics of the cluster accept (`max.message.bytes`).
+        topic_max_message_bytes: The size of the largest message that topics of the cluster accept
+            (`max.message.bytes`).
         confirmation_id: The identifier of the confirmation that follows the search; see `tuner.confirmation.plan`.
         searching: Whether to search; if not, only the configs that earlier runs found are confirmed.
 
@@ -79,7 +80,9 @@ def _search(
     left_bytes = loop.budget.left_bytes() or 0.0
     of_others = left_bytes - left_bytes / sizes_left
     if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
-        loop.reporter.say(f"{size} B: not searched, as too little time or too few bytes are left for a trial")
+        loop.reporter.say(
+            f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
+        )
         return
     rate = stabiliser.of_baseline(size)
     strategy = make_strategy(space, zlib.crc32(str(size).encode()) ^ spec.search.seed)

@@ -115,9 +115,9 @@ class TrialLease:
     Attributes:
         runners: One runner per producer, all on the same topic.
         stored: Returns the number of records in the topic; None if it can't be read.
-        owned: Whether nobody else writes to the topic.
-        settled: Waits until the number of records no longer grows, and returns it as `stored` does. The load of a lost
-            worker may go on for a while.
+        owned: Whether only these runners write to the topic.
+        settled: Waits until the number of records no longer grows, and returns that number as `stored` does. The
+            load of a lost worker may go on for a while.
     """
 
     runners: tuple[Runner, ...]

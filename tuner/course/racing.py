@@ -1,10 +1,10 @@
 """Racing: rules that stop a trial early, for example if its config is much slower than the best configs so far.
 
 What a trial has to beat is computed from the earlier trials of the study. The driver, which is the process that runs
-the study, sees a window only after the window has ended, while the load goes on. So the rule is sent to the worker
-along with the runner (`Stopping`), and stops the load there. The driver applies the same rule to the same windows, to
-learn why the load ended. If a trial has several producers, only the driver can add up their windows. Then the driver
-stops the producers.
+the study, sees a window (at most a second of the load) only after the window has ended, while the load goes on.
+So the rule is sent to the worker along with the runner (`Stopping`), and stops the load there. The driver applies the
+same rule to the same windows, to learn why the load ended. If a trial has several producers, only the driver can add up
+their windows. Then the driver stops the producers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ _MOST_OTHERS: Final = 200
 
 @dataclass(slots=True)
 class PhaseProgress:
-    """What the measured windows of a phase have shown so far.
+    """What the measured windows of a phase have shown so far; a window is at most a second of the load.
 
     Attributes:
         metrics: The metrics that have a value in each window, such as the throughput.
         values: By metric, one value per measured window. A list ends at the first window without a value.
         windows: The number of measured windows.
-        records: Records acknowledged in the measured windows.
+        records: The number of records acknowledged in the measured windows.
         seconds: The length of the measured windows together.
-        failed: Records that the client gave up, including those of the warm-up.
+        failed: The number of records that the client gave up, including records of the warm-up.
     """
 
     metrics: tuple[str, ...]

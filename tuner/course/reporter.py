@@ -68,8 +68,8 @@ class SyncOutcome:
     """How much of a study was copied to its mirror, which is MLflow.
 
     Attributes:
-        runs_written: MLflow runs that were created or changed.
-        trials_behind: Stored trials that the mirror may not show yet.
+        runs_written: The number of MLflow runs that were created or changed.
+        trials_behind: The number of stored trials that the mirror may not show yet.
         uri: The address of the mirror, without its password.
         error: Why some trials are missing in the mirror; None if there was no error.
     """

@@ -92,7 +92,7 @@ def run_study(
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
             reporter.say(
-                f"{spec.name} is finished; to continue it, raise its trials or time; to start over, give it a new name"
+                f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
             )
             return results_of(store, folder)
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
@@ -202,7 +202,7 @@ def _limits_changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) ->
 
 
 def _limits(spec: StudySpec) -> dict[str, Any]:
-    """Return the settings of a study that may change when it is continued, such as its time and its bytes."""
+    """Return the settings of a study that may change when it is continued, such as its limits on time and bytes."""
     search = spec.search
     return {
         "record_sizes": [str(size) for size in spec.workload.record_sizes],
@@ -239,7 +239,8 @@ def _targets(
     """Open the clusters (targets) of a study.
 
     Returns:
-        The targets, the largest message in bytes that their topics accept, and the facts about the environment.
+        The targets, the size in bytes of the largest message that their topics accept, and the facts about the
+        environment.
     """
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)

@@ -21,8 +21,8 @@ def trial_of(
 ) -> tuple[Trial, dict[str, Any]]:
     """Return the trial to store, and its measurements as attachments.
 
-    If the client gave up records, the trial counts as complete but breaks a constraint. From a failed trial the sampler
-    would learn nothing, and it would propose similar configs again.
+    If the client gave up records, the trial counts as complete but breaks a constraint. It does not count as failed,
+    because the sampler learns nothing from a failed trial and would propose similar configs again.
 
     Args:
         done: The outcome of the trial.
@@ -81,9 +81,9 @@ def trial_of(
 
 
 def _violations(judged: Score, metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
-    """Return the constraint violations of a trial that was stopped early, for the metrics that it has measured.
+    """Return how far a trial that was stopped early violates the constraints on those metrics that it has measured.
 
-    The trial ended before it could measure the other metrics, so nothing is known about their constraints.
+    The trial ended before it could measure the other metrics, so nothing is known about the constraints on them.
     """
     measured = {str(each) for each in (*ALWAYS, *spec.constraints) if each.metric in metrics}
     return {name: violation for name, violation in judged.violations.items() if name in measured}

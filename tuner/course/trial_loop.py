@@ -71,7 +71,7 @@ class TrialLoop:
 
         Args:
             started: The trial.
-            rate_records_per_s: The fixed rate of the paced phase; None to leave the paced phase out.
+            rate_records_per_s: The rate of the paced phase (the load at a fixed rate); None to leave this phase out.
         """
         size, load = RecordSizes.parse(started.record_bytes), self.spec.workload
         phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
@@ -165,7 +165,7 @@ class TrialLoop:
         return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round)
 
     def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
-        """Return whether the next trial will probably end before a deadline, and write no more bytes than are left.
+        """Return whether the next trial will probably end before a deadline, and keep to the byte budget.
 
         Args:
             ends_s: The deadline, on the clock `time.monotonic`; None if there is none.
@@ -183,13 +183,13 @@ class TrialLoop:
         return fmean(recent_s) if recent_s else self.spec.trial_s + _OVERHEAD_S
 
     def confirm_s(self) -> float:
-        """Return the seconds to reserve for the confirmation of one record size with the least number of rounds."""
+        """Return the seconds to reserve for a confirmation of one record size that takes the fewest possible rounds."""
         # Racing shortens trials of the search but not those of a confirmation, so the saved seconds are added again.
         spared_s = [trial.saved_s for trial in self.recent if trial.kind is not Kind.STABILISE]
         return self._least_confirming_trials * (self.mean_s() + (fmean(spared_s) if spared_s else 0.0))
 
     def confirm_bytes(self) -> float:
-        """Return the bytes to reserve for the confirmation of one record size with the least number of rounds."""
+        """Return the bytes to reserve for a confirmation of one record size that takes the fewest possible rounds."""
         return self._least_confirming_trials * self._most_bytes()
 
     @property

@@ -52,7 +52,7 @@ def export(
 ) -> optuna.Study:
     """Export the search of one record size as an Optuna study.
 
-    The Optuna study has the baselines and the trials of the search, in the order in which they were measured. A trial
+    The Optuna study has the trials of the baseline and of the search, in the order in which they were measured. A trial
     is COMPLETE with its measured values, PRUNED if it was stopped early or lacks a value, and FAIL if nothing was
     measured. Its user attributes include `number`, `kind`, `config`, `verdict`, `guarantee` and `feasible`.
 

@@ -1,4 +1,4 @@
-"""Kafka's knobs as parameters of an Optuna study.
+"""Kafka's knobs (properties that the search may change) as parameters of an Optuna study.
 
 Each parameter has a distribution. Rules between knobs limit the values further: for example, the producer refuses
 idempotence without acks=all.
@@ -56,7 +56,7 @@ class KnobSpace:
         return self._implied(self.space.draw(_Wanted(values)))
 
     def implied(self, params: Mapping[str, ParamValue]) -> dict[str, ParamValue] | None:
-        """Return the given parameters, with those added whose values follow from them.
+        """Return the given parameters, and the further parameters whose values follow from them.
 
         Returns:
             All parameters of the config; None if the config lies outside the search space.
@@ -212,7 +212,7 @@ def optuna_trial(
 
 
 class _Wanted:
-    """Chooses a wanted value for each parameter, moved into the bounds that the search space allows (a `Chooser`)."""
+    """Chooses each parameter's wanted value, or the value nearest to it that the space allows (a `Chooser`)."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values

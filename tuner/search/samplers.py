@@ -160,7 +160,8 @@ class PointsSampler(BaseSampler):
 class _QuasiRandomSampler(QMCSampler):
     """Optuna's `QMCSampler`, but proposal number n always gets point number n of the quasi-random sequence.
 
-    Optuna counts the points in the study instead. We build the Optuna study anew in each run, so that count can differ.
+    Optuna's own sampler takes n from a counter in the Optuna study. We build this study anew in each run, and the
+    counter may then have another value.
     """
 
     def __init__(self, seed: int, index: int) -> None:
@@ -171,7 +172,7 @@ class _QuasiRandomSampler(QMCSampler):
         self._index = index
 
     def _find_sample_id(self, study: Study, search_space: object) -> int:
-        """Return which point of the quasi-random sequence is proposed; Optuna calls this method."""
+        """Return the index of the proposed point in the quasi-random sequence; Optuna calls this method."""
         return self._index
 
 

@@ -35,7 +35,7 @@ The baseline is not measured a second time as a point of the grid, so the check 
 
 
 def searched_from(space: SearchSpace) -> dict[str, int]:
-    """Return, by parameter, how many configs must be measured before `bayesian` starts to change the parameter.
+    """Return, by parameter, how many configs must be measured before the method `bayesian` changes the parameter.
 
     The number is 0 for the parameters of the earliest stage in the space, which are the ones with the most effect.
     Parameters with a single possible value are left out.
@@ -111,7 +111,7 @@ def is_stable(values: Sequence[float], at_most: int, agreement_ratio: float = AG
     """Return whether a config had enough burn-in runs: the last two agree, or the maximum number is reached.
 
     Args:
-        values: The values of the burn-in runs of this process, above 0: records per second, or a latency.
+        values: The results of this process's burn-in runs, each above 0: records per second, or latencies.
         at_most: The maximum number of burn-in runs; 0 counts as 1.
         agreement_ratio: The last two values agree if they differ by at most this share of the larger value.
     """

@@ -26,7 +26,7 @@ def seeds_of(
     """Return the configs that a record size measures before the sampler's first proposal.
 
     They are starting points that are good by experience, and the best configs of other record sizes. Configs that were
-    measured already are left out. Search methods that do not learn from trials get no configs.
+    measured already are left out. The list is empty for search methods that do not learn from trials.
 
     Args:
         spec: The specification of the study.

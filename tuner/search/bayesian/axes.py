@@ -31,8 +31,8 @@ class Axis:
     """The coordinate axis of one parameter, on which each value of the parameter has a position.
 
     A number has the position 0 at the low end of its range and 1 at the high end. A special value, such as 0 for "do
-    not wait", has a position outside of 0 to 1. The position of a word is its index. A parameter that a trial does not
-    have, such as the compression level of another codec, has the position NaN.
+    not wait", has a position outside of 0 to 1. The position of a word, such as a codec, is its index. A parameter
+    that a trial does not have, such as the compression level of another codec, has the position NaN.
 
     Attributes:
         name: The name of the parameter.
@@ -49,7 +49,7 @@ class Axis:
 
     @property
     def words(self) -> int:
-        """The number of words that the parameter can have; 0 for a numeric parameter."""
+        """The number of words (categories) that the parameter can have; 0 for a numeric parameter."""
         return len(self.distribution.choices) if isinstance(self.distribution, CategoricalDistribution) else 0
 
     @property
@@ -214,7 +214,7 @@ class Space(Protocol):
         """
 
     def implied(self, params: Params) -> Params | None:
-        """Return a trial's parameters, with those added whose values follow from them.
+        """Return a trial's parameters, and the further parameters whose values follow from them.
 
         Returns:
             All parameters of the trial; None if the sampler should ignore the trial.

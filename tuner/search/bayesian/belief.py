@@ -49,8 +49,8 @@ class Belief:
         reference: The value of each objective that an improvement has to surpass, usually the baseline's.
         factors: The factor by which the values of each objective are multiplied, so that they get a standard deviation
             of `AMPLITUDE`.
-        noise_sd: The assumed standard deviation of the noise, after multiplying by `factors`. It counts less the more
-            configs are measured repeatedly.
+        noise_sd: The assumed standard deviation of the noise, after multiplying by `factors`. The more configs
+            are measured repeatedly, the less this assumption counts.
     """
 
     space: Space
@@ -117,7 +117,7 @@ class Belief:
         return GaussianProcess.fitted(points, groups, values, noise_sd, prior)
 
     def _noise_sd(self, index: int) -> float:
-        """Return the standard deviation of one measured value of an objective.
+        """Return the standard deviation of the noise in a single measured value of an objective.
 
         It is estimated from all configs that were measured repeatedly, and from the assumed noise.
         """

@@ -10,9 +10,9 @@ from tuner.search.bayesian.axes import Axis
 from tuner.search.bayesian.solving import Array
 
 _STEPS: Final = 7
-"""How many evenly spaced values a number has when it is drawn at random.
+"""How many evenly spaced values are possible for a number that is drawn at random.
 
-Source: LlamaTune (Kanellis et al., VLDB 2022), which searches coarse values too.
+Source: LlamaTune (Kanellis et al., VLDB 2022), which also searches coarse values.
 """
 
 
@@ -93,7 +93,7 @@ class Candidates:
         return self.allowed(moved)
 
     def _change(self, children: Array, rng: np.random.Generator) -> None:
-        """Change one to `most_changes` parameters of each candidate at random, in place."""
+        """Change between 1 and `most_changes` parameters of each candidate at random, in place."""
         wanted = rng.integers(1, self.most_changes + 1, size=len(children))
         lots = np.where(np.isnan(children), np.inf, rng.random(children.shape))
         changed = lots.argsort(axis=1).argsort(axis=1) < wanted[:, None]
@@ -110,6 +110,6 @@ class Candidates:
             children[:, index] = np.where(changed[:, index], fresh, children[:, index])
 
     def _hold(self, rows: Array) -> None:
-        """Set the coordinates in `held` to their values in all candidates, in place."""
+        """Overwrite coordinates of every candidate, in place, with the values in `held`."""
         for index, position in self.held.items():
             rows[:, index] = position

@@ -156,7 +156,10 @@ class _Posterior:
         )
 
     def best(self) -> Array:
-        """Return the hyperparameters of the greatest density; with fewer than three values, the means of the prior."""
+        """Return the hyperparameters with the greatest posterior density.
+
+        With fewer than three values to learn from, return the means of the prior.
+        """
         if len(self._values) < 3:
             return self._start
         reach = _FARTHEST * self._spread
@@ -170,7 +173,7 @@ class _Posterior:
         return found
 
     def kernel(self, at: Array) -> tuple[Array, Array]:
-        """Return the kernel matrix, and the common factor of its derivatives by the length scales."""
+        """Return the kernel matrix, and the common factor of its derivatives with respect to the length scales."""
         count = len(self._values)
         distances = np.sqrt((np.exp(-2 * at[:-2]) @ self._squares).reshape(count, count))
         fading = math.exp(2 * at[-2]) * np.exp(-_ROOT_5 * distances)

@@ -6,8 +6,8 @@ over all draws. A config that resembles a measured config improves none of these
 nearly the same values for both configs.
 
 Source: Daulton, Balandat and Bakshy (2021), Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected
-Hypervolume Improvement. The improvement of one draw with two objectives is computed exactly, as in Emmerich et al.
-(2011), by cutting the area under the front into strips.
+Hypervolume Improvement. With two objectives, the improvement of one draw's front is computed exactly, as in Emmerich
+et al. (2011), by cutting the area under the front into strips.
 """
 
 import math
@@ -36,9 +36,10 @@ class Draws:
 
     Attributes:
         process: The Gaussian process of the objective.
-        support: The features of these configs, as the kernel takes them, shape (support, features).
+        support: The features of the measured configs and of those being measured, as the kernel takes them, shape
+            (support, features).
         values: The drawn values, shape (support, draws).
-        root: The lower Cholesky factor of the prior covariance between these configs.
+        root: The lower Cholesky factor of the prior covariance between the configs in `support`.
         weights: The inverse of that covariance, multiplied by the drawn values minus the mean; shape (support, draws).
     """
 
@@ -59,7 +60,7 @@ class Draws:
         return cls(process, support, values, root, solved(root, values - process.mean))
 
     def elsewhere(self, points: Array) -> tuple[Array, Array]:
-        """Predict the objective at other points, once for each draw: as if the values of the draw were the true values.
+        """Predict the objective at other points, once for each draw, as if the drawn values were the true values.
 
         Returns:
             The means, shape (points, draws), and the standard deviations, shape (points,).
@@ -75,7 +76,7 @@ class Improvement:
 
     Args:
         draws: The drawn values of each objective; more is better.
-        usable: Which of the drawn configs may be on the front, shape (support,).
+        usable: Whether each config that has drawn values may be on the Pareto front, shape (support,).
         reference: The value of each objective that an improvement has to surpass.
         rng: The source of randomness, used with three objectives or more.
     """
@@ -132,7 +133,7 @@ def _by_strips(means: Array, sds: Array, front: Array, reference: Array) -> Arra
     Args:
         means: The expected values of the configs, shape (points, objectives).
         sds: The standard deviations of these values, in the same shape.
-        front: The configs that may be on the front, shape (configs, objectives).
+        front: The values of the configs that may be on the front, shape (configs, objectives).
         reference: The value of each objective that an improvement has to surpass.
 
     Returns:
@@ -169,7 +170,10 @@ def _strips(front: Array, reference: Array) -> tuple[Array, Array]:
 
 
 def _surpassing(limit: Array, mean: Array, sd: Array) -> Array:
-    """Return the expected excess of a normally distributed number over a limit; it is 0 for numbers below the limit."""
+    """Return by how much a normally distributed number is expected to exceed a limit.
+
+    A number below the limit exceeds the limit by 0.
+    """
     away = (mean - limit) / sd
     density = np.exp(-0.5 * away**2) / math.sqrt(2 * math.pi)
     return np.asarray(sd * (density + away * normal_below(away)))

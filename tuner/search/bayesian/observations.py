@@ -26,7 +26,8 @@ class Config:
     Attributes:
         row: The coordinates of the config, one per parameter.
         values: For each objective, the measured values; more is better.
-        misses: By constraint, one number per trial: 0 to 1 if the trial missed the constraint, 0 to -1 if it kept it.
+        misses: By constraint, one number per trial: above 0 and at most 1 if the trial missed the constraint, and
+            0 to -1 if the trial kept it.
         feasible: Whether the config's last trial kept all constraints and has a value for each objective.
     """
 
@@ -89,7 +90,7 @@ class Observations:
         return min((value for config in self for value in config.values[objective]), default=0.0)
 
     def repeated(self, objective: int) -> list[list[float]]:
-        """Return the values of each config that has more than one value of an objective."""
+        """Return the values of an objective, for each config that has more than one of these values."""
         return [config.values[objective] for config in self if len(config.values[objective]) > 1]
 
     def rows(self) -> Array:
@@ -101,7 +102,7 @@ class Observations:
         return np.array([[config.mean(objective) for objective in range(self._objectives)] for config in self])
 
     def feasible(self) -> NDArray[np.bool_]:
-        """Return whether each config is feasible, which means that it keeps all constraints; shape (configs,)."""
+        """Return for each config whether it is feasible (keeps all constraints), shape (configs,)."""
         return np.array([config.feasible for config in self], dtype=np.bool_)
 
     def missed_constraints(self) -> list[str]:

@@ -37,7 +37,7 @@ _COPIES: Final = 40
 
 
 class BayesianSampler(BaseSampler):
-    """Proposes the config with the greatest expected improvement of the front's hypervolume.
+    """Proposes the config with the greatest expected improvement of the Pareto front's hypervolume.
 
     Each objective and each constraint is predicted by a Gaussian process. Constraints are those of the study's trials
     (`Trial.set_constraint`). Starting points can be enqueued (`Study.enqueue_trial`). The noise of the values is
@@ -50,7 +50,7 @@ class BayesianSampler(BaseSampler):
             on the study's trials.
         startup_trials: How many configs must be measured before the model is used; until then, proposals are random.
         noise_sd: The assumed standard deviation of the noise, if values are scaled so that their standard deviation
-            between configs is 0.2. It counts less the more configs are measured repeatedly.
+            between configs is 0.2. The more configs are measured repeatedly, the less this assumption counts.
         value_sd: The standard deviation of an objective between configs, for example 0.2 for logarithms of throughputs
             and latencies; None to estimate it from the values.
         stages: By parameter, how many configs must be measured before the parameter is changed; 0 for parameters that
@@ -126,7 +126,7 @@ class BayesianSampler(BaseSampler):
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
     def _proposed(self, observed: "_Observed", pending: Sequence[Array], made: int) -> Params:
-        """Return the parameters to measure next.
+        """Return the parameters of the config to measure next.
 
         Args:
             observed: The trials of the study so far.
@@ -159,9 +159,10 @@ class BayesianSampler(BaseSampler):
         """Yield generators of candidates, to be tried in turn until a generator finds a config that is new.
 
         The sampler's `stages` say how many configs must be measured before a parameter is changed. The first generator
-        keeps to these numbers, and each further generator changes more parameters. In every other proposal, the first
-        generator changes only the parameters that are changed from the start. Otherwise, parameters that make no
-        difference would be changed in every proposal, as the model has no reason to leave them alone.
+        changes only parameters whose number is reached, and each further generator changes more parameters. In every
+        other proposal, the first generator changes only the parameters whose number is 0. Without this exception,
+        parameters that make no difference would be changed in every proposal, as the model has no reason to leave them
+        alone.
 
         Args:
             observed: The trials of the study so far.
@@ -257,7 +258,7 @@ def _parents(observations: Observations) -> tuple[Array, Array]:
 
 
 def _refined(candidates: Candidates, rows: Array, worth: Callable[[Array], Array], rng: np.random.Generator) -> Array:
-    """Add candidates that are close to the best given ones, and return old and new candidates, the best first."""
+    """Return the given candidates and new candidates close to the best of them, sorted with the best first."""
     scores = worth(rows)
     for near_sd in _REFINEMENTS:
         best = rows[np.argsort(-scores, kind="stable")[:_REFINED]]

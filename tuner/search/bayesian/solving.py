@@ -46,7 +46,7 @@ def inverse_and_log_root(matrix: Array) -> tuple[Array, float]:
 def least(
     cost: Callable[[Array], tuple[float, Array]], start: Array, bounds: Sequence[tuple[float, float]], steps: int
 ) -> Array:
-    """Return the point at which a function is least, by L-BFGS-B.
+    """Return the point at which a function has its minimum, found by L-BFGS-B.
 
     Args:
         cost: Returns the value of the function and its gradient.
