@@ -105,7 +105,7 @@ def run_study(
             configs when it resumes.
         reporter: Receives the progress of the study; by default no progress is shown.
         warn: Called with a warning if MLflow does not show the whole study yet; by default the reporter gets it.
-        mlflow: Whether the study is also written to MLflow, unless the study itself switches that off.
+        mlflow: Whether to write the study to MLflow, too. A study that switches MLflow off is never written there.
         searching: Whether to search. If not, the best configs found so far are confirmed again.
         folder: The study's folder; by default below `KAFKA_TUNER_STUDIES`, or else below `./studies`.
         text: The text of the study file, to be kept with the results; only used with a `StudySpec`.
@@ -180,7 +180,7 @@ def recommend(
     Args:
         study: A loaded study, or a study's name, folder or file.
         record_bytes: The record size. For a size that was not measured, the recommendation is that of the nearest
-            measured size, with a warning. It may be left out if the study measured only one size.
+            measured size, with a warning. The argument may be left out if the study measured only one size.
         goal: `throughput`, `latency` or `balanced`; by default the first of balanced, throughput and latency for which
             a config is better than the baseline.
 

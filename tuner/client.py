@@ -59,7 +59,7 @@ class Reply:
     Attributes:
         text: The recommendation in the requested form; empty if the recommendation has not changed.
         etag: Tag of this recommendation; pass it as `unless` in the next call.
-        changed: Whether the recommendation differs from the one whose tag was passed as `unless`.
+        changed: Whether the recommendation differs from the recommendation whose tag was passed as `unless`.
     """
 
     text: str
@@ -143,15 +143,15 @@ class Client:
         return self._json("GET", _own(name))
 
     def pause(self, name: str) -> dict[str, Any]:
-        """Stop a study until it is resumed, and return it."""
+        """Stop a study until it is resumed, and return the study."""
         return self._json("POST", f"{_own(name)}/pause")
 
     def resume(self, name: str) -> dict[str, Any]:
-        """Continue a study that was paused or that failed, and return it."""
+        """Continue a study that was paused or that failed, and return the study."""
         return self._json("POST", f"{_own(name)}/resume")
 
     def cancel(self, name: str) -> dict[str, Any]:
-        """Stop a study for good, and return it."""
+        """Stop a study for good, and return the study."""
         return self._json("POST", f"{_own(name)}/cancel")
 
     def trials(self, name: str, after: int = 0) -> Iterator[dict[str, Any]]:
@@ -159,7 +159,7 @@ class Client:
 
         Args:
             name: The study's name.
-            after: Only trials with a higher sequence number are returned.
+            after: Only trials with a sequence number above this are returned.
         """
         following: int | None = after
         while following is not None:
@@ -202,8 +202,8 @@ class Client:
         Args:
             study: The study's name.
             record_bytes: Record size or mix; by default all sizes that the study measured.
-            goal: `balanced`, `throughput` or `latency`; by default the first of these for which a config is better than
-                the baseline.
+            goal: `balanced`, `throughput` or `latency`; by default the first of these goals for which a config is
+                better than the baseline.
             max_p99_ms: Consider only configs whose p99 latency is at most this many milliseconds.
             min_mb_per_s: Consider only configs whose throughput is at least this many megabytes per second.
             form: One of the forms of `tuner recommend --format`.
@@ -259,7 +259,7 @@ class Client:
     def _answer(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], timeout_s: float
     ) -> Iterator[http.client.HTTPResponse]:
-        """Send a request and yield the response, which must be read before the context ends.
+        """Send a request and yield the response, which must be read before the `with` block ends.
 
         Raises:
             ServiceRefused: The service answered with a status other than 200, 201 and 304.
@@ -300,7 +300,7 @@ def _refused(response: http.client.HTTPResponse) -> ServiceRefused:
 
 
 def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
-    """Yield the events of an event stream.
+    """Yield the events of a response that is a stream of server-sent events.
 
     Source: HTML, section 9.2.6, "Interpreting an event stream".
     """

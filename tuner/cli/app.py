@@ -100,8 +100,9 @@ _SERVER: Final = "KAFKA_TUNER_SERVER"
 def _verbs() -> Mapping[str, tuple[str, str]]:
     """Return the verbs (subcommands) that this call of `tuner` offers.
 
-    With `--server`, only the verbs that work on the service are offered. If the environment variable names the service,
-    these verbs replace the local verbs of the same name, and the other local verbs stay.
+    With `--server`, only the verbs that work on the service are offered. If only the environment variable
+    KAFKA_TUNER_SERVER names the service, the verbs of the service replace the local verbs of the same name, and the
+    other local verbs stay.
     """
     if any(word == "--server" or word.startswith("--server=") for word in sys.argv[1:]):
         return REMOTE_VERBS
@@ -139,7 +140,7 @@ app = typer.Typer(
 
 
 def _placeholder() -> None:
-    """Stand in for the function of a verb until the verb is called."""
+    """Stand in for the function that implements a verb, until the verb is called."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -184,7 +185,7 @@ def _root(
 
 
 class _Interrupted(BaseException):
-    """Raised on Ctrl-C and SIGTERM. It is no KeyboardInterrupt, because the command-line library swallows those."""
+    """Raised on Ctrl-C and SIGTERM. It is no KeyboardInterrupt, which the command-line library would catch."""
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""`tuner bench` measures one config; `tuner compare-tools` compares our load generator with Kafka's own."""
+"""`tuner bench` measures one config; `tuner compare-tools` compares our load generator with Kafka's tool."""
 
 import statistics
 from contextlib import nullcontext
@@ -53,7 +53,7 @@ def bench(
         typer.Option(
             "-X",
             metavar="KEY=VALUE",
-            help="One producer property, such as linger.ms=20. May be repeated, and wins over --config.",
+            help="One producer property, such as linger.ms=20. The option may be repeated, and wins over --config.",
             rich_help_panel="Config",
         ),
     ] = None,
@@ -131,7 +131,8 @@ def bench(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Most bytes that one measurement may send. Before it sends more, the command ends with exit code 4.",
+            help="The highest number of bytes that one measurement may send. "
+            "Before a measurement sends more, the command ends with exit code 4.",
             rich_help_panel="Target",
         ),
     ] = "50GB",
@@ -219,7 +220,9 @@ def compare_tools(
     record_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a record's value.")] = 1000,
     pairs: Annotated[
         list[str] | None,
-        typer.Option("-X", metavar="KEY=VALUE", help="One producer property, such as acks=1. May be repeated."),
+        typer.Option(
+            "-X", metavar="KEY=VALUE", help="One producer property, such as acks=1. The option may be repeated."
+        ),
     ] = None,
     rounds: Annotated[
         int, typer.Option(min=2, help="Number of rounds. One round measures each of the two tools once.")

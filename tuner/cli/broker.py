@@ -32,7 +32,7 @@ app = typer.Typer(
 @app.command()
 def start(
     brokers: Annotated[
-        int, typer.Option(min=1, max=9, help="Number of brokers. Replication 3 needs three of them.")
+        int, typer.Option(min=1, max=9, help="Number of brokers. Replication 3 needs three brokers.")
     ] = 1,
     port: Annotated[
         int | None,

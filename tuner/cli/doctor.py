@@ -73,7 +73,7 @@ class Finding:
 
 
 def check_host() -> Iterator[Finding]:
-    """Yield the findings about this host. Nothing is started or changed for them."""
+    """Yield the findings about this host. The checks start nothing and change nothing."""
     for check in (_system, _client, _java, _docker, _timer, _disk, _load):
         yield check()
 
@@ -205,7 +205,7 @@ def _rights(session: OpenTarget) -> Finding:
 
 
 def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iterator[Finding]:
-    """Measure how fast the load generator is on this host, with a real broker that is started for this.
+    """Measure how fast the load generator is on this host, with a real broker that is started for this measurement.
 
     Args:
         progress: Called with a line of text when something starts.

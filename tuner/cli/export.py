@@ -24,7 +24,7 @@ def export(
         str | None,
         typer.Option(
             metavar="N|N:W,...",
-            help="Record size, such as 1000, or mix, such as 100:70,1000:30.",
+            help="Record size, such as 1000, or mix of sizes, such as 100:70,1000:30.",
             show_default="all of the study",
         ),
     ] = None,

@@ -28,7 +28,7 @@ _PLOT_RATIOS: Final = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.99
 
 
 def print_measurement(seen: Measurement, bootstrap: str, command_config: Path | None, *, plot: bool) -> None:
-    """Print the result of a measurement with its verdict and checks, and a command to repeat it with Kafka's own tool.
+    """Print the result of a measurement with its verdict and checks, and a command for the same load with Kafka's tool.
 
     Args:
         seen: The measurement.
@@ -83,7 +83,7 @@ def _counts(seen: Measurement) -> str:
     if counts.agree:
         known = [f"{counts.acknowledged:,} acknowledged"]
         if counts.transmitted is not None:
-            known.append("as many sent (by the client's statistics)")
+            known.append("as many records sent (counted by the client's statistics)")
         if counts.stored is not None:
             known.append("as many in the topic")
         return " = ".join(known)
@@ -111,7 +111,9 @@ def _cost(seen: Measurement) -> str:
     if used.process_cpu_cores is not None:
         parts.append(f"client {used.process_cpu_cores:.2f} cores")
     if used.broker_cpu_cores is not None:
-        parts.append(f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.1f} ms per MB)")
+        parts.append(
+            f"broker {used.broker_cpu_cores:.2f} cores ({seen.broker_cpu_ms_per_mb:.1f} ms of CPU time per MB)"
+        )
     if used.host_cpu_ratio is not None:
         parts.append(f"host {used.host_cpu_ratio:.0%} of {used.host_cores} cores")
     return ", ".join(parts) or "unknown"
@@ -122,8 +124,8 @@ def weaknesses(seen: Measurement, verdict: Verdict) -> list[str]:
     found = list(seen.warnings)
     if seen.latency_is_local:
         found.append(
-            "with acks=0 the broker sends no answer, so the latency only shows when the record was handed to the local "
-            "socket"
+            "with acks=0 the broker sends no answer, so the latency only covers the time until the record was handed "
+            "to the local socket"
         )
     if verdict.bound is Bottleneck.OTHER_PROCESSES:
         found.append("other processes on this host took the CPU, so the throughput says nothing about this config")
@@ -261,7 +263,7 @@ def _windows_table(title: str, windows: list[Window]) -> Table:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return a text with one bar per value, of which the highest value has a full bar; empty without values."""
+    """Return a text with one bar per value, scaled so that the highest value has a full bar; empty for no values."""
     top = max(values, default=0.0)
     if top <= 0:
         return ""
@@ -269,7 +271,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def hdr_plot(histogram: Histogram) -> list[str]:
-    """Return a latency distribution as lines: a percentile, its latency, and a bar on a logarithmic scale."""
+    """Return a latency distribution as lines, each with a percentile, its latency, and a bar on a logarithmic scale."""
     if not histogram.count:
         return []
     points = [(ratio, histogram.percentile_us(ratio) / 1e3) for ratio in _PLOT_RATIOS]

@@ -124,7 +124,7 @@ def _tracking_location(study: str | None, uri: str | None) -> TrackingLocation:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the wanted port, or a free port if another program listens on the wanted one.
+    """Return `port`, or a free port if another program already listens on `port`.
 
     Raises:
         typer.BadParameter: No port can be opened at this address.

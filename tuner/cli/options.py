@@ -96,7 +96,7 @@ def target_of(
     topic: str | None = None,
     like: str | None = None,
 ) -> Target:
-    """Return the Kafka cluster, running or to be started, that the options describe.
+    """Return the Kafka cluster that the options describe: a running cluster, or brokers that are still to be started.
 
     Args:
         bootstrap: Address of the user's cluster; None to start brokers on this machine.
@@ -118,7 +118,7 @@ def target_of(
         for option, value in (("--command-config", command_config), ("--topic", topic), ("--like", like)):
             if value is not None:
                 raise typer.BadParameter(
-                    f"{option} needs --bootstrap: it is about your cluster, so give the cluster's address"
+                    f"{option} needs --bootstrap: the option is about your cluster, so give the cluster's address"
                 )
         return Target(container=container, brokers=brokers)
     if container is not None:

@@ -54,7 +54,7 @@ def plan(
     mb_per_s: Annotated[
         float,
         typer.Option(
-            min=0.001, help="Throughput that you expect in the saturating phase, from which the bytes are estimated."
+            min=0.001, help="Throughput that you expect at full load, to estimate how many bytes the study writes."
         ),
     ] = 200.0,
     as_json: options.Json = False,
@@ -118,7 +118,10 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
     OUT.print(f"target    {', '.join(target_label(target) for target in spec.targets)}", markup=False)
     OUT.print(f"optimises {', '.join(objective.metric for objective in spec.objectives)}", markup=False)
     if spec.constraints:
-        OUT.print(f"keeps     {', '.join(str(constraint) for constraint in spec.constraints)}", markup=False)
+        OUT.print(
+            f"requires  {', '.join(str(constraint) for constraint in spec.constraints)} of a recommended config",
+            markup=False,
+        )
     for size in record["sizes"]:
         many = "as many as time allows" if size["trials"] is None else f"{size['trials']}"
         OUT.print(
@@ -161,7 +164,7 @@ def _print(spec: StudySpec, spaces: dict[RecordSizes, SearchSpace], record: dict
 
 
 def _searched_from(spec: StudySpec, space: SearchSpace) -> dict[str, int]:
-    """Return how many configs are measured before a knob is varied; knobs varied from the beginning are missing."""
+    """Return the knobs that are varied later, each with the number of configs that are measured before."""
     return searched_from(space) if spec.search.method is Method.BAYESIAN else {}
 
 
@@ -196,7 +199,7 @@ def _bytes(spec: StudySpec, seconds: float | None, mb_per_s: float) -> int | Non
 def _time_text(spec: StudySpec, seconds: float | None) -> str:
     parts = [] if seconds is None else [f"about {datetime.timedelta(seconds=round(seconds))}"]
     if parts and spec.search.racing:
-        parts.append("or less, because trials that can no longer win are stopped early")
+        parts.append("or less time, because trials that can no longer win are stopped early")
     if spec.search.until is not None:
         parts.append(f"no new trial after {spec.search.until}")
     return ", ".join(parts) or "until you stop it"

@@ -27,7 +27,7 @@ RecordBytes = Annotated[
     str | None,
     typer.Option(
         metavar="N|N:W,...",
-        help="Record size, such as 1000, or mix, such as 100:70,1000:30.",
+        help="Record size, such as 1000, or mix of sizes, such as 100:70,1000:30.",
         show_default="all of the study",
     ),
 ]
@@ -79,7 +79,7 @@ def recommend(
 ) -> None:
     """Show the config to use for each record size, with its measured gain, ready to paste.
 
-    The forms java and spring are a translation for Kafka's Java producer, and were not measured with it.
+    The forms java and spring translate the config for Kafka's Java producer. The translated config was not measured.
 
     \b
     Examples:
@@ -101,7 +101,7 @@ def recommend(
 
 
 def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
-    """Print recommendations or write them to a file, then print the warnings that a user should read first."""
+    """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
     if output is None:
         typer.echo(export_all(found, form), nl=False)
     else:
@@ -141,7 +141,7 @@ def _from_results(
         study: The name or folder of the study, as the user typed it, for messages.
         results: The results of the study.
         record_bytes: The record size or mix; None for all sizes of the study.
-        goal: The goal; None for the first goal with a proven gain.
+        goal: The goal; None for the first of balanced, throughput and latency with a proven gain.
         conditions: Bounds of latency and throughput that the configs must keep.
 
     Raises:
@@ -186,7 +186,7 @@ def _from_mlflow(
 
 
 def _explain_command(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:
-    """Return the `tuner explain` command for this recommendation."""
+    """Return the `tuner explain` command for a recommendation that was made with the same arguments."""
     asked = (
         ("--record-bytes", record_bytes),
         ("--goal", goal),
@@ -198,7 +198,7 @@ def _explain_command(study: str, record_bytes: str | None, goal: Goal | None, co
 
 
 def _write(found: list[Recommendation], form: Format, output: Path) -> None:
-    """Write the recommendations to a file, or to one file per record size where the form holds only one config."""
+    """Write all recommendations to one file or, if the form holds only one config, to one file per record size."""
     options.check_folder(output)
     if len(found) == 1 or form in (Format.TABLE, Format.JSON):
         files = {output: export_all(found, form)}
@@ -241,8 +241,8 @@ def explain(
 ) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
 
-    To measure what a change brings, the config was run in turn with a copy in which only that property has the
-    baseline's value.
+    To measure what the change of a property brings, the config was measured in turn with a copy of the config in
+    which only this property has the baseline's value.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
 """The verbs that work on a service: `tuner --server URL run`, `status`, `front`, `recommend`, `report` and others.
 
-A verb that also exists without a service, such as `front`, prints the same with and without one.
+A verb that also exists without a service, such as `front`, prints the same with and without a service.
 """
 
 import contextlib
@@ -255,7 +255,7 @@ def cancel(study: Study) -> None:
 
 
 def _token() -> str | None:
-    """Return the token from the environment or from a file; None if the user gave no token.
+    """Return the token for the service, from the environment or from a file; None if the user gave no token.
 
     There is no option for the token, because other users of the host can read command lines.
     """

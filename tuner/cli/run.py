@@ -1,4 +1,4 @@
-"""`tuner run` searches for the best configs, `tuner confirm` measures them again. Both resume where they stopped."""
+"""`tuner run` searches for the best configs, and `tuner confirm` measures them again. Both can be resumed."""
 
 import os
 import re
@@ -234,7 +234,7 @@ def confirm(
         list[Goal] | None,
         typer.Option(
             "--goal",
-            help="Goal whose winner is measured again; may be repeated.",
+            help="Goal whose winner is measured again, such as latency. The option may be repeated.",
             show_default="confirm.goals of the study file",
         ),
     ] = None,
@@ -267,8 +267,8 @@ def confirm(
         int | None,
         typer.Option(
             min=0,
-            help="Rounds that measure a winner with one changed property at a time set back to the baseline's value. "
-            "They show what each change brings.",
+            help="Number of rounds that measure copies of a winner, each with one property set back to the baseline's "
+            "value. They show what each change brings.",
             show_default="confirm.ablation_rounds of the study file",
         ),
     ] = None,
@@ -319,7 +319,7 @@ def kept_study(study: str, results: StudyResults, *, searched: bool = True) -> t
         study: The name, folder or study file that the user typed. Paths in a study file are relative to that file, and
             paths in the kept copy are relative to the working folder.
         results: The results of the study.
-        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
+        searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
 
     Raises:
         StudyFileError: The text is no valid study file.

@@ -49,7 +49,7 @@ def serve(
         bool, typer.Option("--access-log/--no-access-log", help="Log one line for each request.")
     ] = True,
 ) -> None:
-    """Run the HTTP service until it is stopped. The help text of `tuner serve` is that of `app`."""
+    """Run the HTTP service until it is stopped. `tuner serve --help` shows the help text of `app` instead."""
     if context.invoked_subcommand is not None:
         return
     # Imported here, because `tuner serve token` needs no web framework.
@@ -81,7 +81,10 @@ def add(
     ],
     role: Annotated[
         Role,
-        typer.Option(metavar="read|submit", help="read sees studies and recommendations; submit also runs studies."),
+        typer.Option(
+            metavar="read|submit",
+            help="`read` lets the client see studies and recommendations; `submit` also lets the client run studies.",
+        ),
     ] = Role.READ,
     config: Config = None,
 ) -> None:
@@ -115,7 +118,7 @@ def list_tokens(config: Config = None, as_json: options.Json = False) -> None:
 
 @_tokens.command()
 def remove(name: Annotated[str, typer.Argument(help="Name of the client.")], config: Config = None) -> None:
-    """Revoke a token at once.
+    """Revoke the token of a client at once.
 
     \b
     Example:

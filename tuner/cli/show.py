@@ -39,7 +39,7 @@ def status(
 ) -> None:
     """Show the progress of a study: trials done, best results so far, time left, current step, failures.
 
-    For a record size that is confirmed already, the recommended configs are shown instead of the best so far.
+    For a record size whose winners are confirmed, the recommended configs are shown instead of the best results so far.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def status(
 def _statuses(folder: Path) -> Iterator[Status]:
     """Yield the status of a study now, and again at every change until the study no longer runs.
 
-    The trials are read again only when a new trial has ended, because reading must not disturb the measurements.
+    The trials are read again only when a new trial has ended, because frequent reading could disturb the measurements.
     """
     with closing(storage_at().read(folder)) as store:
         results = results_of(store, folder)
@@ -214,7 +214,7 @@ def _print_compared(found: Comparison, size: SizeComparison) -> None:
         markup=False,
     )
     OUT.print(
-        f"the studies were not measured in turn, so a difference of up to {NOISE_RATIO:.0%} counts as none",
+        f"the studies were not measured in turn, so a difference of up to {NOISE_RATIO:.0%} counts as no difference",
         style="dim",
         markup=False,
     )

@@ -88,11 +88,18 @@ def verify(
         ),
     ] = False,
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds of load that each phase measures.", show_default="10, or as --study")
+        float | None,
+        typer.Option(
+            help="Seconds of load that are measured, at full load and again at the fixed rate.",
+            show_default="10, or as --study",
+        ),
     ] = None,
     warmup: Annotated[
         float | None,
-        typer.Option(help="Seconds of load before the measurement of each phase.", show_default="2, or as --study"),
+        typer.Option(
+            help="Seconds of load before the measurement, at full load and again at the fixed rate.",
+            show_default="2, or as --study",
+        ),
     ] = None,
     bootstrap: options.Bootstrap = None,
     command_config: options.CommandConfig = None,

@@ -32,7 +32,7 @@ class Builder:
         name: Name of the study if the file gives none.
         files: Reads the files that the study file names.
         problems: Collects the problems that are found.
-        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
+        searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
     """
 
     file: StudyFile
@@ -151,7 +151,7 @@ class Builder:
                 )
 
     def _check_acknowledged(self, baseline: ProducerConfig) -> None:
-        """Check that the baseline waits for acknowledgements if the study optimises a latency that needs them."""
+        """Check that the baseline does not use acks=0 if the study optimises a latency, which acks=0 can't show."""
         asked = [each.metric for each in self.file.objectives.objectives]
         latencies = [metric for metric in asked if OUTCOME_METRICS[metric].needs_acknowledgement]
         if not self.searched or baseline.acks != 0 or not latencies:
@@ -168,7 +168,7 @@ class Builder:
     def _check_space(self, baseline: ProducerConfig) -> None:
         """Check that the search has at least one knob to change, for each record size.
 
-        The topic's limit for messages is not known yet, so it is checked later, when the topic exists.
+        The topic's max.message.bytes is not known yet. Knobs are checked against it later, when the topic exists.
         """
         workload = self.file.workload
         for sizes in workload.record_bytes:
@@ -205,7 +205,7 @@ class Builder:
 
 
 def _blamed(error: ConfigError, place: KeyPath, values: Mapping[str, Value]) -> KeyPath:
-    """Return the key path of the property to blame for a broken rule; for other errors, that of the whole section."""
+    """Return the key path of the property that caused an error, or `place` (the whole section) if none is known."""
     if isinstance(error, RuleBroken):
         knobs = next((rule.knobs for rule in RULES if rule.name == error.rule), ())
         return next(((*place, name) for name in values if name in knobs), place)
@@ -233,7 +233,7 @@ def _values(section: Section) -> dict[str, Any]:
 
 
 def targets_of(file: StudyFile, files: Files) -> tuple[Target, ...]:
-    """Return the targets of a study, and note the problems with them.
+    """Return the targets (Kafka clusters) of a study, and note the problems with these targets.
 
     Args:
         file: The sections of the study file.
@@ -257,7 +257,7 @@ def targets_of(file: StudyFile, files: Files) -> tuple[Target, ...]:
 
 
 def target_of(section: TargetSection, place: KeyPath, files: Files) -> Target:
-    """Return one target, and note the problems with it.
+    """Return one target (a Kafka cluster), and note the problems with this target.
 
     Args:
         section: The section that describes the target.

@@ -72,8 +72,8 @@ class Refusal:
     Attributes:
         rule: What the value must be. It never contains the value, which may be a secret.
         advice: What the user should do; may be empty. It never contains the value either.
-        detail: A sentence that contains both the rule and the value, and is shown instead of them. It is not used if
-            the value must be hidden.
+        detail: A sentence that contains both the rule and the value, and is shown instead of them, unless the value
+            must be hidden.
         within: Path from the value that was read to its refused part; empty if the whole value is refused.
         about_name: Whether the key is refused and not its value. The message then does not show the value.
     """
@@ -152,7 +152,7 @@ class Problems:
         return f"the values do not fit together{rule}; some come from environment variables and are not shown"
 
     def line_of(self, place: KeyPath) -> int:
-        """Return the line of a value, or the line of the innermost section around the value whose line is known."""
+        """Return the line of a value, or of the innermost section around it if only the section's line is known."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)

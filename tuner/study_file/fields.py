@@ -1,4 +1,4 @@
-"""Readers, which check single values of a study file. Each has its rule in words and as JSON Schema.
+"""Readers, which check single values of a study file. Each reader has its rule in words and as JSON Schema.
 
 A reader takes a value from YAML and returns what it means, or raises `Refused` with the rule. The rule does not repeat
 the value, because the value may be a secret. `Problems` decides whether the value may be shown.
@@ -145,7 +145,7 @@ def word(names: Iterable[str]) -> Reads:
 
 
 def one_of(kind: type[StrEnum]) -> Reads:
-    """Return a reader that accepts the values of an enumeration, and returns the member."""
+    """Return a reader that accepts the values of an enumeration, and returns the matching member."""
     words = word(member.value for member in kind)
     return Reads(lambda value: kind(str(words.read(value))), words.schema)
 

@@ -25,7 +25,7 @@ def load_study(path: Path, environ: Mapping[str, str] = os.environ, *, searched:
         path: The file. Paths in it are relative to its folder. If the file gives no name, the study is named after
             the file, without the extension.
         environ: Environment variables for `${NAME}`.
-        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
+        searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
 
     Returns:
         The study, and the text of the file, in which variables are not replaced by their values.
@@ -55,7 +55,7 @@ def parse_study(
         folder: Folder to which paths are relative; None if the text must not name local files.
         origin: Name of the text in messages.
         environ: Environment variables for `${NAME}`.
-        searched: Whether the study is to search. If not, the parts that only a search needs may be missing.
+        searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
 
     Raises:
         StudyFileError: The text is no valid study; the message names every problem.

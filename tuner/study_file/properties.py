@@ -1,6 +1,7 @@
-"""Functions that read client properties in a study file, and the section `space`, which changes the search of knobs.
+"""Reads the client properties of a study file, and its section `space`, which sets how single knobs are searched.
 
-A user can write producer and connection properties into the study file itself, or into properties files that it names.
+A user can write producer and connection properties into the study file itself, or into properties files that the
+study file names.
 """
 
 import re
@@ -114,7 +115,7 @@ def within(refusal: Refusal, place: KeyPath) -> Refusal:
 
 
 def misplaced(sentence: str) -> Refused:
-    """Return the exception for a property that is unknown or in the wrong section; it hides the property's value."""
+    """Return the exception for a property that is unknown or in the wrong section; its message hides the value."""
     return Refused(Refusal(sentence, about_name=True))
 
 

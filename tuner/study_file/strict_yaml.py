@@ -163,10 +163,11 @@ _INSIDE: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*)
 
 
 def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place: KeyPath = ()) -> Plain:
-    """Return the value with each `${NAME}` in its texts replaced by that environment variable; keys stay as they are.
+    """Return the value with each `${NAME}` in its texts replaced by the value of the environment variable NAME.
 
-    The original text of a replaced value is noted in `problems.written`, so that messages show this text instead of the
-    value. A variable that is not set is noted as a problem and replaced by an empty text.
+    The keys of mappings are not changed. The original text of a replaced value is noted in `problems.written`, so that
+    messages show this text instead of the value. A variable that is not set is noted as a problem and replaced by an
+    empty text.
 
     Args:
         value: The value as read from the file.
@@ -220,9 +221,9 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Ke
 def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:
     """Remove the environment variables from which a study file took secrets of its targets, such as passwords.
 
-    The study that was read from the file already has their values. All processes of a user can read each other's
-    environment, and Ray and MLflow start many processes, which inherit our environment. The environment that the shell
-    gave to this process stays readable.
+    The study that was read from the file already holds the values of these variables. All processes of a user can read
+    each other's environment, and Ray and MLflow start many processes, which inherit our environment. The environment
+    that the shell gave to this process stays readable.
 
     Args:
         text: The text of a study file that was read.

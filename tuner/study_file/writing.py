@@ -175,7 +175,10 @@ def _dumped(sections: Any) -> str:
 
 
 def _given(value: Any) -> Any:
-    """Return a value without empty keys, with absolute paths, and with every `${` in its texts escaped."""
+    """Return a value with absolute paths and with every `${` in its texts escaped.
+
+    Keys of mappings are left out if their value is None or empty.
+    """
     match value:
         case str():
             return escaped(value)
