@@ -37,9 +37,9 @@ class ServiceConfig:
         tokens: The token file.
         environment: Names of the environment variables that submitted studies may use.
         max_body_bytes: The largest body that a request may have.
-        at_once_per_target: How many studies may measure on the same target at the same time.
+        at_once_per_target: How many studies may measure on one target at the same time.
         targets: The clusters on which studies may measure, by the name that study files use. `SIMULATED` is always one
-            of the names. The values may hold secrets.
+            of the names. The settings of a cluster may hold secrets.
         default_target: The target of a study whose file names no target. None means that every study file must name
             one.
         ray_address: The address of a Ray cluster. None starts Ray on this host for each study.
@@ -76,7 +76,7 @@ class TlsSection(Section):
 
 
 class MlflowSection(Section):
-    """The MLflow that shows the trials of all studies."""
+    """The MLflow server that shows the trials of all studies."""
 
     uri: Text | None = Field(default=None, repr=False)
     """Tracking URI for all studies. Default: MLFLOW_TRACKING_URI if it is set, otherwise a file beside the studies."""

@@ -25,7 +25,7 @@ class TokensBusy(ServiceError):
 
 
 class JobNotFound(ServiceError):
-    """No study of this name was submitted to the service, so the queue has none."""
+    """No study of this name was submitted to the service."""
 
 
 class NameTaken(ServiceError):

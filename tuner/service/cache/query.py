@@ -71,5 +71,5 @@ Responses = dict[ResultQuery, CachedResponse]
 EVERY_RECOMMENDATION: Final = "recommendations"
 """The value of `ResultQuery.what` that asks for all recommendations that clients are likely to poll for.
 
-They are computed together, because reading the study takes most of the time.
+All recommendations of a study are computed together, because reading the study takes most of the time.
 """

@@ -69,14 +69,14 @@ class RecordReader:
         self._storage = storage
         self._root = root
         self._kept: LRUCache[str, tuple[object, StudyResults]] = LRUCache(_KEPT_TRIALS, getsizeof=_share)
-        """The results of the studies read most recently, each with the value that `stamp` returned just before."""
+        """The results of the most recently read studies, each with the value that `stamp` returned for the study."""
         self._extents: LRUCache[tuple[str, Any], _Extent] = LRUCache(_KEPT_EXTENTS)
 
     def responses(self, query: ResultQuery) -> Responses:
         """Return the response to a query.
 
         For `EVERY_RECOMMENDATION`, return the responses to all queries for recommendations that clients are likely to
-        poll. An error is returned as a response, too.
+        poll. When a query fails, return an error response.
         """
         try:
             with closing(self._storage.read(self._root / query.study)) as store:
@@ -95,7 +95,7 @@ class RecordReader:
             return _problem(query, error)
 
     def results(self, study: str, store: ResultsStore) -> StudyResults:
-        """Return the study's present results, which are read again only if they have changed since the last call."""
+        """Return the study's present results. Read them again only if they have changed since the last call."""
         # The stamp is computed before the results are read. If a trial is written in between, the results are read once
         # more than necessary, but a change is never missed.
         stamp = self.stamp(study, store)
@@ -111,7 +111,7 @@ class RecordReader:
         return self.extent(study, store, facts).last, sorted(facts.items())
 
     def extent(self, study: str, store: ResultsStore, facts: Mapping[str, Any]) -> _Extent:
-        """Return the number of the study's trials and the sequence number of the last one.
+        """Return the number of the study's trials and the sequence number of its last trial.
 
         Only the trials that are new since the last call are read.
         """
@@ -124,7 +124,7 @@ class RecordReader:
 
 
 def _problem(query: ResultQuery, error: Exception) -> CachedResponse:
-    """Return the error response to a query that failed. A failed query must not end the reading process."""
+    """Return the error response to a query that failed. An exception would end the process that reads the studies."""
     match error:
         case StudyNotFound():
             problem = Problem(404, "not-found", f"there is no study {query.study}, or it has no results yet")
@@ -147,7 +147,7 @@ def _recommendations(study: str, results: StudyResults) -> list[ResultQuery]:
 
 
 def _share(kept: tuple[object, StudyResults]) -> int:
-    """Return how much of the cache a study's results take, in trials, but at most the size of the whole cache."""
+    """Return the size of a study's results in the cache: their number of trials, but at most the cache's size."""
     return min(sum(len(size.trials) for size in kept[1].sizes), _KEPT_TRIALS)
 
 
@@ -202,7 +202,8 @@ def _status(reader: RecordReader, study: str, store: ResultsStore, given: Mappin
 def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     """Return the values that the list of studies shows for one study.
 
-    All results of the study are read only if it is running, because they tell what the study is doing at the moment.
+    For a running study, one of the values says what the study is doing at the moment. Only this value needs all results
+    of the study, so the results are read only while the study is running.
     """
     facts, progress = store.facts(), store.progress()
     # A study that has just started has not stored its objectives yet, and its status can't be computed without them.

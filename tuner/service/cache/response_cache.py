@@ -22,7 +22,7 @@ from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import storage_at
 
 _SLOW: Final = frozenset({"report", "picture"})
-"""Queries that take seconds. A second process answers them, so that quick queries do not have to wait for them."""
+"""Queries that take seconds. A second process answers the slow queries, so that quick queries do not have to wait."""
 _CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s"})
 _MOST_BYTES: Final = 24_000_000
 _LARGEST_BYTES: Final = _MOST_BYTES // 4
@@ -36,11 +36,11 @@ _TRIES: Final = 2
 
 
 class ResponseCache:
-    """Gets responses from the reading processes and caches them. Use it in one event loop.
+    """Gets responses from the processes that read studies, and caches the responses. Use it in one event loop.
 
     For each query, the cache first checks whether the study's results have changed. In a local folder, it compares the
-    times of the results file. In a storage that several hosts share, it asks the database, at most once a second. When
-    several clients send the same query at the same time, the response is computed once.
+    modification times of the results file. In a storage that several hosts share, it asks the database, at most once a
+    second. When several clients send the same query at the same time, the response is computed once.
 
     When the cached response is outdated, the cache waits at most 50 ms for the new response, and then returns the
     outdated response. A client that polls gets the new response with its next query.
@@ -51,7 +51,7 @@ class ResponseCache:
 
     Attributes:
         hits: How many queries were answered from the cache.
-        misses: How many queries were not, because the cache had no response or only an outdated one.
+        misses: How many queries found no response in the cache, or only an outdated response.
     """
 
     def __init__(self, root: Path, *, shared: bool = False) -> None:
@@ -86,7 +86,7 @@ class ResponseCache:
     async def fresh(self, query: ResultQuery) -> CachedResponse:
         """Return a newly computed response, without using the cache.
 
-        This is for the status of a study, which can change while the results stay the same.
+        Use this method for the status of a study, which can change while the study's results stay the same.
         """
         return (await asyncio.wrap_future(self._process(query).ask(query)))[query]
 
@@ -96,7 +96,7 @@ class ResponseCache:
             await self._once(ResultQuery.of(study, EVERY_RECOMMENDATION), await self._stamp(study))
 
     def close(self) -> None:
-        """End the reading processes."""
+        """End the processes that read studies."""
         self._quick.close()
         self._slow.close()
 
@@ -106,7 +106,7 @@ class ResponseCache:
         return int(self._kept.currsize)
 
     async def _made(self, query: ResultQuery, stamp: Any) -> CachedResponse:
-        """Return the response from a reading process.
+        """Return the response to a query, computed by a process that reads studies.
 
         A query for one recommendation computes all recommendations of the study and caches them.
         """
@@ -166,11 +166,12 @@ class ReadingProcess:
 
     The first query starts the process. If the process has died, the next query starts it again. Reading a study with
     thousands of trials takes a second, and drawing its pictures imports large libraries. The server's own process
-    should spend neither that time nor that memory.
+    should not spend that time or that memory.
 
     `concurrent.futures.ProcessPoolExecutor` (as of Python 3.11) is unsuitable for four reasons. Its processes outlive
-    a server that was killed, because they hold both ends of its queues. With `max_tasks_per_child` it can wait forever
-    (python/cpython#115634). It can't end a process that hangs. And when a process dies, all waiting queries fail.
+    a server that was killed, because they hold both ends of the pool's queues. With `max_tasks_per_child`, the pool can
+    wait forever (python/cpython#115634). The pool can't end a process that hangs. And when a process dies, all waiting
+    queries fail.
 
     Args:
         root: The folder of the studies.
@@ -240,7 +241,7 @@ class ReadingProcess:
 
 
 class _Child:
-    """A reading process that was started, the pipe to it, and the number of queries that it has received."""
+    """A running process that reads studies, the pipe to the process, and the number of queries sent to the process."""
 
     def __init__(self, root: Path) -> None:
         context = multiprocessing.get_context("spawn")
@@ -256,7 +257,7 @@ def _unavailable(query: ResultQuery, detail: str) -> Responses:
 
 
 def _serve(pipe: Connection, root: Path) -> None:
-    """Answer the queries that arrive through the pipe, until the server ends or is killed, which closes the pipe."""
+    """Answer the queries that arrive through the pipe, until the pipe closes because the server has ended."""
     # Ctrl-C in a terminal reaches this process too, but the server handles it and then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)

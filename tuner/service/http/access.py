@@ -1,4 +1,4 @@
-"""Checks the token, the host names in the headers, and the size of the body of every request.
+"""Checks every request: its token, the host names in its headers, and the size of its body.
 
 These checks are a plain ASGI application around the web framework, which never sees a refused request.
 """
@@ -133,7 +133,7 @@ class AccessControl:
             raise Problem(
                 421,
                 "wrong-host",
-                "a service without tokens answers only under the name localhost or 127.0.0.1; use one of them",
+                "a service without tokens answers only under the name localhost or 127.0.0.1; use one of these names",
             )
         if method not in _SAFE:
             _check_origin(headers)
@@ -148,8 +148,8 @@ class AccessControl:
             raise Problem(
                 401,
                 "no-token",
-                "the service needs a token: send `Authorization: Bearer TOKEN`; its operator makes one with "
-                "`tuner serve token add`",
+                "the service needs a token: send `Authorization: Bearer TOKEN`; its operator makes a token "
+                "with `tuner serve token add`",
                 headers={"www-authenticate": ways},
             )
         role = needed_role(method)
@@ -177,7 +177,8 @@ class AccessControl:
             except TimeoutError:
                 raise Problem(
                     408, "too-slow",
-                    f"the body of a request must arrive within {self._body_s:.0f} s, but this body did not; try again",
+                    f"the body of a request must arrive within {self._body_s:.0f} s, but this body took longer; "
+                    "try again",
                     headers={"connection": "close"},
                 ) from None  # fmt: skip
             seen += len(message.get("body", b""))

@@ -91,7 +91,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
     @api.delete("/studies/{study}", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def delete(study: Study) -> Response:
-        """Cancel a study. This is the same as `POST .../cancel`: its results are kept."""
+        """Cancel a study, like `POST .../cancel`. The study's results are kept."""
         return _json(await studies.cancel(study))
 
     @api.post("/studies/{study}/cancel", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
@@ -147,7 +147,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
     @api.get("/studies/{study}/report", response_class=Response, responses={200: examples.REPORT}, tags=["results"])
     async def report(request: Request, study: Study) -> Response:
-        """Show the report of a study as one HTML page, which needs no network."""
+        """Show the report of a study as one HTML page, which loads nothing from the network."""
         answer = await answered(request, studies, ResultQuery.of(study, "report"))
         # The page contains scripts. The sandbox gives them a separate origin, so that they can't send requests to us.
         answer.headers["content-security-policy"] = (
@@ -233,7 +233,7 @@ async def _study_text(request: Request) -> str:
 
     Raises:
         Problem: The media type is not YAML or JSON, or the body is not UTF-8.
-        StudyFileError: The body is declared as JSON but is not.
+        StudyFileError: The Content-Type is JSON, but the body is not JSON.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and kind not in _YAML_TYPES:
@@ -245,7 +245,7 @@ async def _study_text(request: Request) -> str:
     try:
         text = (await request.body()).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Problem(422, "study-file", "a study file must be UTF-8 text, but the body is not") from None
+        raise Problem(422, "study-file", "a study file must be UTF-8 text, but the body is not UTF-8") from None
     return await run_in_threadpool(text_of_json, text) if kind == JSON else text
 
 

@@ -109,7 +109,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
 
 
 async def _warm(studies: Studies, warmed: asyncio.Event) -> None:
-    """Read all studies into the cache, so that later no client has to wait for it. Stop after `_WARM_S` seconds."""
+    """Read all studies into the cache, so that later requests are answered at once. Stop after `_WARM_S` seconds."""
     try:
         async with asyncio.timeout(_WARM_S):
             names = await run_in_threadpool(lambda: storage_at().names(studies.config.root))
@@ -231,7 +231,7 @@ def _add_schema(app: FastAPI) -> None:
 
 
 def openapi_document() -> dict[str, Any]:
-    """Return the OpenAPI document, for the pages of the reference. No service is started and no file is opened."""
+    """Return the OpenAPI document, for the reference documentation. No service is started and no file is opened."""
     nothing: Any = None
     app = FastAPI(title="kafka-tuner", docs_url=None, redoc_url=None)
     app.include_router(router(nothing, nothing))

@@ -28,8 +28,8 @@ class Requests:
         """Count one request.
 
         Args:
-            route: The pattern of the route, such as `/v1/studies/{study}`. Without the study's name, there are fewer
-                labels.
+            route: The pattern of the route, such as `/v1/studies/{study}`. The pattern contains no study's
+                name, so that the number of labels stays small.
             method: The HTTP method.
             status: The HTTP status.
             seconds: The time from the first byte of the request to the last byte of the response.

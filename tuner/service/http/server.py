@@ -1,4 +1,4 @@
-"""Starts and stops the service, and limits how long it waits for slow clients."""
+"""Starts and stops the service, and limits how long the service waits for slow clients."""
 
 import asyncio
 import logging.config
@@ -56,7 +56,10 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
         shown = f"[{host}]" if ":" in host else host
         say(f"serving at {'https' if config.tls else 'http'}://{shown}:{port}; studies in {config.root}")
         server.run([listening])
-        say("stopping: running studies stop after their current window, and continue when the service starts again")
+        say(
+            "stopping: running studies stop after their current measurement window, and continue when the service "
+            "starts again"
+        )
 
 
 def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
@@ -69,12 +72,12 @@ def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
     loopback = is_loopback(config.host)
     if not loopback and not tokens.tokens():
         raise ServiceConfigError(
-            f"a service that other hosts can reach ({config.host}) needs tokens, but {config.tokens} has none; make "
-            "one: tuner serve token add NAME --role submit"
+            f"a service that other hosts can reach ({config.host}) needs tokens, but the file {config.tokens} has "
+            "no tokens; make a token: tuner serve token add NAME --role submit"
         )
     if tokens.exists and not is_private(tokens.path):
         raise ServiceConfigError(
-            f"only its owner may read the token file, but other users can read {tokens.path}; run "
+            f"only its owner may read a token file, but other users can read {tokens.path}; run "
             f"`chmod 600 {tokens.path}`"
         )
     if not loopback and config.tls is None:
@@ -82,11 +85,11 @@ def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 protocol with a time limit for the head of a request.
+    """uvicorn's HTTP/1.1 protocol with a time limit for the head of a request (its first line and its headers).
 
-    uvicorn alone would wait forever for the request line and the headers. The time starts when a client connects, and
-    again with the first byte that the client sends after a response. While a connection is idle after a response,
-    uvicorn's own time limit applies.
+    uvicorn alone would wait forever for the head. The time starts when a client connects, and again with the
+    first byte that the client sends after a response. While a connection is idle after a response, uvicorn's own time
+    limit applies.
 
     Attributes:
         head_s: How long the head of a request may take to arrive, in seconds.
@@ -124,7 +127,7 @@ class PatientProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, changed so that a signal sets `stopping` and then ends the service without an error."""
+    """uvicorn's server, changed so that a signal sets the event `stopping` and ends the server without an error."""
 
     def __init__(self, config: ServiceConfig, make: Callable[[], object], stopping: asyncio.Event) -> None:
         super().__init__(
@@ -151,7 +154,7 @@ class _Server(uvicorn.Server):
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop the service. The second signal stops it without waiting for open requests."""
+        """Stop the service after a signal. The second signal stops the service without waiting for open requests."""
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
@@ -191,7 +194,8 @@ def _listen(config: ServiceConfig) -> socket.socket:
 
 def _refuse(holder: str) -> None:
     raise ServiceConfigError(
-        f"only one service at a time may use a folder of studies, but {holder} uses this one; stop that service first"
+        f"only one service at a time may use a folder of studies, but {holder} uses this folder; stop that "
+        "service first"
     )
 
 

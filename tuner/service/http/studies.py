@@ -37,7 +37,7 @@ class Studies:
         config: The configuration of the service.
         queue: The queue, which holds the states of the studies.
         answers: The cache of responses, which reads the results of the studies.
-        supervisor: The thread that works through the queue. It is woken when a study changes its state.
+        supervisor: The thread that works through the queue. The thread is woken when a client changes a study's state.
     """
 
     config: ServiceConfig
@@ -101,10 +101,10 @@ class Studies:
     async def listed(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return one page of studies.
 
-        The newest submission comes first. Studies that were not submitted come last.
+        The newest submission comes first. Studies in the service's folder that were not submitted come last.
 
         Returns:
-            The studies, and the cursor of the next page; None if there are no more.
+            The studies, and the cursor of the next page, or None on the last page.
         """
         jobs, names, following = await run_in_threadpool(self._page, limit, cursor)
         views = [self._short(job.name, job) for job in jobs] + [self._short(name, None) for name in names]
@@ -167,7 +167,7 @@ class EventStreams:
 
     A stream sends `status` when the study's state or progress has changed, `trial` for each trial, and `end` when the
     study has ended. The id of a `trial` event is the trial's sequence number. A client that lost its connection sends
-    the last id, and gets the events after it.
+    the last id that it received, and gets all later events.
     Source: HTML, section 9.2, "Server-sent events".
 
     Args:
@@ -259,6 +259,6 @@ def _head(name: str, job: Job | None) -> dict[str, Any]:
 
 
 def _event(name: str, data: Any, number: int | None = None) -> str:
-    """Return the text of one server-sent event. Its data are JSON on one line, because JSON needs no line feeds."""
+    """Return the text of one server-sent event. The data are written as JSON in a single line."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}\n\n"

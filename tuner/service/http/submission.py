@@ -1,8 +1,8 @@
-"""Reads submitted study files, which come from strangers and must not reach anything on the service's host.
+"""Reads submitted study files, which may come from strangers and must not give access to the service's host.
 
 A submitted study file names targets that the operator has configured; it can't give an address or name a local file.
-It can use only those environment variables that the operator allows. The operator also decides where the measurements
-run, and to which MLflow they are copied. All other keys are checked as strictly as in any study file.
+It can use only those environment variables that the operator allows. The operator also decides where the studies
+run, and to which MLflow server their results are copied. All other keys are checked as strictly as in any study file.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def submission_of(text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = "") -> Submission:
-    """Check a submitted study file and return what goes into the queue.
+    """Check a submitted study file and return the `Submission` to put into the queue.
 
     Args:
         text: The study file in YAML, or the return value of `text_of_json`.
@@ -120,7 +120,7 @@ def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tu
     Credentials are left out.
 
     Returns:
-        The changed study file, and the names that it contained.
+        The changed study file, and the names of the clusters that the file named.
     """
     if not isinstance(value, dict):
         return value, ()
@@ -174,7 +174,7 @@ def _names(value: Mapping[str, Plain], config: ServiceConfig, problems: Problems
 
 
 def _name(given: Plain, place: KeyPath, config: ServiceConfig, problems: Problems) -> str | None:
-    """Return the name of a target. If the operator has configured no such target, note a problem and return None."""
+    """Return the name of the target that a study file gives, or note a problem and return None for an unknown name."""
     if isinstance(given, dict):
         for key in given:
             if key != "name":
@@ -207,7 +207,7 @@ def _check_owned(value: Plain, problems: Problems) -> None:
 def _check_variables(value: Plain, allowed: tuple[str, ...], problems: Problems, place: KeyPath = ()) -> None:
     """Note a problem for each environment variable that is not allowed.
 
-    The message must not tell whether a variable of that name exists.
+    The message must not tell whether the service has a variable of that name.
     """
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -231,7 +231,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Iterator[None]:
-    raise ValueError(f"{name} is not allowed as a number")
+    raise ValueError(f"{name} is not a number that JSON allows")
 
 
 def _refused(what: str, line: int = 0) -> StudyFileError:

@@ -34,7 +34,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}", re.ASCII)
 
 
 class Role(StrEnum):
-    """What a client may do with a token that has this role."""
+    """The role of a token: what a client may do with the token."""
 
     READ = "read"
     """Read everything."""
@@ -47,7 +47,7 @@ class Token:
     """A token as it is stored.
 
     Attributes:
-        name: The name of the token's owner. The access log shows it, and so do studies submitted with the token.
+        name: The name of the token's owner. The access log and the studies submitted with the token show this name.
         role: What the token's owner may do.
         sha256: The SHA-256 of the token in hexadecimal digits.
         created_at: When the token was made: UTC, ISO 8601.
@@ -171,14 +171,14 @@ class TokenFile:
         except Timeout:
             raise TokensBusy(
                 f"only one command at a time may change the tokens, but after {self._lock_s:g} s another command still "
-                f"holds {lock}; wait for that command to end, or stop it"
+                f"holds the lock {lock}; wait for that command to end, or stop it"
             ) from None
 
     def _read(self) -> tuple[Token, ...]:
         try:
             found: Any = json.loads(self.path.read_text(encoding="utf-8"))
             if found["schema_version"] != SCHEMA_VERSION:
-                raise ValueError(f"a newer release wrote it (schema_version {found['schema_version']!r})")
+                raise ValueError(f"a newer release wrote the file (schema_version {found['schema_version']!r})")
             return tuple(
                 Token(str(each["name"]), Role(each["role"]), str(each["sha256"]), str(each["created_at"]))
                 for each in found["tokens"]

@@ -102,7 +102,7 @@ def check_move(job: Job, to: JobState, owner: str | None) -> None:
     Args:
         job: The study in its present state.
         to: The new state.
-        owner: The service that must own the study; None if any client may change it.
+        owner: The service that must own the study; None if any client may change the study.
 
     Raises:
         WrongMove: The new state can't follow the present one, or another service owns the study.

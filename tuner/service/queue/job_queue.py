@@ -1,4 +1,4 @@
-"""The queue of studies. It is stored on disk, so that a service can continue with it after being killed.
+"""The queue of studies. It is stored on disk, so that it survives when the service is killed.
 
 A service claims a study, runs it under a lease that it keeps renewing, and moves it from state to state. Each of these
 steps is one transaction. When a service has died and the leases of its studies have run out, another service can claim
@@ -56,7 +56,8 @@ class JobQueue:
 
     All times come from the database's clock, so the clocks of several hosts need not agree. If the connection breaks
     before the response to a change arrives, the change is repeated, which does no harm. If the first attempt claimed a
-    study, `renew` returns that study too. If it moved a study, the repeated move finds the study in its new state.
+    study, `renew` returns that study too. If the first attempt moved a study, the second attempt finds the study in
+    its new state.
 
     Args:
         table: The table that holds the queue.
@@ -103,8 +104,8 @@ class JobQueue:
     def claim(self, owner: str, *, at_once: int, lease_s: float) -> Job | None:
         """Claim a study to run it, or return None if no study is ready.
 
-        A study whose lease has run out is claimed first. It stays in the state in which its service left it. If there
-        is none, the first study in the queue whose targets are free is claimed and becomes `RUNNING`.
+        If the lease of an active study has run out, claim that study and leave its state as it is. Otherwise, claim the
+        first queued study whose targets all have fewer than `at_once` active studies, and make its state `RUNNING`.
 
         Args:
             owner: The name of the service that claims the study.
@@ -156,11 +157,11 @@ class JobQueue:
 
         Args:
             name: The name of the study.
-            to: The new state. If it is the present state, only the values of the other arguments change.
+            to: The new state. If the study is in this state already, only the values of the other arguments change.
             owner: The service that must own the study; None if any service may own it.
             note: The new note; None keeps the present one.
             crashes: The new number of crashes; None keeps the present one.
-            delay_s: How long no service can claim a study that goes back into the queue, in seconds.
+            delay_s: How long no service can claim the study after it has gone back into the queue, in seconds.
 
         Returns:
             The study in its new state.
@@ -221,7 +222,7 @@ class JobQueue:
 
 
 def _next(ask: Ask, at_once: int) -> Job | None:
-    """Return the first study in the queue whose targets are free."""
+    """Return the first queued study whose targets all have fewer than `at_once` active studies."""
     busy = Counter(target for job in _jobs(ask, _WHERE_ACTIVE) for target in job.targets)
     for job in _jobs(ask, "WHERE state = ? AND not_before <= {now} ORDER BY number", str(JobState.QUEUED)):
         if all(busy[target] < at_once for target in job.targets):
@@ -232,7 +233,9 @@ def _next(ask: Ask, at_once: int) -> Job | None:
 def _named(ask: Ask, name: str) -> Job:
     found = _jobs(ask, "WHERE name = ?", name)
     if not found:
-        raise JobNotFound(f"only a study that was submitted to this service can be used here, but {name!r} was not")
+        raise JobNotFound(
+            f"only a study that was submitted to this service can be used here, but {name!r} was not submitted"
+        )
     return found[0]
 
 

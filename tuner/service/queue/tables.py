@@ -81,7 +81,7 @@ On a second attempt, the function can't know whether the first attempt was commi
 class SqliteTable:
     """The table of the queue, in a SQLite file in the folder of the studies.
 
-    Leases depend on the clock of the host. If the clock jumps, they become shorter or longer, but no study is lost.
+    Leases depend on the host's clock. If the clock jumps, the leases become shorter or longer, but no study is lost.
 
     Raises:
         RecordDamaged: The file is not a queue, or a newer release wrote it.
@@ -95,7 +95,7 @@ class SqliteTable:
         return self._file.rows(statement.format_map(_IN_SQLITE), *values)
 
     def change(self, work: Change[Result]) -> Result:
-        """Do the work in one transaction, while nobody else can change the table."""
+        """Call `work` in a transaction during which nobody else can change the table, and return its result."""
         with self._file.alone():
             return work(self.rows, False)
 
@@ -111,12 +111,12 @@ class PostgresTable:
 
     Args:
         url: The address of the database.
-        patience_s: How long to wait for a server that does not answer, in seconds.
-        silence_s: How long the server waits for a service that stops responding in the middle of a change, in seconds.
-            All other services wait for the same time, because the silent service holds the locks.
+        patience_s: How long to wait for a database server that does not answer, in seconds.
+        silence_s: How long the database server waits for a service that stops responding in the middle of a change, in
+            seconds. All other services wait for the same time, because the silent service holds the locks.
 
     Raises:
-        StorageUnreachable: The server does not answer or refuses the connection.
+        StorageUnreachable: The database server does not answer or refuses the connection.
         RecordDamaged: A newer release or another program made the tables.
     """
 
@@ -130,7 +130,7 @@ class PostgresTable:
         return self._connection.run(lambda db, _: _rows(db, statement, *values))
 
     def change(self, work: Change[Result]) -> Result:
-        """Do the work in one transaction, while nobody else can change the table."""
+        """Call `work` in a transaction during which nobody else can change the table, and return its result."""
 
         def alone(db: Db, again: bool) -> Result:
             with db.transaction():

@@ -1,4 +1,4 @@
-"""The process that runs one study for the service: how the service controls it, and what it does.
+"""The process that runs one study for the service: how the service controls the process, and what the process does.
 
 The process runs `python -m tuner.cli serve study NAME`. It reads its instructions from the service's config file and
 from the study's folder, so that its command line contains no secrets. It writes its process id and its outcome to the
@@ -57,7 +57,7 @@ class StudyProcess:
 
     Attributes:
         folder: The folder of the study.
-        attempt: A random id that tells one start of the process from another.
+        attempt: A random id of this start of the process. Each start has a new id.
         identity: The process id together with the start time, since process ids are reused.
     """
 
@@ -110,7 +110,7 @@ class StudyProcess:
 
     @classmethod
     def adopt(cls, folder: Path) -> Self | None:
-        """Return the process that an earlier service started for a study, or None if there is no trace of one.
+        """Return the process that an earlier service started for a study, or None if no process is recorded.
 
         The process may have ended already.
         """
@@ -145,7 +145,8 @@ class StudyProcess:
     def stop(self) -> None:
         """Ask the process to stop, as Ctrl-C does.
 
-        Call this method repeatedly until the process has ended. After a while it sends SIGTERM, and in the end SIGKILL.
+        Call this method repeatedly until the process has ended. The first call sends SIGINT. If the process keeps
+        running, a later call sends SIGTERM, and in the end SIGKILL.
         """
         now = time.monotonic()
         if self._interrupted_at is None:

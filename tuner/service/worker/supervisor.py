@@ -1,4 +1,4 @@
-"""Works through the queue: runs each study in a separate process and records in the queue how it ended."""
+"""Works through the queue: runs each study in a separate process and records in the queue how the study ended."""
 
 import threading
 import time
