@@ -39,7 +39,7 @@ class ConfirmationPlan:
         both_ways: Whether a config gets further rounds even if it seems to be worse than the baseline.
         constraints: The study's constraints, which the means of the repeated measurements must keep.
         confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
-        end_round: The first round of the next confirmation. None for the last confirmation.
+        end_round: The number of the next confirmation's first round. None for the last confirmation.
     """
 
     baseline: str
@@ -82,14 +82,14 @@ class ConfirmationPlan:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the plan in JSON types, which `from_json` reads."""
+        """Return the plan as a JSON object that `from_json` can read."""
         plain = asdict(self)
         plain[_ID_ON_RECORD] = plain.pop("confirmation_id")
         return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the plan that `as_json` has written."""
+        """Return the plan from a JSON object that `as_json` made."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         known["nominees"] = {Goal(goal): tuple(each) for goal, each in known["nominees"].items()}
         known["constraints"] = tuple(Constraint(**each) for each in known.get("constraints", ()))
@@ -126,7 +126,7 @@ def add_plan(store: ResultsStore, size: str, plan: ConfirmationPlan) -> None:
 
 
 def has_begun(store: ResultsStore, size: str, confirmation_id: str) -> bool:
-    """Return whether a confirmation has begun for a record size, even if later ones have followed."""
+    """Return whether a confirmation has begun for a record size, even if later confirmations have followed."""
     return any(plan.confirmation_id == confirmation_id for plan in plans_in(store.facts(), size))
 
 

@@ -15,9 +15,9 @@ def trials_frame(sizes: Sequence[SizeResults]) -> "pd.DataFrame":
 
     Returns:
         One row per trial, with the columns `record_bytes`, `number`, `kind`, `state`, `feasible`, `on_front`; one
-        column for each property that any config sets, with its value in force; one column for each metric, in the unit
-        at the end of its name; `verdict`, `guarantee`, `warnings`, `error`, `started_at` (UTC), `duration_s` and
-        `fingerprint`.
+        column for each property that any config sets, with the value in force (set by the config, or the default); one
+        column for each metric, in the unit at the end of the metric's name; `verdict`, `guarantee`, `warnings`,
+        `error`, `started_at` (UTC), `duration_s` and `fingerprint`.
     """
     # Imported here because pandas takes half a second to import.
     import pandas as pd

@@ -78,7 +78,7 @@ def _best(standing: Standing) -> str:
 
 def _left(standing: Standing) -> str:
     if standing.left_s is None:
-        return "runs until you stop it"
+        return "the study runs until you stop it"
     return f"{datetime.timedelta(seconds=round(standing.left_s))} left"
 
 

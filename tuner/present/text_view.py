@@ -1,4 +1,4 @@
-"""A front and a status as plain text, for terminals and for text answers of the service."""
+"""The front of a record size and the status of a study as plain text, for terminals and for the service."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
     Args:
         results: The study's results.
         size: The results of the record size.
-        rows: The rows of its front.
+        rows: The rows of the front's table, from `front_rows`.
         out: The console to print to.
     """
     heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
@@ -58,7 +58,7 @@ def _cells(row: FrontRow, metrics: Sequence[str]) -> list[str]:
 
 
 def status_text(status: Status) -> RenderableType:
-    """Return a status as text."""
+    """Return the status of a study as plain text."""
     left = "" if status.left_s is None else f", about {_duration(status.left_s)} left"
     parts: list[RenderableType] = [Text(f"{status.study}: {status.state}{left}", style="bold")]
     if status.doing:

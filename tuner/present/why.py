@@ -53,7 +53,7 @@ def why_heading(why: Explanation) -> str:
     """Return the heading of an explanation."""
     found = why.found
     what = "the baseline" if found.is_baseline else f"trial {found.trial.number}"
-    return f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: why {what}"
+    return f"study {found.study}, {found.record_bytes} B records, goal {found.goal}: why {what} is recommended"
 
 
 def why_markdown(explanations: Iterable[Explanation]) -> str:
@@ -61,7 +61,7 @@ def why_markdown(explanations: Iterable[Explanation]) -> str:
     parts = []
     for same in shared(explanations):
         what = "the baseline" if same[0].found.is_baseline else f"trial {same[0].found.trial.number}"
-        parts.append(f"## {', '.join(str(each.found.goal) for each in same)}: why {what}")
+        parts.append(f"## {', '.join(str(each.found.goal) for each in same)}: why {what} is recommended")
         for section in why_sections(same[0]):
             parts.append(f"**{section.heading[:1].upper()}{section.heading[1:]}**")
             parts.append("\n".join(f"- {line}" for line in section.lines))
@@ -111,7 +111,7 @@ def effect_words(ratio: Ratio) -> str:
 
 
 def change_notes(why: Explanation) -> tuple[str, ...]:
-    """Return sentences about changes without an effect, all changes together, and changes that were not measured."""
+    """Return sentences about changes without an effect, about all changes together, and about unmeasured changes."""
     return (*_silent(why), *_together(why), *_unmeasured(why))
 
 
@@ -130,7 +130,7 @@ def closest_lines(why: Explanation) -> tuple[str, ...]:
 
 
 def bound_lines(found: Recommendation) -> tuple[str, ...]:
-    """Return what limited the throughput of the baseline and of the config."""
+    """Return sentences about what limited the throughput of the baseline and of the recommended config."""
     sides = [("the baseline", found.baseline)]
     if not found.is_baseline:
         sides.append((f"trial {found.trial.number}", found.trial))
@@ -138,7 +138,7 @@ def bound_lines(found: Recommendation) -> tuple[str, ...]:
 
 
 def importance_lines(why: Explanation) -> tuple[str, ...]:
-    """Return the most important knobs for each metric of the goal, and for reaching the front.
+    """Return lines with the most important knobs for each metric of the goal, and for reaching the Pareto front.
 
     `for latency p99: linger.ms (62 %), then batch.size (20 %)`
     """
@@ -223,12 +223,13 @@ def _falls_short(closest: Closest) -> str:
     gains = "; ".join(f"{metric_name(metric)} {gain(ratio)}" for metric, ratio in closest.gains.items())
     but = f"; but {closest.but}" if closest.but else ""
     return (
-        f"gain over the baseline, from {closest.gain.rounds} rounds in which both were measured in turn: {gains}{but}"
+        f"gain over the baseline, from {closest.gain.rounds} rounds in which this config and the baseline were "
+        f"measured in turn: {gains}{but}"
     )
 
 
 def _metrics_to_show(why: Explanation, effect: Effect) -> Sequence[str]:
-    """Return the metrics to report an effect in, those with a clear difference first."""
+    """Return the metrics in which an effect is reported; metrics with a clear difference come first."""
     known = [metric for metric in why.metrics if metric in effect.gains]
     return sorted(known, key=lambda metric: not is_clear(effect.gains[metric]))
 

@@ -1,4 +1,4 @@
-"""How numbers, gains and changes are worded, the same in every table, file and page."""
+"""The wording of numbers, gains and changes, which is the same in every table, file and page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -90,7 +90,9 @@ def _sentence(ratio: Ratio) -> str:
 
 
 def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
-    """Return the metrics to show for some configs, in the order of the table; metrics that no config has are left out.
+    """Return the metrics to show for some configs, in the order in which tables show them.
+
+    Metrics that no config has are left out.
 
     Args:
         numbers: The metrics of each config.

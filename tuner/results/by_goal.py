@@ -9,7 +9,7 @@ from tuner.results.study_results import SizeResults, StudyResults
 
 
 def recommendations(study: StudyResults, size: SizeResults, goals: Iterable[Goal] = Goal) -> dict[Goal, Recommendation]:
-    """Return the recommendation for each goal; a goal that has none yet is left out."""
+    """Return the recommendation for each goal; a goal without a recommendation is left out."""
     by_goal = {}
     for goal in goals:
         try:

@@ -24,7 +24,7 @@ class Estimates:
 
     Attributes:
         drift: By metric, how the baseline's level changed over the study.
-        noise: By metric, how much repeats of one config scatter after the drift is taken out.
+        noise: By metric, how much repeats of one config scatter after correction for the drift.
         by_config: By fingerprint and metric, the mean of all measurements with its 95 % interval.
     """
 

@@ -65,7 +65,7 @@ class Explanation:
 
     Attributes:
         found: The recommendation.
-        metrics: The metrics that effects are reported in, those of the goal first.
+        metrics: The metrics in which the effects are reported; the metrics of the goal come first.
         goal_metrics: The metrics that the goal is about.
         effects: The effect of each change, the strongest first.
         closest: The config that came closest to being recommended, if the baseline is recommended. None if there is no
@@ -84,7 +84,7 @@ class Explanation:
 
     @property
     def telling(self) -> tuple[Effect, ...]:
-        """Effects of changes that make a difference clearly above the noise."""
+        """Effects of the changes that make a clear difference, above the noise."""
         return tuple(each for each in self.effects.each if each.shows)
 
     @property
@@ -185,15 +185,15 @@ def _gain_of(confirmation: Confirmation, metric: str | None) -> Ratio | None:
 
 
 def knob_importance(size: SizeResults) -> dict[str, dict[str, float]]:
-    """Return how much each knob mattered, by objective and knob, the largest share first.
+    """Return the importance of each knob in the search as shares, by objective and knob, the largest share first.
 
     The shares of one objective add up to 1. With several objectives there are also the shares for reaching the front,
     under the name `FRONT`. Only trials of the search that kept every constraint count. An objective is left out if
     there are too few trials to tell, or if the trials differ too little.
 
     A random forest learns from the trials how the knobs act on the objective. Then the values of one knob are shuffled
-    among the trials that a tree has not seen. The more this increases the forest's error, the more important the knob
-    is. Source: Breiman, "Random Forests" (2001), section 10.
+    among the trials that a tree has not seen. The more the forest's error grows, the more important the knob is.
+    Source: Breiman, "Random Forests" (2001), section 10.
 
     PED-ANOVA, which compares the best trials with all trials, was tried and rejected. The test was 10 simulated studies
     with a learning sampler and 40 to 80 trials, in which two of seven knobs decide the throughput. PED-ANOVA ranked one
@@ -238,9 +238,10 @@ def _knobs(trials: Sequence[Trial]) -> dict[str, Floats]:
 
 
 def _shares(knobs: Mapping[str, Floats], wanted: Floats) -> dict[str, float]:
-    """Return each knob's importance: how much shuffling its values increases a random forest's error on unseen trials.
+    """Return each knob's importance: how much a random forest's error grows when the knob's values are shuffled.
 
-    The importances are shares that add up to 1. The result is empty if the forest explains too little of the values.
+    The error of each tree is taken on the trials that it was not trained with. The importances are shares that add up
+    to 1. The result is empty if the forest explains too little of the variance.
 
     Args:
         knobs: Columns by knob name, shapes (trials, columns).

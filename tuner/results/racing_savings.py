@@ -9,7 +9,7 @@ from tuner.model.trial import CONFIRMING_KINDS, Kind, Trial
 
 @dataclass(frozen=True, slots=True)
 class RacingSavings:
-    """How much load racing has saved in a search.
+    """How much load racing (stopping trials early) has saved in a search.
 
     Attributes:
         stopped: Number of trials that were stopped early.

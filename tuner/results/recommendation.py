@@ -30,7 +30,7 @@ class Conditions:
     min_mb_per_s: float | None = None
 
     def kept_by(self, metrics: Mapping[str, float]) -> bool:
-        """Return whether the metrics keep both limits; a metric that is missing does not keep its limit."""
+        """Return whether the metrics keep both limits; a limit is not kept if its metric is missing."""
         p99 = self.max_p99_ms is None or metrics.get("latency_p99_ms", inf) <= self.max_p99_ms
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
@@ -84,7 +84,8 @@ def recommendations(
 ) -> list[Recommendation]:
     """Return one recommendation for each record size and goal.
 
-    Without goals, each record size gets one recommendation: for the first goal with a config better than the baseline.
+    Without goals, each record size gets one recommendation: for the first of the goals balanced,
+    throughput and latency that has a config better than the baseline.
 
     Args:
         results: The study's results.
@@ -104,8 +105,8 @@ def recommendations(
 def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()) -> Trial | None:
     """Return the trial on the front that is best for a goal; None if no trial on the front keeps the conditions.
 
-    Trials are compared by their measured numbers, without asking whether a gain is proven. A config that was confirmed
-    must have kept the conditions in its confirmation rounds.
+    Trials are compared by their measured numbers; their gains need not be proven. A config that was confirmed must have
+    kept the conditions in its confirmation rounds.
 
     For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose little
     in every objective rank above all others.
@@ -165,7 +166,7 @@ def recommend(
 
     Args:
         study: The study's results.
-        record_bytes: The record size or mix. For one that was not measured, the nearest measured size is used, and the
+        record_bytes: The record size or mix. If it was not measured, the nearest measured size is used, and the
             recommendation carries a warning.
         goal: What the config should be best at.
         conditions: Limits that the config must keep.
@@ -232,13 +233,13 @@ def recommend_for(
 ) -> Recommendation:
     """Return the config to use for a goal, or for the first goal with a gain if no goal is given.
 
-    Goals are tried in the order balanced, throughput, latency; a study with one objective has one goal. A proven gain
-    comes before one that is not proven. If no goal has a gain, the first goal's recommendation is returned, which is to
-    keep the baseline.
+    Goals are tried in the order balanced, throughput, latency; a study with one objective has one goal. A goal with a
+    proven gain comes before a goal whose gain is not proven. If no goal has a gain, the first goal's recommendation is
+    returned, which is to keep the baseline.
 
     Raises:
-        NoFeasibleConfig: There is no recommendation for the goal, for the reasons of `recommend`. If no goal is given,
-            there is none for any goal.
+        NoFeasibleConfig: There is no recommendation for the goal, for a reason that `recommend` names. If no goal is
+            given, there is no recommendation for any goal.
     """
     if goal is not None:
         return recommend(study, record_bytes, goal, conditions)
@@ -275,7 +276,7 @@ def _none_is_proven(results: SizeResults, goal: Goal) -> str:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
     return (
         f"no config was measured again in turn with the baseline for the goal {goal}: the search found nothing better "
-        "for it, or confirm.goals leaves it out; configs were measured only for "
+        "for this goal, or confirm.goals does not contain it; configs were measured only for "
         f"{' and '.join(sorted(tried)) or 'other goals'}"
     )
 
@@ -337,7 +338,10 @@ def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditio
 
 
 def _nearest(study: StudyResults, record_bytes: str) -> tuple[SizeResults, list[str]]:
-    """Return the results of a record size, or those of the measured size nearest by ratio, with a warning."""
+    """Return the results of a record size, or else the results of the nearest measured size, with a warning.
+
+    The nearest size is the size whose ratio to the requested size is closest to 1.
+    """
     if not study.sizes:
         raise NoFeasibleConfig(f"{study.name} has no results yet: its first trial has not ended")
     exact = study.size(record_bytes)

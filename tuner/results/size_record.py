@@ -72,12 +72,12 @@ class SizeRecord:
     def at_time_of(self, number: int, other: int, values: Sequence[float]) -> tuple[float, ...]:
         """Return a trial's objectives as they would have been at the time of another trial.
 
-        They are corrected for the drift of the baseline between the two trials.
+        The objectives are corrected for the drift of the baseline between the two trials.
 
         Args:
-            number: Number of the trial at whose time the objectives are wanted.
-            other: Number of the trial that was measured.
-            values: The objectives of the measured trial.
+            number: Number of the trial to whose time the objectives are converted.
+            other: Number of the trial whose objectives are converted.
+            values: The objectives that were measured in the trial `other`.
         """
         drifts = self._drifts_before(number)
         if drifts is None or not any(drift.step_log for drift in drifts):
@@ -106,5 +106,5 @@ class SizeRecord:
         return best((point[index] for point in self.front.points), default=None)
 
     def results(self, rate_records_per_s: float | None) -> SizeResults:
-        """Compute the results from all trials so far."""
+        """Compute the results of the record size from all its trials so far."""
         return size_results(self.record_bytes, self.objectives, self.trials, rate_records_per_s)

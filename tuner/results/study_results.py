@@ -103,12 +103,12 @@ class SizeResults:
     def goal_gain(self, trial: Trial, goal: Goal) -> float | None:
         """Return how many times better than the baseline a trial's config is for a goal.
 
-        See `tuner.model.goals.goal_gain`.
+        The function `tuner.model.goals.goal_gain` defines how the goal's metrics are combined.
         """
         return goal_gain(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
 
     def goal_rank(self, trial: Trial, goal: Goal) -> tuple[bool, float]:
-        """Return a sort key that puts the best trial for a goal last; see `tuner.model.goals.goal_rank`."""
+        """Return a sort key that puts the best trial for a goal last, as `tuner.model.goals.goal_rank` defines it."""
         return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
 
     def trial_of(self, fingerprint: str) -> Trial:

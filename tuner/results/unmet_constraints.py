@@ -19,11 +19,11 @@ class UnmetConstraint:
     """How often, and by how much, a record size's trials missed one constraint, if no config kept all constraints.
 
     Attributes:
-        constraint: The constraint as it is in the study file, `latency_p99_ms <= 5`. It is `latency_p99_ms measured`
-            for an objective that some trials have no value for.
+        constraint: The constraint as it is in the study file, `latency_p99_ms <= 5`. For an objective that
+            has no value in some trials, it is `latency_p99_ms measured`.
         judged: Number of trials that the constraint was checked on.
         missed: Number of these trials that missed it.
-        best: The best value among the trials that can be compared; None if none of them has a value.
+        best: The best value among the trials that can be compared; None if no such trial has a value.
         trial: Number of the trial with that value.
         stopped_early: Whether that trial was stopped early, so that its value covers only part of the trial.
         rate_held: Whether only trials that held the fixed rate can be compared.
@@ -56,7 +56,6 @@ def missed_constraints(size: SizeResults) -> tuple[UnmetConstraint, ...]:
     """Return how each constraint of a record size was missed, if no config keeps all of them.
 
     The result is empty if a config keeps all constraints, or if no trial has been checked yet.
-
 
     The two constraints that every study has (no records lost, fixed rate held) are included only if a trial missed
     them.

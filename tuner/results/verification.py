@@ -111,9 +111,11 @@ class Verification:
         """Return why the config is rejected, in sentences; empty if it is not rejected.
 
         Args:
-            min_gain: The whole interval of each gain must be at least this; None requires only that nothing got worse.
+            min_gain: The whole interval of each gain must be at or above this number. None requires only that no metric
+                got worse.
             tolerance_ratio: How much worse than the baseline a metric may be, as a share of the baseline.
-            allow_weaker: Whether only the config or only the baseline may lack a metric because it uses acks=0.
+            allow_weaker: Whether a metric may have a value for only one of the two, the config and the baseline,
+                because the other uses acks=0.
         """
         missed = ["records were lost"] if self.lost else []
         for metric, gain in self.gains.items():
@@ -122,7 +124,7 @@ class Verification:
                     f"{metric}: the interval of the gain must not reach below {min_gain:g}, but the gain is {gain}"
                 )
             elif min_gain is None and gain.high < 1.0 - tolerance_ratio:
-                missed.append(f"{metric}: worse than the baseline, {gain} times as good")
+                missed.append(f"{metric}: worse than the baseline: only {gain} times as good")
         for metric, lack in self.not_compared.items():
             if lack is Lack.UNMEASURED:
                 missed.append(self.not_compared_text(metric))
@@ -131,7 +133,7 @@ class Verification:
         return [*missed, *self.broken]
 
     def not_compared_text(self, metric: str) -> str:
-        """Return a sentence that says that a metric could not be compared, and why."""
+        """Return a sentence that says why a metric could not be compared."""
         return f"{metric}: could not be compared: {self.not_compared[metric]}"
 
 

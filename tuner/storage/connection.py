@@ -53,7 +53,9 @@ _DURABLE: Final = """
 
 
 class Connection:
-    """A connection to a database that reconnects when needed; threads may share it, and use it one at a time.
+    """A connection to a PostgreSQL database that reconnects when needed.
+
+    Several threads may share the connection; it serves one thread at a time.
 
     Args:
         url: The address of the database.
@@ -91,7 +93,8 @@ class Connection:
             work: The work. It must be a single statement or open its own `transaction()`.
 
         Raises:
-            StorageUnreachable: The server did not answer for `patience_s`, or does not let us in or use the tables.
+            StorageUnreachable: The server did not answer for `patience_s`, refused the login, or does not
+                allow us to use the tables.
             RecordDamaged: The server refuses a statement, because the tables are not as expected.
         """
         with self._lock:
@@ -143,7 +146,7 @@ class Connection:
                 self._open = self._psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
             except self._psycopg.ProgrammingError as error:
                 raise StorageMisnamed(
-                    f"{self.url.shown} must have only options that libpq knows, but: {self._line(error)}"
+                    f"{self.url.shown} must have only options that libpq knows, but libpq says: {self._line(error)}"
                 ) from None
             self._open.execute(_DURABLE if self._durable else "SET synchronous_commit = off")
         return self._open
@@ -154,7 +157,7 @@ class Connection:
             self._open = None
 
     def _broken(self, rule: str, error: Exception) -> str:
-        return f"the storage at {self.url.shown} must {rule}, but: {self._line(error)}"
+        return f"the storage at {self.url.shown} must {rule}, but the last request failed: {self._line(error)}"
 
     def _line(self, error: Exception) -> str:
         """Return the text of a library's error on one line and without secrets."""

@@ -18,7 +18,7 @@ def size_name(record_bytes: str) -> str:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file that everybody may read, so that a reader or a crash never sees a half-written file."""
+    """Write a file that everybody may read. Neither a reader nor a crash ever finds the file half-written."""
     places.write_atomically(path, data, mode=0o644)
 
 

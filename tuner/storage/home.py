@@ -1,7 +1,7 @@
 """Where studies are stored: in the database that the user names, or else in folders on this host.
 
-Every study also has a folder on this host, below one root. If the results are in a database, the folder holds only
-files that can be made again, such as the report.
+Every study also has a folder on this host, below one root folder. If the results are in a database, the folder holds
+only files that can be made again, such as the report.
 """
 
 import os

@@ -60,7 +60,9 @@ _PROGRESS: Final = """
 
 
 class PostgresStorage:
-    """The studies in the schema `kafka_tuner` of a database, in which the last part of a study's folder is its name.
+    """The studies in the schema `kafka_tuner` of a PostgreSQL database.
+
+    A study's name in the database is the last part of the path of its folder.
 
     Args:
         url: The address of the database.
@@ -219,15 +221,15 @@ class PostgresStore(ResultsStore):
     def progress(self) -> Progress | None:
         """Return the progress that was stored last; None if there is none.
 
-        The field `Progress.alive` says whether the study's lease is still valid. The process ID would not do, because
-        the process that runs the study may be on any host.
+        The field `Progress.alive` says whether the study's lease is still valid. The process ID can't show this,
+        because the process that runs the study may be on any host.
         """
         rows = self._connection.rows(_PROGRESS, self._study)
         return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
 
     @override
     def hold(self, what: str) -> Connection | None:
-        """Take a lock on a task for this study; None if another process holds it.
+        """Take a lock on a task for this study; return None if another process holds the lock.
 
         The server releases the lock when the connection ends, even if this process is killed.
         """

@@ -106,7 +106,7 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
 
 
 class Keeping:
-    """The lease on a study that this process runs, with a thread that renews it and writes the study's progress.
+    """The lease on a study that this process runs, with a thread that renews the lease and writes the study's progress.
 
     Args:
         connection: A connection for this thread alone, which `end` closes.
@@ -124,7 +124,7 @@ class Keeping:
         self._thread.start()
 
     def tell(self, progress: Progress) -> None:
-        """Give the progress to the thread, which writes it soon, and return at once."""
+        """Hand the progress to the thread that writes it soon, and return without waiting."""
         self._progress = json.dumps(progress.as_json())
         self._news.set()
 

@@ -101,7 +101,7 @@ SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
 def version_of(db: Db, where: str, newest: int = SCHEMA_VERSION) -> int:
-    """Return the version of the tables; 0 if there are no tables.
+    """Return the version of kafka-tuner's tables in the database; 0 if there are no tables.
 
     Raises:
         RecordDamaged: A newer release or another program made the tables.

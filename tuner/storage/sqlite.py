@@ -62,7 +62,7 @@ class SqliteFile:
             migrate(self._db, path, migrations)
         except sqlite3.OperationalError as error:  # the file may be intact, but locked or read-only
             self.close()
-            raise RecordDamaged(f"{path} must open for reading and writing, but: {error}") from None
+            raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
         except sqlite3.DatabaseError as error:
             self.close()
             raise self._damaged(error) from None
@@ -99,7 +99,8 @@ class SqliteFile:
 
     def _damaged(self, error: sqlite3.DatabaseError) -> RecordDamaged:
         return RecordDamaged(
-            f"{self.path} must be a SQLite file of kafka-tuner, but: {error}; move it away to start with a new one"
+            f"{self.path} must be a SQLite file of kafka-tuner, but SQLite says: {error}; "
+            "move it away to start with a new one"
         )
 
 
@@ -206,7 +207,7 @@ class FolderStorage:
         return None
 
     def names(self, root: Path) -> list[str]:
-        """Return the names of the studies below `root`, starting with the one that was written last."""
+        """Return the names of the studies below `root`, starting with the study that was written last."""
         files = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
         return [path.parent.name for path in files]
 
@@ -242,7 +243,7 @@ class FolderStorage:
 
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
-    """Migrate the tables of a file to the newest version, in one transaction.
+    """Migrate the tables of a SQLite file to the newest version, in one transaction.
 
     Raises:
         RecordDamaged: A newer release or another program made the file.

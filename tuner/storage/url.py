@@ -1,6 +1,6 @@
 """Addresses of databases.
 
-We parse them ourselves, because the error messages of a library might show a part of a password.
+We parse the addresses ourselves, because the error messages of a library might show a part of a password.
 """
 
 import re
@@ -41,7 +41,7 @@ class StorageUrl:
 
     @classmethod
     def parse(cls, text: str) -> "StorageUrl":
-        """Return the address in a URL; libpq's defaults apply for a missing user, password, host or port.
+        """Return the address that a URL gives; libpq's defaults apply for a missing user, password, host or port.
 
         Raises:
             StorageMisnamed: The text is not the URL of a PostgreSQL database. If the text can't be parsed, the message
@@ -52,7 +52,9 @@ class StorageUrl:
             scheme = re.match(r"[a-z][a-z0-9+.-]*(?=://)", text, re.IGNORECASE)
             what = f"it begins with {scheme[0]}://" if scheme else "it has no scheme"
             why = "; write @, / and : in a password as %40, %2F and %3A" if scheme and scheme[0] in _SCHEMES else ""
-            raise StorageMisnamed(f"a storage must be {_FORM}, but {what} and can't be read as such an address{why}")
+            raise StorageMisnamed(
+                f"a storage must be {_FORM}, but the given address does not have this form: {what}{why}"
+            )
         shown = masked_url(text.strip())
         if not match["database"]:
             raise StorageMisnamed(f"a storage must name its database ({_FORM}), but {shown} does not")
@@ -76,7 +78,7 @@ class StorageUrl:
 
 
 def _hosts(text: str) -> tuple[str, str]:
-    """Return the hosts and the ports in libpq's form, as two comma-separated lists."""
+    """Return the hosts and the ports of an address in libpq's form, as two comma-separated lists."""
     names, ports = [], []
     for each in text.split(","):
         match = _HOST.fullmatch(each)

@@ -1,4 +1,4 @@
-"""The formats of a recommended config. Each format is a pure function of the recommendation."""
+"""The formats in which a recommended config can be written. For each format, a pure function makes the text."""
 
 import json
 import shlex
@@ -52,7 +52,7 @@ SUFFIXES: Final[Mapping[Format, str]] = MappingProxyType(
 
 
 def export(recommendation: Recommendation, form: Format) -> str:
-    """Return the recommendation in one format; the text ends with a line feed."""
+    """Return the text of a recommendation in the given format, with a line feed at the end."""
     return _FORMS[form](recommendation)
 
 
@@ -97,9 +97,10 @@ def _env(recommendation: Recommendation) -> str:
 
 
 def _variable(name: str) -> str:
-    """Return the environment variable for a property.
+    """Return the name of the environment variable that sets a property in a container image of Kafka.
 
-    Source: the convention of Kafka's and Confluent's images: a dot becomes `_`, and a `_` in the name becomes `__`.
+    Source: the convention of Kafka's and Confluent's images: a dot in the property's name becomes `_`, and `_`
+    becomes `__`.
     """
     return "KAFKA_" + name.replace("_", "__").replace(".", "_").upper()
 
@@ -112,7 +113,8 @@ def _java(recommendation: Recommendation) -> str:
 def _spring(recommendation: Recommendation) -> str:
     """Return the recommendation as Spring Boot configuration.
 
-    Names in brackets keep their dots; a JSON string is also a YAML string.
+    Property names are written in brackets, so that Spring keeps their dots. Names and values are written as JSON
+    strings, which are also valid YAML strings.
     Source: Spring Boot, "Apache Kafka Support".
     """
     translation = translate_to_java(recommendation.config)
@@ -153,7 +155,7 @@ def _dumped(value: Any) -> str:
 
 
 def recommendation_table(recommendation: Recommendation) -> str:
-    """Return the recommendation as plain text that is readable at any width."""
+    """Return the recommendation as plain text that can be read in a terminal of any width."""
     head = (
         f"study {recommendation.study}, {recommendation.record_bytes} B records, goal {recommendation.goal}: "
         f"trial {recommendation.trial.number}"

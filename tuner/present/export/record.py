@@ -27,7 +27,7 @@ EXPLANATION_SCHEMA_VERSION: Final = 1
 
 
 def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
-    """Return everything about a recommendation as JSON types."""
+    """Return a JSON object that holds everything about a recommendation."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": RECORD_KIND,
@@ -56,15 +56,15 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
 
 
 def gains_record(gains: Mapping[str, Ratio]) -> dict[str, dict[str, float | int]]:
-    """Return gains with their intervals as JSON types."""
+    """Return a JSON object that holds each gain with its interval, by metric."""
     return {metric: asdict(ratio) for metric, ratio in gains.items()}
 
 
 def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
-    """Return the recommendation that `recommendation_record` wrote.
+    """Return the recommendation that is stored in a record which `recommendation_record` made.
 
     Raises:
-        RecordDamaged: The record is not a recommendation, or a newer release wrote it.
+        RecordDamaged: The record does not hold a recommendation, or a newer release wrote it.
     """
     if record.get("kind") != RECORD_KIND or record.get("schema_version") != SCHEMA_VERSION:
         raise RecordDamaged(
@@ -118,7 +118,10 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 
 def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
-    """Return the trial in a record of `recommendation_record`; fields that the record lacks have default values."""
+    """Return the trial from a record that `recommendation_record` made.
+
+    Fields that the record lacks get their default values.
+    """
     kept, config = record["trial"], record["config"]
     return Trial(
         record_bytes=record_bytes,
@@ -139,7 +142,7 @@ def _read_trial(record: Mapping[str, Any], record_bytes: str) -> Trial:
 
 
 def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict[str, Any]:
-    """Return several explanations of one study as JSON types."""
+    """Return a JSON object that holds several explanations of one study."""
     return {
         "schema_version": EXPLANATION_SCHEMA_VERSION,
         "kind": "explanations",
@@ -149,7 +152,7 @@ def explanations_record(study: str, explanations: Sequence[Explanation]) -> dict
 
 
 def explanation_record(why: Explanation) -> dict[str, Any]:
-    """Return everything about an explanation as JSON types."""
+    """Return a JSON object that holds everything about an explanation."""
     found = why.found
     return {
         "schema_version": EXPLANATION_SCHEMA_VERSION,

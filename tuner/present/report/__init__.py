@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def write_all_artifacts(folder: Path, out: Path) -> None:
-    """Write tables, pictures and configs of a study, into one folder per record size.
+    """Write the tables, pictures and configs of a study into one folder per record size.
 
     Record sizes without trials are left out.
 

@@ -1,6 +1,7 @@
 """Folders of result files (artifacts): tables, pictures, pages and configs.
 
-One such folder is attached to each of a study's MLflow runs. `tuner run` writes another one into the study's folder.
+One such folder is attached to each of a study's MLflow runs. `tuner run` also writes result files into the study's
+folder.
 """
 
 import json
@@ -26,11 +27,11 @@ RECOMMENDED = "recommended"
 
 
 def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None:
-    """Write all artifacts of one record size into a folder, replacing older ones.
+    """Write all artifacts of one record size into a folder, replacing older artifacts.
 
-    They are the front as JSON, CSV, Markdown, PNG and HTML; pictures of hypervolume and knob importance; `why.md`,
-    which explains each recommendation; and `recommended/<goal>` in every format. Knob importance is also written as
-    JSON, and left out if there are too few trials.
+    The artifacts are the front as JSON, CSV, Markdown, PNG and HTML; pictures of hypervolume and knob importance;
+    `why.md`, which explains each recommendation; and `recommended/<goal>` in every format. Knob importance is also
+    written as JSON, and left out if there are too few trials.
 
     Args:
         results: The study's results.
@@ -57,7 +58,9 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
 
 
 def write_study(results: StudyResults) -> Path:
-    """Write `report.html` and `recommended/<size>/<goal>` in every format into the study's folder.
+    """Write the report and the recommended configs of a study into the study's folder.
+
+    The report is `report.html`. Each config is written in every format, as `recommended/<size>/<goal>`.
 
     Returns:
         The path of the report.
@@ -68,7 +71,7 @@ def write_study(results: StudyResults) -> Path:
 
 
 def write_report(results: StudyResults, path: Path) -> Path:
-    """Write the report page, and return its path."""
+    """Write the report page of a study to a file, and return the file's path."""
     _write(path, report_page(results))
     return path
 

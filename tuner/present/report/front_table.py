@@ -1,4 +1,4 @@
-"""The front as a table: the baseline first, then the configs on the front, sorted by the first objective."""
+"""The Pareto front as a table: the baseline first, then the configs on the front, sorted by the first objective."""
 
 import csv
 import io
@@ -33,11 +33,13 @@ class FrontRow:
         trial: The trial that found the config; for the baseline its first complete trial.
         is_baseline: Whether the row is the baseline.
         metrics: The config's numbers: means over all its measurements, or for the baseline the medians of its repeats.
-        estimates: By metric, mean and 95 % interval over all measurements.
-        times: By metric, how many times better than the baseline the config was in its one trial, which proves no gain.
+        estimates: By metric, the mean of all the config's measurements, with its 95 % interval.
+        times: By metric, how many times better than the baseline the config is by the means of all its
+            measurements. This ratio proves no gain, because the config and the baseline were not measured in turn.
+            Empty for the baseline.
         gains: By metric, the gain from the rounds in which the config and the baseline were measured in turn; empty if
             there were no rounds.
-        flags: Why the numbers are less reliable.
+        flags: Reasons why the numbers in this row are less reliable than usual.
         changes: The properties that differ from the baseline's.
     """
 
@@ -51,7 +53,10 @@ class FrontRow:
     changes: tuple[Change, ...]
 
     def versus(self, metric: str) -> str:
-        """Return a metric's ratio to the baseline: `1.32 (1.25 to 1.40)` if confirmed, `1.30` from one trial."""
+        """Return the config's ratio to the baseline in a metric, as text.
+
+        The text is `1.32 (1.25 to 1.40)` for a ratio from confirmation rounds, and otherwise only `1.32`.
+        """
         if self.is_baseline:
             return "1.00"
         if metric in self.gains:
@@ -67,12 +72,12 @@ class FrontRow:
 
     @property
     def changed(self) -> str:
-        """The changed properties as text: `compression.type=lz4 linger.ms=20`."""
+        """The properties that differ from the baseline's, as text: `compression.type=lz4 linger.ms=20`."""
         return " ".join(map(str, self.changes))
 
 
 def front_rows(size: SizeResults) -> list[FrontRow]:
-    """Return the rows of the table for a record size: the baseline, if it has been measured, and the front."""
+    """Return the rows of the front's table for a record size: the baseline, if it has been measured, and the front."""
     rows = [_row(size, size.baseline)] if size.baseline else []
     members = [trial for trial in size.front_trials if size.baseline is None or trial.number != size.baseline.number]
     sign = 1 if size.objectives[0].direction is Direction.MINIMIZE else -1
@@ -81,13 +86,13 @@ def front_rows(size: SizeResults) -> list[FrontRow]:
 
 
 def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
-    """Return the metrics of the table: throughput, p99 and the objectives, without metrics that no row has."""
+    """Return the metrics of the front's table: throughput, p99 and the objectives, as far as any row has them."""
     wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
 
 
 def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
-    """Return the front of one record size as JSON types."""
+    """Return a JSON object that holds the front of one record size."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "front",
@@ -149,7 +154,7 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
 
 
 def front_notes(size: SizeResults) -> list[str]:
-    """Return sentences that explain how to read the table."""
+    """Return sentences that explain how to read the table of the front."""
     notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
     for metric, ratio in size.estimates.wandered.items():
         notes.append(
@@ -163,7 +168,7 @@ def front_notes(size: SizeResults) -> list[str]:
 def _near_front(size: SizeResults) -> str:
     numbers = ", ".join(map(str, size.near_front[:_NEAR_SHOWN]))
     more = f" and {len(size.near_front) - _NEAR_SHOWN} more" if len(size.near_front) > _NEAR_SHOWN else ""
-    return f"These trials may be off the front only because of noise: {numbers}{more}."
+    return f"These trials are so close to the front that noise alone may keep them off it: {numbers}{more}."
 
 
 def _row(size: SizeResults, trial: Trial) -> FrontRow:

@@ -84,7 +84,7 @@ def fronts_figure(views: Mapping[str, View], heading: str) -> go.Figure:
     """Return a picture of the fronts of several studies on the same axes.
 
     Args:
-        views: By the study's name; at least one.
+        views: What to show of each study, by the study's name; at least one study.
         heading: The title of the picture.
     """
     figure = _figure(heading, height=480)
@@ -134,7 +134,7 @@ def importance_figure(importance: Mapping[str, Mapping[str, float]]) -> go.Figur
     """Return a picture with one bar per knob and objective.
 
     Args:
-        importance: From `knob_importance`; not empty.
+        importance: By objective and knob, how much the knob mattered, as `knob_importance` returns it; not empty.
     """
     knobs = list(dict.fromkeys(knob for shares in importance.values() for knob in shares))
     figure = _figure("", height=140 + 24 * len(knobs) * len(importance))

@@ -1,4 +1,4 @@
-"""Places labels beside points so that they cover neither each other nor the points and the front's line."""
+"""Places labels beside points so that no label covers another label, a point or the line of the front."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -26,7 +26,7 @@ def place_labels(
     """Put texts beside points, each with a line to its point.
 
     Args:
-        axes: The axes; their limits are final, and they have been drawn once.
+        axes: The axes of the picture. Their limits must be final, and the axes must have been drawn once.
         labels: x, y and text of each label.
         line: Corners of a line that no label should cover.
     """
@@ -49,7 +49,7 @@ def place_labels(
 
 
 def _along(corners: Sequence[Any]) -> list[Any]:
-    """Return the corners of a line, and points between them that are so close that marks on them cover the line."""
+    """Return the corners of a line, and points between them, so close together that marks on them cover the line."""
     points = list(corners)
     for one, other in pairwise(corners):
         steps = int(np.hypot(*(other - one)) / (2 * _POINT_PIXELS))
@@ -83,7 +83,10 @@ def _box(label: Annotation) -> Bbox:
 
 
 def _covered(axes: Axes, label: Annotation, taken: Sequence[Bbox]) -> float:
-    """Return the area in pixels that the label would cover; area outside the axes counts ten times."""
+    """Return how many square pixels of the taken areas the label would cover.
+
+    Each square pixel of the label outside the axes counts as ten.
+    """
     box = _box(label)
     inside = Bbox.intersection(box, axes.get_window_extent())
     outside = box.width * box.height - (inside.width * inside.height if inside else 0.0)

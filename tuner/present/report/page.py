@@ -63,7 +63,7 @@ def fronts_html(comparison: Comparison, views: Mapping[str, Mapping[str, View]])
 
     Args:
         comparison: The comparison of the two studies.
-        views: From `views_of`.
+        views: What the pictures show, by record size and then by the study's name, as `views_of` returns it.
     """
     heading = " and ".join(comparison.names)
     return _PAGES.get_template("fronts.html").render(
@@ -101,7 +101,8 @@ def drift_text(size: SizeResults) -> str:
     scatter = ", ".join(f"{noise.sd_log:.1%} in {metric}" for metric, noise in noises if not noise.is_assumed)
     return (
         f"{len(values)} measurements of the baseline lie between {min(values):.1f} and {max(values):.1f} MB/s, "
-        f"{spread:.0%} of their median apart. Smaller differences between two trials mean little. "
+        f"and the highest and the lowest are {spread:.0%} of their median apart. "
+        "Smaller differences between two trials mean little. "
         f"{'' if moved is None else f'The baseline drifted by {moved:.0%}; all numbers are corrected for it. '}"
         f"{f'Repeats of one config scatter by {scatter}.' if scatter else ''}"
     )

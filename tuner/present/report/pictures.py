@@ -1,6 +1,6 @@
 """Pictures of a study and of measurements, as files.
 
-They can be drawn in any thread. They are drawn without pyplot, because pyplot keeps a global list of figures.
+The pictures can be drawn in any thread, because they are drawn without pyplot, which keeps a global list of figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
 
 
 def draw_hypervolume(size: SizeResults, path: Path) -> None:
-    """Draw the hypervolume by trial, which shows whether a longer study is likely to find more."""
+    """Draw how the hypervolume grew with each trial, which shows whether a longer study is likely to find more."""
     figure, axes = _figure(f"{size.record_bytes} B records: hypervolume of the front", height=3.6)
     numbers, volumes = hypervolume_steps(size)
     if numbers:
@@ -90,7 +90,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
     """Draw a bar for the importance of each knob, for each objective and for reaching the front.
 
     Args:
-        importance: From `knob_importance`; not empty.
+        importance: By objective and knob, how much the knob mattered, as `knob_importance` returns it; not empty.
         path: The file to write; its suffix decides the format.
         heading: The title of the picture.
     """
@@ -116,7 +116,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
     """Draw several studies on the same axes, one picture per record size.
 
     Args:
-        views: By record size, then by the study's name.
+        views: What each picture shows, by record size and then by the study's name.
         path: The file to write; its suffix decides the format.
     """
     figure = _canvas(height=4.8 * len(views))
@@ -136,7 +136,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
 
 
 def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
-    """Draw latency by percentile for one or more runs, as HdrHistogram does: 90 %, 99 %, 99.9 %, ...
+    """Draw latency by percentile for one or more runs, on HdrHistogram's axis: 90 %, 99 %, 99.9 %, ...
 
     Args:
         runs: At least one measurement.

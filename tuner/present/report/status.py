@@ -1,4 +1,4 @@
-"""How far a study is, from its results store and the last progress report of the process that runs it."""
+"""How far a study has got, computed from its results store and the last progress report of the process that runs it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -28,10 +28,10 @@ class BestSoFar:
 
     Attributes:
         metric: The objective.
-        value: The best value of the configs on the front, each by the mean of all its measurements.
+        value: The best value of any config on the front. A config's value is the mean of all its measurements.
         baseline: The baseline's value, the median of its repeats; None if there is no baseline yet.
-        times: How many times better than the baseline the value is. It was not measured in turn with the baseline, so
-            it proves no gain. None without a baseline.
+        times: How many times better than the baseline the value is; None without a baseline. This ratio proves no gain,
+            because the config was not measured in turn with the baseline.
         trial: The trial that found the config.
     """
 
@@ -44,7 +44,7 @@ class BestSoFar:
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """The recommendation for one goal, once a record size has been confirmed.
+    """The recommendation for one goal, for a record size whose confirmation has ended.
 
     Attributes:
         goal: The goal.
@@ -74,9 +74,9 @@ class SizeStatus:
 
     Attributes:
         record_bytes: The record size or mix.
-        done: Baseline and search trials that have ended.
-        total: Planned number of these trials; None if only time or bytes limit the search.
-        confirming: Confirmation trials that have ended.
+        done: Number of baseline and search trials that have ended.
+        total: Planned number of baseline and search trials; None if only time or bytes limit the search.
+        confirming: Number of confirmation trials that have ended.
         failed: How many of `done` and `confirming` gave no measurement.
         front: Number of configs on the front.
         best: The best value of each objective.
@@ -126,7 +126,7 @@ class Status:
         return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the status as JSON types."""
+        """Return a JSON object that holds the whole status."""
         failures = [{"trial": trial, "error": error} for trial, error in self.failures]
         return {"schema_version": SCHEMA_VERSION, "kind": "status", **asdict(self), "failures": failures}
 
@@ -169,8 +169,8 @@ def _state(study: StudyResults, progress: Progress | None) -> StudyState:
 def _is_alive(progress: Progress) -> bool:
     """Return whether the process that wrote the progress report still runs.
 
-    The report may say so, if it comes from a shared storage. If it does not, the process is looked up on this host by
-    its ID. A process that started after the report was written is a different process with the same ID.
+    A report from a shared storage says whether the process still runs. For any other report, the process is looked up
+    on this host by its ID. A process that started after the report was written is a different process with the same ID.
     """
     if progress.alive is not None or progress.pid is None:
         return bool(progress.alive)
@@ -218,7 +218,7 @@ def _best(size: SizeResults) -> Sequence[BestSoFar]:
 
 
 def _is_confirmed(study: StudyResults, size: SizeResults) -> bool:
-    """Return whether the confirmation of a record size has ended; until then, its rounds prove nothing."""
+    """Return whether the confirmation of a record size has ended; until then, the rounds prove nothing."""
     if not size.confirmations:
         return False
     others = [trial.started_at for other in study.sizes if other is not size for trial in other.trials]
@@ -236,10 +236,10 @@ def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended
 
 
 def _left_s(trials: Sequence[Trial], sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:
-    """Return the estimated seconds until the end.
+    """Return the estimated seconds until the end of the study.
 
     The progress report may contain an estimate. Otherwise the estimate is the number of missing baseline and search
-    trials times the median duration of recent trials. It then leaves out the confirmation.
+    trials times the median duration of recent trials. This second estimate leaves out the confirmation.
     """
     if progress.ends_at:
         return max(0.0, (datetime.fromisoformat(progress.ends_at) - now).total_seconds())

@@ -33,7 +33,7 @@ class Point:
         x: Position on the horizontal axis.
         y: Position on the vertical axis.
         x_reach: How far the 95 % interval reaches to the left and to the right; 0 if unknown.
-        y_reach: How far it reaches down and up.
+        y_reach: How far the 95 % interval reaches down and up; 0 if unknown.
     """
 
     trial: Trial
@@ -52,7 +52,8 @@ class View:
         y_metric: The metric on the vertical axis.
         feasible: Trials that kept every constraint, including those on the front.
         infeasible: Trials that missed a constraint.
-        front: The points of the front from left to right; with one objective, the best so far.
+        front: The points of the front from left to right. With one objective, they are the trials that improved the
+            best value.
         is_curve: Whether the front can be drawn as a line on these axes: only with one or two objectives.
         baseline: The baseline at the median of its repeats; None if there is none yet.
     """
@@ -77,7 +78,7 @@ class View:
 
     @property
     def line(self) -> tuple[tuple[float, float], ...]:
-        """The corners of the line that is drawn for the front; empty without a line.
+        """The corners of the line that is drawn for the front; empty if no line is drawn.
 
         With one objective the line continues to the last trial. With three or more there is no line.
         """
