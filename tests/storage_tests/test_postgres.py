@@ -50,7 +50,7 @@ class TestPostgresStore(ResultsStoreContract):
 
 
 def test_looking_for_a_missing_study_does_not_create_it(night: Opened, tmp_path: Path) -> None:
-    missing = r"a study must be in postgresql://tester:\*\*\*@.*, but night is not"
+    missing = r"the study must be in postgresql://tester:\*\*\*@.*, but night is not"
     with pytest.raises(StudyNotFound, match=missing):
         night.read()
     assert night.storage.names(tmp_path) == []

@@ -62,6 +62,7 @@ def sync_study(
         OUT.print(
             f"MLflow at {outcome.uri} is up to date with {folder.name}: {outcome.runs_written} runs written",
             markup=False,
+            soft_wrap=True,
         )
     if outcome.error is not None:
         ERR.print(
