@@ -24,7 +24,7 @@ class Clock(Protocol):
 class SystemClock:
     """The monotonic clock of this host.
 
-    On Linux, librdkafka takes the timestamps of its messages from the same clock.
+    On Linux, librdkafka measures the latency of its messages with the same clock.
     """
 
     def now_ns(self) -> int:

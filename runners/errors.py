@@ -27,7 +27,7 @@ class RunnerError(Exception):
 
 
 class TargetError(RunnerError):
-    """The cluster can't be used as requested."""
+    """The Kafka cluster that should be measured can't be used as requested."""
 
 
 class TargetUnreachable(TargetError):
@@ -35,7 +35,7 @@ class TargetUnreachable(TargetError):
 
 
 class TargetRefused(TargetError):
-    """The cluster answered and refused, because of its security settings or because rights are missing."""
+    """The cluster answered but refused a request, because of its security settings or because rights are missing."""
 
 
 class BrokerLost(TargetError):
@@ -63,7 +63,7 @@ class WorkloadRefused(RunnerError):
 
 
 class SafetyStop(RunnerError):
-    """We stopped the run ourselves to protect the cluster that is measured."""
+    """The tuner itself stopped the run, to protect the cluster that is measured."""
 
 
 class ByteBudgetExceeded(SafetyStop):

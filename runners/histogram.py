@@ -57,7 +57,7 @@ class Histogram:
 
     @classmethod
     def merge(cls, histograms: Iterable["Histogram"]) -> Self:
-        """Return one histogram of all values in `histograms`; it is empty if there are no histograms."""
+        """Return one histogram of all values in `histograms`; the result is empty if `histograms` is empty."""
         counts, total = np.zeros(_SIZE, dtype=np.int64), 0
         for histogram in histograms:
             counts += histogram.counts
@@ -76,16 +76,16 @@ class Histogram:
         return self.sum_us / self.count if self.count else float("nan")
 
     def percentile_us(self, ratio: float) -> float:
-        """Return the value that the share `ratio` of all values does not exceed, in microseconds; 0.99 gives the p99.
+        """Return a percentile in microseconds: the value that a share of `ratio` of all values does not exceed.
 
-        As in HdrHistogram, the result is the highest value of its bucket, or the bucket's lowest value if `ratio` is 0.
-        The result is NaN if the histogram is empty.
+        A ratio of 0.99 gives the p99. As in HdrHistogram, the result is the highest value of its bucket, or the
+        bucket's lowest value if `ratio` is 0. The result is NaN if the histogram is empty.
 
         Raises:
             ValueError: `ratio` is not within 0 to 1.
         """
         if not 0.0 <= ratio <= 1.0:
-            raise ValueError(f"0 <= ratio <= 1 must hold, but got ratio={ratio}")
+            raise ValueError(f"0 <= ratio <= 1 must hold for a percentile, but got ratio={ratio}")
         if not self.count:
             return float("nan")
         # HdrHistogram does the same: it wants at least one value, and rounds to the nearest count.
@@ -96,7 +96,10 @@ class Histogram:
         return float(lowest + ((1 << bucket) - 1 if ratio else 0))
 
     def encoded(self) -> str:
-        """Return HdrHistogram's compressed base64 format of the histogram, which its tools in every language read."""
+        """Return the histogram in HdrHistogram's compressed base64 format.
+
+        The HdrHistogram libraries of all languages can read this format.
+        """
         hdr = HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
         used = np.flatnonzero(self.counts)
         if len(used):

@@ -34,7 +34,9 @@ _SHORTEST_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All counters at one moment. The counters only increase. Times are in seconds.
+    """The values of all counters of CPU time and waiting time at one moment.
+
+    The counters only increase. Times are in seconds.
 
     Attributes:
         at_s: Time of the reading, on the monotonic clock.
@@ -183,7 +185,7 @@ def _demand(spent: ThreadTime | None) -> float | None:
 
 
 def free_disk_bytes(paths: Iterable[Path]) -> int | None:
-    """Return the least free space among the file systems that hold `paths`; None if none of the paths exists."""
+    """Return the smallest number of free bytes on any file system that holds `paths`; None if no path exists."""
     free = []
     for path in paths:
         with contextlib.suppress(FileNotFoundError):  # the folder of a broker is removed when the broker ends

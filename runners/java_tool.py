@@ -1,8 +1,8 @@
 """Runs a workload through Kafka's own `ProducerPerformance` (4.3), the benchmark that every Kafka user knows.
 
 We give it a file of different lines to send, so that all values differ, as in our own generator. Without a file, the
-tool would spend its time drawing random letters. It can be told how many records to send, but not for how many seconds.
-So we compute the number of records from the rate that we expect.
+tool would spend its time drawing random letters. The tool accepts a number of records, but not a number of seconds. So
+we compute the number of records from the rate that we expect.
 """
 
 import re
@@ -73,7 +73,7 @@ class PerformanceReport:
 def java_throughput(
     cluster: RunningCluster, topic: Topic, config: ProducerConfig, workload: Workload, expected_records_per_s: float
 ) -> PerformanceSummary:
-    """Run a workload with the Java producer and return the summary without the warm-up.
+    """Run a workload with the Java producer, and return the tool's summary of the records after the warm-up.
 
     Args:
         cluster: The cluster to send to.
@@ -170,9 +170,11 @@ def producer_performance(
 
 
 def _summaries(output: str) -> dict[bool, PerformanceSummary]:
-    """Return the summaries that the tool printed: under False that of all records, under True that without the warm-up.
+    """Return the summaries that the tool printed.
 
-    The tool's progress lines are no summaries. They don't match the pattern, because they have no percentiles.
+    The key False has the summary of all records, and the key True has the summary of the records after the warm-up.
+
+    The tool's progress lines are left out: they don't match the pattern, because they have no percentiles.
     """
     found = {}
     for line in output.splitlines():

@@ -49,7 +49,7 @@ class ThreadTime:
 
     Attributes:
         used_s: Time on a core.
-        waited_s: Time in which it was ready to run but had no core; 0 if the platform does not report it.
+        waited_s: Time in which the thread was ready to run but had no core; 0 if the platform does not report it.
     """
 
     used_s: float
@@ -138,8 +138,8 @@ class HeldBack:
     """How long a TCP connection had to wait: in seconds since we first saw it, or per second between two readings.
 
     Attributes:
-        network_s: Time in which it had to wait for the network.
-        receiver_s: Time in which it had to wait for its receiver, which did not read.
+        network_s: Time in which the connection had to wait for the network.
+        receiver_s: Time in which the connection had to wait for its receiver, which did not read.
     """
 
     network_s: float = 0.0
@@ -214,9 +214,9 @@ def _tcp_infos() -> Iterator[tuple[Connection, bytes]]:
 def most_held_back(
     before: Mapping[Connection, HeldBack], after: Mapping[Connection, HeldBack], elapsed_s: float
 ) -> HeldBack:
-    """Return the longest wait of one connection for the network, and of one connection for its receiver.
+    """Return the longest wait of a connection for the network, and the longest wait of a connection for its receiver.
 
-    Times are in seconds per second between two readings. The two may come from different connections.
+    Both times are in seconds per second between two readings. They may come from different connections.
     """
     spans = [(before.get(connection, HeldBack()), now) for connection, now in after.items()]
     return HeldBack(

@@ -35,7 +35,7 @@ class Window:
         duration_s: Length of the window in seconds.
         records: Number of records acknowledged in the window.
         value_bytes: Size of the values of these records.
-        failed: Number of records that the client gave up in the window.
+        failed: Number of records that the client failed to deliver in the window.
         queue_full_ratio: Share of the window in which the sender waited for room in the client's queue.
         latency: Latencies of a sample of the records acknowledged in the window.
         total_windows: Number of windows that the whole run has if nothing stops it.
@@ -98,15 +98,17 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Records of a whole run, including warm-up and flush, as counted by us, by the client library and by the topic.
+    """Numbers of records of a whole run, as counted by us, by the client library and by the topic.
+
+    Warm-up and flush are included.
 
     Attributes:
         handed_over: Records that the client accepted from us.
         acknowledged: Successful deliveries that the client reported to us.
-        failed: Records that the client gave up, by librdkafka's error name.
-        transmitted: Records that the client wrote into requests, including those sent again, by its own statistics;
-            None if unknown.
-        retries: Requests that the client sent again, by its own statistics.
+        failed: Number of records that the client failed to deliver, by librdkafka's error name.
+        transmitted: Records that the client wrote into requests, including those sent again, according to its
+            statistics; None if unknown.
+        retries: Requests that the client sent again, according to its statistics.
         stored: Growth of the topic's end offsets; None if they could not be read.
         acks: The config's `acks`: 0, 1 or -1 (all).
         idempotent: Whether the producer is idempotent, so that retries can't cause duplicates.
@@ -125,12 +127,12 @@ class Counts:
 
     @property
     def failed_records(self) -> int:
-        """Number of records that the client gave up, for any reason."""
+        """Number of records that the client failed to deliver, for any reason."""
         return sum(self.failed.values())
 
     @property
     def agree(self) -> bool:
-        """Whether all counts that are known agree."""
+        """Whether all known counts of the records agree."""
         return not self.differences()
 
     def differences(self) -> tuple[str, ...]:
@@ -155,9 +157,9 @@ class Counts:
         if not self.sole_writer:
             return f"the topic's growth differs from the acknowledged records by {more:+,}: other producers write to it"
         if more < 0 and self.acks == 0:
-            return f"{-more:,} records were lost on the way: acks=0 asks for no answer, so the client did not notice"
+            return f"{-more:,} records were lost on the way: acks=0 asks for no answer, so the client saw no loss"
         if more < 0:
-            return f"LOSS: {-more:,} acknowledged records are not in the topic (a replica that lagged became leader?)"
+            return f"LOSS: {-more:,} acknowledged records are not in the topic (did a lagging replica become leader?)"
         if self.retries and not self.idempotent:
             return f"{more:,} records are duplicates: requests were retried without enable.idempotence"
         return f"the topic holds {more:,} records that were never acknowledged: stored, but reported as failed"
@@ -168,8 +170,8 @@ class LatencyCheck:
     """The mean latency that we measured, compared with the mean latency in the client's own statistics.
 
     Attributes:
-        seen_us: The mean that we measured: from the hand-over to the client until we served the acknowledgement. The
-            send delay is subtracted.
+        seen_us: The mean that we measured, from the hand-over of a record to the client until our thread handled its
+            acknowledgement. Time before the hand-over is not included.
         client_us: The mean in the client's statistics: the sum of its times in queue, batch, output buffer and round
             trip. `runners.librdkafka.statistics.Account` describes how they are weighted.
         queue_us: The part of `client_us` in which a record waited in the client's queue, for its batch to be closed or
@@ -317,9 +319,10 @@ class Measurement:
         records: Number of records acknowledged in the measured phase.
         value_bytes: Size of the values of these records; keys and framing are not counted.
         latency: Latencies of a sample of records, in microseconds from the intended send time to the acknowledgement.
-            In a paced phase the records are those meant to leave in the measured phase, however late they were. In a
-            saturating phase they are those acknowledged in the measured phase, because a full queue may accept no
-            record for seconds. With acks=0 the latency ends at the local hand-off (see `latency_is_local`).
+            In a paced phase (records sent at a fixed rate) the records are those meant to leave in the measured phase,
+            however late they were. In a saturating phase (records sent as fast as the client accepts them) they are
+            those acknowledged in the measured phase, because a full queue may accept no record for seconds. With acks=0
+            the latency ends at the local hand-off (see `latency_is_local`).
         send_delay: Microseconds from the intended send time to the hand-over, for all records; empty for a saturating
             phase.
         sample_ratio: Share of the deliveries whose latency was recorded.

@@ -1,4 +1,4 @@
-"""Divides the load of a trial among several producers, and merges their results.
+"""Divides the load of one run among several producers, and merges their results.
 
 Percentiles come from merged histograms. This also holds for `Measurement.series`, which is made from merged windows.
 """
@@ -74,7 +74,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
 
 
 def merge_windows(windows: Sequence[Window]) -> Window:
-    """Merge windows with the same number, one from each producer, into one window."""
+    """Merge the windows (parts of a run) that have the same number, one from each producer, into one window."""
     first = windows[0]
     records = [each.records for each in windows]
     return replace(
@@ -130,8 +130,8 @@ def _latency_check(checks: Sequence[LatencyCheck | None], records: Sequence[int]
 def _resources(all_resources: Sequence[Resources]) -> Resources:
     """Merge the resources of several producers.
 
-    Of values of single threads, the highest counts. Values of a whole process are added up. All producers report the
-    same host and the same brokers, so the highest value of those counts.
+    For a value of a single thread, the result is the highest value of all producers. Values of a whole process are
+    added up. All producers report the same host and the same brokers, so here too the result is the highest value.
     """
 
     def highest(part: Callable[[Resources], float | None]) -> float | None:

@@ -28,7 +28,10 @@ class Schedule:
         return first + int(np.count_nonzero(self.intended_ns(first, 4) <= now_ns))
 
     def intended_ns(self, first: int, count: int) -> NDArray[np.int64]:
-        """Return the intended send times of `count` records from number `first`, in nanoseconds, shape (count,)."""
+        """Return the intended send times of `count` records, in nanoseconds, shape (count,).
+
+        `first` is the number of the first of these records, counted from 0.
+        """
         numbers = np.arange(first, first + count, dtype=np.float64)
         # Rounded up, so that a record is never due too early.
         return self._start_ns + np.ceil(numbers * (NS_PER_S / self._rate)).astype(np.int64)

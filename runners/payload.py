@@ -22,7 +22,7 @@ MOST_POOL_BYTES: Final = 64 * 1024 * 1024
 FEWEST_RECORDS: Final = 4
 _ZLIB_SAMPLE_BYTES: Final = 1024 * 1024
 _SURELY_DISTINCT_BYTES: Final = 8
-"""With this many random bytes in each of 200,000 records, two records are equal in one pool of a billion.
+"""With this many random bytes in each of 200,000 records, only one pool in a billion has two equal records.
 
 Source: the birthday bound.
 """
@@ -60,7 +60,7 @@ class PayloadPool:
         return float(self.lengths.mean())
 
     def bytes_of_first(self, records: int) -> int:
-        """Return the exact size of the values and keys of the first `records` records sent from the pool.
+        """Return the exact total size of the values and keys of the first `records` records sent from the pool.
 
         After the last record of the pool, sending continues with its first record.
         """

@@ -97,7 +97,7 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
 
 @contextlib.contextmanager
 def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say = silent) -> Iterator[None]:
-    """Hold the lock of a target cluster while the context is open.
+    """Hold the lock of a target cluster (a Kafka cluster to be measured) while the context is open.
 
     The lock lets only one study on this host use the cluster at a time. If another study holds the lock, the call
     waits. Signals are still handled during the wait.

@@ -82,9 +82,10 @@ class Pool(Protocol):
         """Start a job.
 
         `next_done` calls `watch` in its caller's thread, in order, once for each window (part of the run, at most a
-        second long) that all producers have completed. The load never waits for `watch`: after a `STOP` it ends with
-        the next window, and `watch` is not called again. If the job is repeated, `watch` is called for its windows from
-        number 0 again. If `watch` raises an error, the job is stopped and `next_done` raises that error.
+        second long) that all producers have completed. The load never waits for `watch`. When `watch` has returned
+        `STOP`, the run ends with the next window, and `watch` is not called again. If the job is repeated, `watch` is
+        called for its windows from number 0 again. If `watch` raises an error, the job is stopped and `next_done`
+        raises that error.
 
         Raises:
             ValueError: `capacity` jobs are already running, or the job has more producers than the pool has workers for
@@ -192,7 +193,7 @@ def _with_priority_warning(measurement: Measurement) -> Measurement:
 
 
 class Underway:
-    """A running job, as the process that submitted it knows it: its attempts, and the messages of its producers.
+    """A running job: its attempts, and the windows and reports that its producers have sent.
 
     Attributes:
         job: The job.
@@ -205,7 +206,7 @@ class Underway:
         self._watch = watch
 
     def begin(self, stop: Callable[[], None]) -> None:
-        """Begin a new attempt, and forget the messages of earlier attempts.
+        """Begin a new attempt, and discard the windows and reports of the previous attempt.
 
         Args:
             stop: Called at most once per attempt, to ask all producers to end soon.
@@ -219,9 +220,9 @@ class Underway:
         self._reports: dict[int, Report] = {}
 
     def take(self, producer: int, message: Window | Report) -> None:
-        """Handle a message from a producer, which is a window or the final report.
+        """Handle a window (part of the run) or the final report that a producer has sent.
 
-        When all producers have sent a window, the merged window is passed to `watch`.
+        When all producers have sent the window with the same number, the merged window is passed to `watch`.
         """
         if isinstance(message, Report):
             self._reports[producer] = message

@@ -24,7 +24,7 @@ DEFAULT_WAIT_S: Final = 60.0
 _ZONE: Final = "zone:"
 _CLIENT: Final = "ray://"
 Facts = Mapping[str, str]
-"""Versions of a node's software, and what identifies its host, by name, such as `Python` or `host`.
+"""Facts about a node by name: the versions of its software, such as `Python`, and its host's identity, such as `host`.
 
 If our code can't run on the node, `trouble` says why, and the versions of missing packages are left out.
 """
@@ -49,7 +49,7 @@ class RayCluster:
         address: Address of the head node as `host:port`, or `auto`. This process must run on one of the nodes.
         code: Which copy of our code the workers run.
         zones: Names of the zones (groups of nodes) in which the producers of a job run. The producers are assigned to
-            them in turn. If empty, producers may run on any node.
+            the zones in turn. If empty, producers may run on any node.
         wait_s: Seconds to wait until the cluster has the nodes and free cores that the workers need.
         this_host_only: Whether only this host can reach the Kafka cluster, so that no worker may run on another host.
     """
@@ -70,11 +70,11 @@ class RayCluster:
             )
 
     def zone_of(self, producer: int) -> str | None:
-        """Return the zone in which the producer with this number runs; None means any node."""
+        """Return the zone (group of nodes) in which the producer with this number runs; None means any node."""
         return self.zones[producer % len(self.zones)] if self.zones else None
 
     def seats(self, producers: int) -> Counter[str | None]:
-        """Return how many of a job's producers run in each zone; the key None means any node."""
+        """Return how many of a job's producers run in each zone (group of nodes); the key None means any node."""
         return Counter(self.zone_of(producer) for producer in range(producers))
 
 
@@ -84,7 +84,7 @@ def resource_of(zone: str) -> str:
 
 
 def facts_here() -> dict[str, str]:
-    """Return the versions of this host's software that a measurement depends on, and what identifies the host."""
+    """Return this host's name, an id of its network, and the versions of software that affects a measurement."""
     facts = {
         "host": socket.gethostname(),
         "place": _place(),
@@ -148,20 +148,20 @@ def check_alike(ours: Facts, theirs: Facts, code: Code) -> None:
     ]
     if other:
         raise RayUnfit(
-            f"the nodes of a Ray cluster must have the same versions as this host, but {', '.join(other)}; "
+            f"the nodes of a Ray cluster must have the same software versions as this host, but {', '.join(other)}; "
             f"{_ADVICE[code]}"
         )
 
 
 def check_here(ours: Facts, theirs: Facts) -> None:
-    """Check that a node is this host, because only this host can reach the Kafka cluster.
+    """Check that a node is this host. The check is for a Kafka cluster that only this host can reach.
 
     Raises:
         RayUnfit: The node is another host.
     """
     if theirs["place"] != ours["place"]:
         raise RayUnfit(
-            "only this host can reach a broker that is started here, or an address such as localhost, but the Ray "
+            "only this host can reach a broker that the tuner starts, or an address such as localhost, but the Ray "
             f"cluster's node {theirs['host']} is another host than {ours['host']}; set target.bootstrap to an address "
             "that all nodes can reach, or leave out executor.ray_address"
         )

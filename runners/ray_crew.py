@@ -4,10 +4,11 @@ The workers of a crew are started together. If a worker is lost, it is replaced 
 runs one producer at a time. It streams its windows (parts of a run, at most a second long) and its final report as
 small compressed messages to the driver, which is the process that runs the study.
 
-All producers of a job must begin at one moment, so the driver has to know how far each worker's clock differs from its
-own. It asks the worker for its time. The worker reads its clock at some moment between the question and the arrival of
-the answer, so an answer is wrong by at most half of its round trip. The driver asks several times and uses the answer
-with the shortest round trip. Source: Cristian, "Probabilistic clock synchronization", Distributed Computing 3 (1989).
+All producers of a job must begin at one moment, so the driver has to know how far each worker's clock differs from the
+driver's clock. The driver asks the worker for its time. The worker reads its clock at some moment between the question
+and the arrival of the answer, so an answer is wrong by at most half of its round trip. The driver asks several times
+and uses the answer with the shortest round trip. Source: Cristian, "Probabilistic clock synchronization", Distributed
+Computing 3 (1989).
 """
 
 import pickle
@@ -70,7 +71,7 @@ def offset_of(ask: Callable[[], float], now: Callable[[], float], asked: int = A
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """A started Ray worker, as the process that runs the study knows it.
+    """What the process that runs the study knows about a Ray worker that has started.
 
     Attributes:
         actor: Ray's handle of the worker.
@@ -123,7 +124,7 @@ class Crew:
     def complete(self) -> None:
         """Start the workers, or replace those that were lost.
 
-        On an existing Ray cluster, the loss of one worker makes us start all workers again, on the nodes that are left.
+        On an existing Ray cluster, the loss of one worker makes us start all workers again, on the remaining nodes.
 
         Raises:
             GeneratorError: Ray did not start the workers. It is a `RayUnfit` if the cluster has no room for them.
@@ -199,7 +200,7 @@ class Crew:
             for actor in actors:
                 self._ray.kill(actor, no_restart=True)
             raise GeneratorError(
-                f"Ray must start all workers within {_PATIENCE_S:.0f} s, but did not: {reason(error)}"
+                f"Ray must start all workers within {_PATIENCE_S:.0f} s, but it did not: {reason(error)}"
             ) from error
         return [Hand(actor, name) for actor, name in zip(actors, names, strict=True)]
 
@@ -225,11 +226,11 @@ class Worker:
         self._stopped_run = run
 
     def run(self, run: int, runner: Runner, config: ProducerConfig, workload: Workload) -> Iterator[bytes]:
-        """Run one producer of a job under the number `run`, which `stop` takes.
+        """Run one producer of a job. The number `run` identifies this run in a later call of `stop`.
 
         Yields:
-            Each window (part of the run, at most a second long) when it ends, and at last the producer's report. Each
-            is pickled and compressed; `unpacked` decodes it.
+            Each window (part of the run, at most a second long) when it ends, and at last the producer's report.
+            Windows and report are pickled and compressed; `unpacked` decodes them.
         """
         told: queue.SimpleQueue[Window | Report] = queue.SimpleQueue()
 

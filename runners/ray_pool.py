@@ -3,11 +3,11 @@
 Nobody else uses a Ray that we start. On an existing Ray cluster, other studies may want to measure the same Kafka
 cluster, the target. A Ray actor, whose name is derived from the target, then reserves the target for this pool. The
 actor ends with this process, however the process ends. The workers of a job run in the zones that were requested, each
-on its own node if there are enough nodes. They begin at one moment of our clock. If a node leaves, its job is repeated
-once on the remaining nodes.
+on its own node if there are enough nodes. All workers of a job begin at the same moment of our clock. If a node leaves,
+the job that used the node is repeated once on the remaining nodes.
 
-Ray itself repeats and restarts nothing. A process can have only one pool at a time. Results arrive as a stream of small
-compressed messages, so nothing stays in Ray's object store.
+Ray itself is told to repeat no job and to restart no worker. A process can have only one pool at a time. Results arrive
+as a stream of small compressed messages, so nothing stays in Ray's object store.
 """
 
 import contextlib
@@ -53,14 +53,14 @@ class RayPool(Pool):
         """Start Ray or connect to it, and start the workers. This takes seconds.
 
         Args:
-            home: Our folder, which holds the token if we start Ray ourselves.
+            home: The tuner's folder, which holds Ray's access token if we start Ray ourselves.
             slots: Number of jobs that may run at the same time.
             producers: Number of workers for each of these jobs, and so the largest number of producers of a job.
             cluster: An existing Ray cluster; None starts Ray on this host.
-            target: Name of the Kafka cluster that is measured. Only one pool on an existing Ray cluster may use it at
-                a time, so we wait until no other pool does.
+            target: Name of the Kafka cluster that is measured. Only one pool on an existing Ray cluster may use the
+                Kafka cluster at a time, so we wait until no other pool uses it.
             on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
-            tell: Called with a short sentence if something is wrong; it says what, and what was done about it.
+            tell: Called with a short sentence that says what went wrong and what was done about it.
 
         Raises:
             GeneratorError: Ray could not be started or reached, or it has no room for the workers.
@@ -188,7 +188,7 @@ class RayPool(Pool):
 
 @contextlib.contextmanager
 def _signals_unwrapped() -> Iterator[None]:
-    """Raise the exception of a signal handler itself, where Ray's code has wrapped it in a SystemError."""
+    """Raise the original exception of a signal handler if Ray's code has wrapped it in a SystemError."""
     try:
         yield
     except SystemError as error:

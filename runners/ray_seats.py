@@ -17,7 +17,7 @@ _LOOK_S: Final = 0.2
 _TRY_S: Final = 5.0
 _ANSWER_S: Final = 120.0
 _TINY: Final = 0.001
-"""Share of a zone's resource that each worker takes. So a node that offers 1 of it has room for a thousand workers."""
+"""Share of a zone's resource that each worker takes. So 1 unit of the resource is enough for a thousand workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,10 @@ def fit(nodes: Sequence[Node], zone: str | None) -> list[Node]:
 
 
 def missing(nodes: Sequence[Node], cluster: RayCluster) -> str | None:
-    """Return the clause of a message that says which requested zones have no node with cores; None if all have one."""
+    """Return the part of a message that names the requested zones (groups of nodes) without any core.
+
+    The result is None if every requested zone has a node that offers a core.
+    """
     wanted: list[str | None] = list(dict.fromkeys(cluster.zones)) or [None]
     without = [resource_of(zone) for zone in wanted if zone is not None and not fit(nodes, zone)]
     if without:
@@ -93,7 +96,7 @@ class Seats:
         ray: The module `ray`, connected.
         cluster: The cluster and the zones that were requested.
         producers: Number of producers of a job.
-        tell: Called with a sentence if we have to wait or if producers share nodes.
+        tell: Called with a sentence if we have to wait for nodes or cores, or if producers share nodes.
     """
 
     ray: Any
@@ -104,7 +107,7 @@ class Seats:
     _told: set[str] = field(default_factory=set)
 
     def nodes(self, deadline: float | None = None) -> list[Node]:
-        """Wait until each requested zone has a node, check the nodes' software, and return all live nodes.
+        """Wait until each requested zone (group of nodes) has a node, check the software, and return all live nodes.
 
         Each node on which a worker may run must have the same versions as this host.
 
@@ -124,7 +127,7 @@ class Seats:
         """Wait until the nodes have free cores for all producers of a job, and reserve them as a placement group.
 
         Raises:
-            RayUnfit: The nodes have too few free cores, or `nodes` refuses the cluster.
+            RayUnfit: The nodes have too few free cores, or they don't pass the checks of the method `nodes`.
         """
         deadline = time.monotonic() + self.cluster.wait_s
         while True:
@@ -139,7 +142,7 @@ class Seats:
         self.ray.util.remove_placement_group(group)
 
     def _check(self, nodes: Sequence[Node]) -> None:
-        """Check the software of nodes that were not checked before."""
+        """Check the software of the nodes, except nodes that have already been checked."""
         new = {node.id: node for node in nodes if node.id not in self._checked}
         if not new:
             return
@@ -164,11 +167,11 @@ class Seats:
         _, silent = self.ray.wait(asking, num_returns=len(asking), timeout=_ANSWER_S)
         if silent:
             hosts = ", ".join(node.host for node, each in zip(nodes, asking, strict=True) if each in silent)
-            raise RayUnfit(f"each node must report its versions within {_ANSWER_S:g} s, but {hosts} did not answer")
+            raise RayUnfit(f"each Ray node must report its versions within {_ANSWER_S:g} s, but {hosts} did not answer")
         try:
             answers: list[dict[str, str]] = self.ray.get(asking)
         except self.ray.exceptions.RayError as error:
-            raise RayUnfit(f"each node must report its versions, but Ray says: {reason(error)}") from error
+            raise RayUnfit(f"each Ray node must report its software versions, but Ray says: {reason(error)}") from error
         return answers
 
     def _try_to_reserve(self, nodes: Sequence[Node], deadline: float) -> Any | None:

@@ -51,11 +51,11 @@ _SYSTEM: Final = {
 def own_ray(home: Path, workers: int) -> Iterator[Any]:
     """Start Ray on this host with room for `workers` workers, and stop it at the end.
 
-    There may be more workers than cores. Ray 2.59 and later accepts only clients with our token, as is its default.
+    There may be more workers than cores. Ray 2.59 and later by default accepts only clients that have our token.
 
     Args:
         home: Our folder for the token file, which only its owner can read.
-        workers: Number of worker processes, each of which takes one `num_cpus`.
+        workers: Number of worker processes, each of which takes 1 of Ray's `num_cpus`.
 
     Yields:
         The module `ray`.
@@ -86,9 +86,9 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
 def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
     """Connect to an existing Ray cluster.
 
-    The token is read from where Ray itself looks for one. If RAY_AUTH_MODE is not set, Ray 2.60 does not send the token
-    to an address that was given explicitly. So we set RAY_AUTH_MODE whenever there is a token. Ray logs its runtime
-    environment, so we put nothing about a job there.
+    The token is read from the places where Ray itself looks for a token. If RAY_AUTH_MODE is not set, Ray 2.60 does not
+    send the token to an address that was given explicitly. So we set RAY_AUTH_MODE whenever there is a token. Ray logs
+    its runtime environment, so we put nothing about a job into the runtime environment.
 
     Args:
         cluster: The cluster's address, and which copy of our code its workers run.
@@ -120,7 +120,7 @@ def running_ray(cluster: RayCluster, tell: Say) -> Iterator[Any]:
 
 
 def hold(ray: Any, target: str, on_wait: Say) -> Any:
-    """Wait until no other pool on the Ray cluster uses a Kafka cluster, and reserve the Kafka cluster for this process.
+    """Reserve a Kafka cluster for this process, as soon as no other pool on the Ray cluster uses it.
 
     Args:
         ray: The module `ray`, as `running_ray` yields it.
@@ -151,7 +151,7 @@ def hold(ray: Any, target: str, on_wait: Say) -> Any:
 
 
 class _Guard:
-    """A Ray actor that reserves a Kafka cluster as long as it lives, because Ray allows only one actor of a name."""
+    """A Ray actor that reserves a Kafka cluster while the actor lives. Ray allows only one actor with the same name."""
 
     def __init__(self, holder: str) -> None:
         self._holder = holder
@@ -179,7 +179,7 @@ def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice:
 
 
 def _kill_rest(folder: str) -> None:
-    """Kill the processes that a failed start of Ray left behind; all of them have our folder in their command line."""
+    """Kill the processes that a failed start of Ray left behind. Their command lines contain `folder`."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if any(folder in word for word in process.cmdline()):
@@ -229,7 +229,7 @@ def _same_token(path: Path) -> Path:
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables; at the end, restore all variables whose names begin with RAY_."""
+    """Set environment variables. When the context ends, restore all variables whose names begin with RAY_."""
     before = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
     os.environ.update(variables)
     try:
@@ -242,7 +242,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Restore our own SIGTERM handler when the context ends, because Ray replaces it meanwhile."""
+    """Restore our own SIGTERM handler when the context ends, because Ray replaces the handler in the meantime."""
     ours = signal.getsignal(signal.SIGTERM)
     try:
         yield

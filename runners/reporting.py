@@ -5,7 +5,7 @@ from collections.abc import Callable
 Say = Callable[[str], None]
 """A function that takes one short sentence for the user.
 
-Code that was given such a function calls it in the thread of its own caller.
+Code that receives a `Say` as an argument calls it in the thread that called the code.
 """
 
 
@@ -16,4 +16,4 @@ def first_line(error: Exception) -> str:
 
 
 def silent(_: str) -> None:
-    """Ignore a sentence for the user; the default where a caller gives no function to show it."""
+    """Ignore a sentence for the user. This is the default if a caller passes no function that shows sentences."""

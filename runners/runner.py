@@ -33,7 +33,7 @@ Live views, early stopping and time limits are such functions.
 
 
 def go_on(_: Window) -> WatchDecision:
-    """Let the run continue after every window; the default where nobody watches a run."""
+    """Let the run continue after every window. This is the default if a caller passes no `watch`."""
     return WatchDecision.GO_ON
 
 
@@ -45,16 +45,17 @@ class Runner(Protocol):
 
         `watch` is called once per window (a part of the run, at most a second long), in order, in the thread that
         called `run`. When `watch` returns `STOP`, the run ends soon, and the measurement has `stopped_early` set.
-        Nothing of the run is left behind, even if it fails.
+        Nothing of the run is left behind, even if the run fails.
 
         Raises:
-            RunnerError: The run gave no measurement. `runners.errors` says what each kind means for the caller.
+            RunnerError: The run gave no measurement. `runners.errors` says what each kind of error means for the
+                caller.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """When the windows and phases of a run end, in nanoseconds from the start of the load.
+    """When the phases of a run and their windows (parts of at most a second) end, in ns from the start of the load.
 
     Attributes:
         ends_ns: End of each window, ascending.

@@ -95,8 +95,8 @@ class Workload:
         key_bytes: Size of each key. With 0, records have no key, and the client may choose any partition for them.
         compressibility_ratio: Share of each value that a compressor can remove: 0 is random bytes, 0.9 is mostly
             repetition.
-        partitions: Number of partitions of a topic that we create.
-        replication: Number of replicas of each partition of a topic that we create.
+        partitions: Number of partitions of the topic, if we create it.
+        replication: Number of replicas of each partition, if we create the topic.
         warmup_s: Seconds of load before the measured phase.
         measured_s: Seconds of load that are measured.
         rate_records_per_s: Fixed rate of a paced load (open loop). With None the load is saturating: records are sent

@@ -35,7 +35,7 @@ _LAST_WORK_S: Final = 0.5
 _RUNS_PER_CHILD: Final = 100
 """A child process is replaced after this many runs.
 
-Otherwise, anything that the client library leaves behind in its process could slow down the trials of a whole night.
+Otherwise, anything that the client library leaves behind in the process could slow down all later runs.
 """
 
 
@@ -45,7 +45,7 @@ class Leased:
 
     Attributes:
         lease: Returns the context manager that provides a topic for one run.
-        on_topic: Makes the runner that measures on this topic.
+        on_topic: Returns the runner that measures with a given topic.
     """
 
     lease: Lease
@@ -66,11 +66,12 @@ def owned_topic(
 
     Args:
         topics: Creates and deletes the topics.
-        like: Name of a topic whose partitions, replication and settings are copied; None uses those of the workload.
+        like: Name of a topic whose partitions, replication and settings are copied; None uses the workload's partitions
+            and replication.
         tell: Called with a warning if the disk space of a deleted topic was not free in time.
         overlapping: Whether a deletion may go on while the next run begins. A deletion takes up to a second, because
             the broker first writes the data to disk. By then the next run is still in its warm-up. There are never more
-            than three topics. Closing `topics` waits for the last deletion.
+            than three topics at a time. Closing `topics` waits for the last deletion.
     """
 
     def await_deleted() -> None:

@@ -1,7 +1,7 @@
 """The inputs of the simulated model: the physical constants of a cluster, the costs of codecs, and a client's settings.
 
-The settings are the part of a config that affects the simulated client, as plain numbers. A search of the model can
-change them without building a config.
+The settings are the part of a config that affects the simulated client, as plain numbers. Code that searches the model
+for the best settings can vary these numbers without building a config.
 """
 
 from collections.abc import Mapping
@@ -27,29 +27,31 @@ class SimulatedCluster:
     Attributes:
         name: Name of the cluster, for display only.
         client_cores: Capacity of the producer's host: the work that its cores do together, in units of one busy core.
-        broker_cores: Capacity of the broker's host, in the same unit.
+        broker_cores: Capacity of the broker's host, in units of one busy core.
         shared_host: Whether producer and broker run on the same host, so that they share `client_cores`.
         sender_s_per_record: Cost of a record in the application's own thread.
         sender_s_per_byte: Cost of a byte of value in the application's own thread.
         client_s_per_record: Cost of a record in the client's sending thread: building batches, checksums, deliveries.
         client_s_per_byte: Cost of a byte of value in the client's sending thread.
         client_s_per_request: Cost of a request in the client's sending thread.
-        contention_ratio: Extra cost of a record in the application's thread and the client's if linger.ms is 0, as a
-            ratio. The threads then keep waking each other.
-        contention_s: The linger time at which half of this extra cost is gone.
+        contention_ratio: Extra cost of a record in the application's thread and in the client's thread if linger.ms is
+            0, as a ratio. The threads then keep waking each other.
+        contention_s: The linger time at which half of the extra cost `contention_ratio` is gone.
         broker_s_per_record: Cost of a record in the broker, which serves the requests of a connection one after
             another.
         broker_s_per_byte: Cost of a byte on the wire in the broker.
         broker_s_per_request: Cost of a request in the broker.
-        answer_ratio: Share of a request's cost that its response takes. With acks=0 this cost is saved.
+        answer_ratio: Share of a request's cost in the broker that is spent on the response. With acks=0 this cost is
+            saved.
         copy_ratio: Extra cost of a byte for each further replica, as a ratio.
-        all_acks_s: Time that acks=all adds to a request on a topic with replicas, until their next fetch.
+        all_acks_s: Time that acks=all adds to a request on a topic with replicas, because the response waits for their
+            next fetch.
         round_trip_s: Round trip of an empty request through the network.
         network_bytes_per_s: Throughput of the network.
         disk_bytes_per_s: Throughput of the broker's disk.
         socket_bytes: Bytes that the two sockets of a connection can hold together.
-        wake_s: Time until a thread notices a record. In this time further records arrive, so that some records share a
-            batch even with linger.ms=0.
+        wake_s: Time until a waiting thread notices a new record. In this time further records arrive, so that some
+            records share a batch even with linger.ms=0.
         cache_bytes: A queue larger than this is read from memory, not from the processor's cache.
         cache_ratio: Extra cost of a byte that is read from memory, as a ratio.
         large_bytes: In batches larger than this, a byte costs more, because the broker allocates and frees large
@@ -59,8 +61,9 @@ class SimulatedCluster:
         usual_queue_ratio: Usual length of the queue in front of a busy broker, as a share of the longest queue.
         stall_s: Time for which records pile up when something else uses the processor.
         tail_s: Wait of the slowest record in a hundred on an idle host.
-        busy_tail_s: Additional wait of that record on a host that is busy half of the time.
-        disk_tail_s: Additional wait of that record on a disk that is written to at its full throughput.
+        busy_tail_s: Additional wait of the slowest record in a hundred on a host that is busy half of the time.
+        disk_tail_s: Additional wait of the slowest record in a hundred if the disk is written to at its full
+            throughput.
         capacity_norm: How much the slowest stage (client, network, broker, disk) dominates. With a larger value, the
             other stages matter less.
     """
@@ -105,8 +108,8 @@ EMBEDDED: Final = SimulatedCluster("embedded")
 
 Source of its constants: fitted, by eye and by random steps, to our own measurements of a grid of 168 configs with
 records of 1 kB (`benchmarks.problems.table.embedded_grid`). Because of the fit, agreement with these measurements shows
-only that the model can have this shape. `client_cores` is what the two cores do together. It is low, because a second
-request in flight gained almost nothing on them.
+only that the model can have this shape. `client_cores` is what the two cores do together. The value is low, because a
+second request in flight gained almost nothing on this host.
 """
 
 
@@ -136,11 +139,17 @@ class Codec:
     quick_levels: int = 1
 
     def found(self, level: int | None) -> float:
-        """Return the share of the compressible bytes that a level removes; None is the codec's default level."""
+        """Return the share of compressible bytes that a compression level removes.
+
+        A level of None is the codec's default level.
+        """
         return 1.0 - (1.0 - self.found_ratio) * (1.0 - self.found_per_level_ratio) ** self._steps(level)
 
     def cost_s(self, level: int | None) -> float:
-        """Return the seconds of one core to compress a byte of value at a level; None is the codec's default level."""
+        """Return the CPU seconds that it takes to compress a byte of value at a compression level.
+
+        A level of None is the codec's default level.
+        """
         return self.s_per_byte * self.effort ** self._steps(level)
 
     def _steps(self, level: int | None) -> int:
@@ -178,7 +187,7 @@ class Settings:
         acks: 0, 1 or -1 (all).
         idempotent: Whether the broker discards duplicates.
         send_buffer_bytes: Size of the socket's send buffer; 0 leaves it to the operating system.
-        nagle: Whether small requests wait for the response to earlier ones.
+        nagle: Whether small requests wait for the response to earlier requests.
     """
 
     batch_bytes: float

@@ -43,8 +43,8 @@ class Costs:
         host_s: Time that the cores of the busier host take together.
         slowest_s: Time in the slowest stage after the sender (client, network, broker or disk). It is smoothed, so the
             other stages add a little.
-        turn_s: Time of a whole batch from the client's queue to its acknowledgement, if it never waits for another
-            batch.
+        turn_s: Time of a whole batch from the client's queue to its acknowledgement, if the batch never waits for
+            another batch.
         wire_bytes: Bytes of the record on the wire.
     """
 
@@ -114,7 +114,10 @@ class Line:
 
     @classmethod
     def of(cls, cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Self:
-        """Compute the stages' costs for a cluster, a client's settings and a workload, whose rate is not used."""
+        """Compute the stages' costs for a cluster, a client's settings and a workload.
+
+        The workload's rate is not used.
+        """
         value, linger_s = workload.record_sizes.mean_bytes, settings.linger_s
         overhead = workload.key_bytes + _RECORD_OVERHEAD_BYTES
         record = value + overhead
@@ -178,14 +181,14 @@ class Line:
         return 1.0 - others * math.expm1(-open_s / (sticky_s * others))
 
     def opened_records(self, rate: float) -> float:
-        """Return the number of records in a batch if only linger.ms and the batch size limit close a batch.
+        """Return the number of records in a batch if batches are closed only by linger.ms or the batch size limit.
 
         The rate is in records per second.
         """
         return 1.0 + least_of(rate * self.gather_s / self.spread(rate), max(1e-9, self.full_records - 1.0))
 
     def left_ratio(self, rate: float) -> float:
-        """Return the share of records in batches that are not full when the sticky partitioner changes the partition.
+        """Return the share of records whose batch is not full when the sticky partitioner changes the partition.
 
         Each change leaves half a batch behind on average. No further records arrive for this batch soon, so it waits
         until linger.ms ends. The rate is in records per second.

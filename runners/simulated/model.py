@@ -1,11 +1,12 @@
 """A model of producer and cluster: it computes the throughput and latency of a config under a workload.
 
-The model is in closed form, has no randomness, and is smooth where a real cluster is.
+The model is in closed form, has no randomness, and is smooth where a real cluster's behaviour is smooth.
 
-Records gather in batches for as long as linger.ms. In a saturating load, the slowest stage (sender, client, network,
-broker or disk) limits throughput. In a paced load, requests may arrive faster than they can be served. Then the sockets
-fill, and the batches grow until all stages can carry the rate. Every record waits for the data in the sockets. If the
-rate is above the capacity even so, latency grows for as long as the load goes on.
+Records gather in a batch for up to linger.ms. In a saturating load, the slowest stage (sender, client, network, broker
+or disk) limits throughput. In a paced load, requests may arrive faster than they can be served. Then the sockets fill,
+and the batches grow until all stages can carry the rate. Every record then waits until the data before it in the
+sockets has been sent. If the rate exceeds the capacity even with larger batches, latency grows for as long as the load
+goes on.
 """
 
 import math
@@ -48,7 +49,8 @@ class Performance:
         mb_per_s: Acknowledged value bytes per second, in millions.
         latency_p50_ms: Median latency. If the offered rate exceeds the capacity, it is the median at the start of the
             load.
-        latency_p99_ms: 99th percentile of the latency, at the start of the load in the same case.
+        latency_p99_ms: 99th percentile of the latency. If the offered rate exceeds the capacity, it is the percentile
+            at the start of the load.
         falling_behind_ratio: Share of the offered records that exceeds the capacity; 0 if the capacity is enough. With
             0.1, each second of load adds 0.1 s to the latency.
         queue_full_ratio: Share of the time in which the sender waits for room in the client's queue.
@@ -86,12 +88,12 @@ class Performance:
 
 
 def performance(cluster: SimulatedCluster, config: ProducerConfig, workload: Workload) -> Performance:
-    """Compute what a config achieves on a cluster under a workload."""
+    """Compute the throughput, latency and resource use of a config on a simulated cluster under a workload."""
     return perform(cluster, Settings.of(config, workload), workload)
 
 
 def perform(cluster: SimulatedCluster, settings: Settings, workload: Workload) -> Performance:
-    """Compute what a client's settings achieve on a cluster under a workload.
+    """Compute the throughput, latency and resource use of a client's settings on a simulated cluster under a workload.
 
     `performance` does the same for a config. This function is for callers that vary the settings without a config.
     """
@@ -155,7 +157,9 @@ def _paced(line: Line, offered: float, full: _Full) -> Performance:
 
 
 def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, float, float, Costs]:
-    """Compute the latency at a rate in records per second that all stages can carry.
+    """Compute the simulated latency at `rate`, a rate in records per second that all stages can carry.
+
+    `backed_up_s` is the time of a record in the slowest stage when all batches are full.
 
     Returns:
         Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
@@ -180,10 +184,11 @@ def _latency_s(line: Line, rate: float, backed_up_s: float) -> tuple[float, floa
 
 
 def _carried_records(line: Line, rate: float, opened: float, backed_up_s: float) -> float:
-    """Return the number of records in a batch at a rate in records per second.
+    """Return the number of records in a batch at `rate` records per second.
 
-    `opened` is the number that linger.ms and the batch size limit give. The result is larger than `opened` if the
-    stages can carry the rate only with larger batches.
+    `opened` is the number that linger.ms and the batch size limit give. `backed_up_s` is the time of a record in the
+    slowest stage when all batches are full. The result is larger than `opened` if the stages can carry the rate only
+    with larger batches.
     """
     request_s, full = line.request_s, line.full_records
     room = 1.0 - rate * max(0.0, backed_up_s - request_s / full)

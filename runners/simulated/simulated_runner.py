@@ -32,8 +32,8 @@ WARNING: Final = "simulated, not measured"
 class Noise:
     """How strong the noise of simulated measurements is.
 
-    Each attribute is the standard deviation of the logarithm of a value. A small one, such as 0.05, is nearly the same
-    as a relative standard deviation, here of 5 %. A window is a part of a run, at most a second long.
+    Each attribute is the standard deviation of the logarithm of a value. A small value such as 0.05 is nearly the same
+    as a relative standard deviation of 5 %. A window is a part of a run, at most a second long.
 
     Attributes:
         run_ratio: Noise of rates from run to run, which a longer run does not average out.
@@ -55,7 +55,7 @@ class Noise:
         latency_run_ratio: float | None,
         latency_window_ratio: float | None,
     ) -> "Noise":
-        """Return the noise, with defaults for None: windows are as noisy as runs, and latencies as noisy as rates."""
+        """Return the noise. For None, windows become as noisy as runs, and latencies become as noisy as rates."""
         window = run_ratio if window_ratio is None else window_ratio
         return cls(
             run_ratio,
@@ -96,7 +96,8 @@ class Expected:
 class Course:
     """One simulated run.
 
-    Noise is drawn in the order of the windows, so a run that is stopped early shows the same windows as a complete one.
+    Noise is drawn in the order of the windows, so a run that is stopped early begins with the same windows as a
+    complete run.
 
     Args:
         origin: Where the measurement comes from.
@@ -124,7 +125,10 @@ class Course:
         self._median_us = expected.latency_p50_ms * 1e3 * slow
 
     def run(self, watch: Watch, warning: str) -> Measurement:
-        """Compute the windows, pass each to `watch`, and return the measurement of the windows up to a `STOP`."""
+        """Compute the windows, pass each to `watch`, and return the measurement.
+
+        The run ends early when `watch` returns `STOP`.
+        """
         windows: list[Window] = []
         stopped = False
         while len(windows) < len(self._phases.ends_ns) and not stopped:
