@@ -1,4 +1,4 @@
-"""How measurements are judged: metrics, scores, the Pareto front, gains, and the verdict on what limited them.
+"""How measurements are judged: metrics, scores, the Pareto front, gains, and verdicts (what limited a measurement).
 
 Nothing in this package depends on how a measurement was taken.
 """

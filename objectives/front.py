@@ -21,9 +21,9 @@ def dominates(ours: Sequence[float], theirs: Sequence[float], directions: Sequen
 def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], directions: Sequence[Direction]) -> bool:
     """Return whether `ours` dominates `theirs` by more than noise.
 
-    The values of `ours` must dominate, and in at least one objective the intervals of both must not overlap. Otherwise
-    the two configs are so similar that noise may decide which of them is better. Then `theirs` may belong to the front
-    too.
+    The values of `ours` must dominate, and in at least one objective the two confidence intervals must not overlap.
+    Otherwise the two configs are so similar that noise may decide which of them is better, and `theirs` may belong to
+    the Pareto front too.
     All three arguments have the shape (objectives,).
     """
     if not dominates([each.value for each in ours], [each.value for each in theirs], directions):
@@ -36,7 +36,7 @@ def surely_dominates(ours: Sequence[Estimate], theirs: Sequence[Estimate], direc
 
 @dataclass(slots=True)
 class Front:
-    """The trials that no other trial dominates.
+    """The Pareto front: the trials that no other trial dominates.
 
     The front is updated trial by trial, so that a study of thousands of trials never has to compare them all again.
 
@@ -48,12 +48,12 @@ class Front:
     _members: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
     def add(self, number: int, values: Sequence[float]) -> bool:
-        """Add a feasible trial unless a member of the front dominates it, and remove the members that it dominates.
+        """Add a trial unless a member of the front dominates it, and remove the members that the added trial dominates.
 
         Trials with equal values can all be members.
 
         Args:
-            number: The trial's number.
+            number: The number of the trial, which must keep all constraints.
             values: The trial's values. Shape (objectives,).
 
         Returns:

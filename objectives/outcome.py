@@ -1,8 +1,9 @@
 """The table of all metrics, and the computation of a trial's metrics from its phases.
 
 A metric is one number of a trial, with a unit, a better direction and the places that show it. Throughput comes from
-the saturating phase and latency from the paced phase. Latency in the saturating phase mostly tells how large the
-client's buffer is (see `objectives.verdict`). Its metrics therefore have other names, with the prefix `saturated_`.
+the saturating phase (load as fast as the client takes it), and latency from the paced phase (load at a fixed rate).
+Latency in the saturating phase mostly tells how large the client's buffer is (see `objectives.verdict`). Therefore the
+metrics for this latency have other names, with the prefix `saturated_`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +26,7 @@ class Direction(Enum):
 
 
 class ShownIn(Enum):
-    """A place where metrics are shown. Every place shows a fixed set of metrics, and those that the study optimises."""
+    """A place where metrics are shown: it always shows the same metrics, and also those that the study optimises."""
 
     MEASUREMENT = "the JSON record of a single measurement"
     COMPARISONS = "gains over the baseline: confirmations, verifications, explanations, the table of the front"
@@ -45,7 +46,8 @@ class Metric:
         meaning: What the metric says, in one sentence for people.
         read: Returns the metric's value in a phase's measurement; None if the measurement does not have it.
         read_window: Returns the metric's value in one window of a phase; None for a metric that windows do not have.
-        paced: Whether the metric comes from the paced phase; otherwise from the saturating phase.
+        paced: Whether the metric comes from the paced phase (load at a fixed rate); otherwise from the saturating phase
+            (load as fast as the client takes it).
         worst_phase: Whether the metric comes from both phases, and the lower value counts.
         needs_acknowledgement: Whether the metric is meaningful only if brokers answer, that is, unless acks=0.
         shown: The places that always show the metric.
@@ -114,7 +116,7 @@ def _latencies(
     shown: frozenset[ShownIn] = _MEASUREMENT,
     shown_saturated: frozenset[ShownIn] = frozenset(),
 ) -> tuple[Metric, Metric]:
-    """Return two metrics for a latency such as "p99": at the study's fixed rate, and with a full client queue."""
+    """Return two metrics for a latency such as "p99": one under load at a fixed rate, one with a full client queue."""
     name, label = f"latency_{what}_ms", f"latency {what.replace('p999', 'p99.9')}"
     window = read if in_windows else None
     at_rate = f"{what} from the intended send time to the acknowledgement, at the study's fixed rate"
@@ -232,8 +234,8 @@ def metrics_of(saturated: Measurement | None, paced: Measurement | None) -> dict
     """Return a trial's metrics by name. Metrics without a value, such as a latency with acks=0, are left out.
 
     Args:
-        saturated: The measurement of the saturating phase; None if it was not run.
-        paced: The measurement of the paced phase; None if it was not run.
+        saturated: The measurement under load as fast as the client takes it (saturating phase); None if it was not run.
+        paced: The measurement under load at a fixed rate (paced phase); None if it was not run.
     """
     metrics: dict[str, float] = {}
     for name, metric in OUTCOME_METRICS.items():

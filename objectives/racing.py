@@ -1,4 +1,4 @@
-"""Racing: whether a running trial can still join the front. If it can't, it is stopped early.
+"""Racing: a running trial is stopped early if it can no longer join the Pareto front.
 
 Racing predicts the values that a trial would have if it ran to its end. Two trials of one config differ. But their
 difference shows in the first seconds already, and a longer trial does not average it out. So racing only has to predict
@@ -9,10 +9,11 @@ chance, by stalls or because the warm-up was too short. All computations use log
 The predictions are intervals. A trial is stopped if, even at the favourable ends of its intervals, a constraint is
 broken or a trial of the front is better in every objective.
 
-A paced phase can also be ended early because its latency is too high. For example, with this latency, the trial would
-join the front only with a throughput above 200 MB/s. If at most the share `RARE_RATIO` of the trials so far had such a
-throughput, the phase is ended, and the saturating phase follows. If the trial then reaches more than 200 MB/s after
-all, its paced phase is run again at full length (`may_lead`).
+A paced phase (load at a fixed rate, for latency) can also be ended early because its latency is too high. For example,
+with this latency, the trial would join the front only with a throughput above 200 MB/s. If at most the share
+`RARE_RATIO` of the trials so far had such a throughput, the paced phase is ended. The saturating phase (load as fast as
+the client takes it, for throughput) follows. If the trial then reaches more than 200 MB/s after all, its paced phase is
+run again at full length (`may_lead`).
 
 Source: racing as in irace (López-Ibáñez et al. 2016), but with prediction intervals within a trial instead of tests
 between configs.
@@ -94,7 +95,7 @@ class Forecast:
 
         Args:
             ended: For every phase, the metric's values by window and its value for the whole phase; all above 0.
-            windows: Number of windows of a whole phase. Phases with another number are ignored.
+            windows: Number of windows of a whole phase. Phases with another number of windows are ignored.
         """
         known = [(_means_log(course), log(whole)) for course, whole in ended if len(course) == windows]
         freedom = _ASSUMED_WEIGHT + max(0, len(known) - 1)
@@ -177,9 +178,9 @@ class Race:
 
     Attributes:
         objectives: The study's objectives.
-        rivals: The values of the front's trials, by trial number. Shape of one trial's values: (objectives,).
+        rivals: The values of the Pareto front's trials, by trial number. Shape of one trial's values: (objectives,).
         others: The values of all trials so far that have a value for every objective. Shape as for `rivals`.
-        constraints: The study's constraints, with the baseline's value of the metric or None.
+        constraints: The study's constraints, each with the baseline's value of its metric; None if that is unknown.
         forecasts: The forecasts by metric, for the metrics that have a value in every window.
     """
 
@@ -204,7 +205,7 @@ class Race:
         return self._can_hardly_recover(ranges) if self._may_be_short else None
 
     def may_lead(self, metrics: Mapping[str, float]) -> bool:
-        """Return whether a trial with these metrics would join the front."""
+        """Return whether a trial with these metrics would join the Pareto front."""
         limits = {each.metric: baseline for each, baseline in self.constraints if baseline is not None}
         judged = score(metrics, self.objectives, [each for each, _ in self.constraints], limits)
         values = [value for value in judged.values if value is not None]
@@ -233,11 +234,11 @@ class Race:
         )
 
     def _can_hardly_recover(self, ranges: Mapping[str, Range]) -> Stop | None:
-        """Return the decision to end the paced phase if the trial will hardly join the front; None to go on.
+        """Return the decision to end the paced phase because the trial will hardly join the front; None to go on.
 
-        The phase goes on if more than `RARE_RATIO` of the trials so far had enough throughput to join the front with
-        this latency. The trial's next phase is run even if the paced phase is ended. Constraints may depend on the next
-        phase, and the sampler learns from its values.
+        The paced phase (load at a fixed rate) measures the trial's latency. The phase goes on if more than `RARE_RATIO`
+        of the trials so far had enough throughput to join the Pareto front with this latency. The trial's next phase is
+        run even if the paced phase is ended: constraints may depend on the next phase, and the sampler learns from it.
         """
         ahead = self._rivals_ahead(ranges)
         if not ahead:
@@ -260,14 +261,15 @@ class Race:
 
     @property
     def _may_be_short(self) -> bool:
-        """Whether all metrics that the study needs from the paced phase can be taken from a shortened phase too."""
+        """Whether a shortened paced phase (load at a fixed rate) still gives all metrics that are needed from it."""
         metrics = (*(each.metric for each in self.objectives), *(each.metric for each, _ in self.constraints))
         return all(name in FOLLOWED or name in _ALSO_OF_PARTS for name in metrics if OUTCOME_METRICS[name].paced)
 
     def _rivals_ahead(self, ranges: Mapping[str, Range]) -> list[int]:
-        """Return the numbers of the front's trials that beat the running trial even if it ends as well as predicted.
+        """Return the numbers of the front's trials that beat the running trial even in the best predicted case.
 
-        Only the objectives that have a predicted interval are compared, at the favourable end of the interval.
+        Only the objectives with a predicted interval are compared. The running trial's value is taken to be the
+        favourable end of the interval.
         """
         known = [(index, ranges[each.metric]) for index, each in enumerate(self.objectives) if each.metric in ranges]
         if not known:
@@ -297,7 +299,7 @@ class Race:
 
 
 def followed(objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """Return those metrics of the objectives and constraints that racing can follow from window to window."""
+    """Return the metrics of the objectives and constraints that are also measured in every window of a phase."""
     metrics = dict.fromkeys((*(each.metric for each in objectives), *(each.metric for each in constraints)))
     return tuple(name for name in metrics if name in FOLLOWED)
 

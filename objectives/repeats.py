@@ -153,8 +153,8 @@ class Drift:
 
     Attributes:
         step_log: Standard deviation of the random walk's step per trial, on logarithms; 0 means no drift.
-        numbers: Numbers of the trials that measured the baseline. In a long study, neighbouring trials are averaged,
-            and their numbers too. Shape (measurements of the baseline,).
+        numbers: Numbers of the trials that measured the baseline. In a long study, neighbouring measurements are
+            averaged, and so are the numbers of their trials. Shape (measurements of the baseline,).
     """
 
     step_log: float

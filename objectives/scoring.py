@@ -35,7 +35,7 @@ class Objective:
 
     @property
     def paced(self) -> bool:
-        """Whether the metric comes from the paced phase."""
+        """Whether the metric comes from the paced phase (load at a fixed rate)."""
         return OUTCOME_METRICS[self.metric].paced
 
     def gain(self, value: float, baseline: float) -> float:
@@ -72,7 +72,7 @@ class Constraint:
 
     @property
     def paced(self) -> bool:
-        """Whether the metric comes from the paced phase."""
+        """Whether the metric comes from the paced phase (load at a fixed rate)."""
         return OUTCOME_METRICS[self.metric].paced
 
     def violation(self, value: float, baseline: float | None) -> float:
@@ -80,7 +80,7 @@ class Constraint:
 
         Args:
             value: The metric's value.
-            baseline: The baseline's value; None if it is not known yet. A limit relative to the baseline is then kept.
+            baseline: The baseline's value; None if it is not known yet. A limit relative to it then counts as kept.
         """
         if self.of_baseline and not baseline:
             return 0.0
@@ -100,7 +100,7 @@ ALWAYS: Final = (Constraint("delivered_ratio", at_most=False, limit=1.0), HELD_R
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A trial's values for the objectives, and by how much it breaks the constraints.
+    """A trial's values for the objectives, and by how much the trial breaks the constraints.
 
     Attributes:
         values: The value for every objective, in the metric's unit; None if the trial has no value for the objective.

@@ -37,7 +37,7 @@ Then the limit is not the thread that sends, but something that takes records ou
 HELD_BACK_RATIO: Final = 0.5
 HOST_BUSY_RATIO: Final = 0.93
 OTHERS_RATIO: Final = 0.5
-"""If other processes use this share of a busy host's cores, they decide how fast a measurement is, not its config."""
+"""If other processes use this share of a busy host's cores, they, and not the config, limit the measurement."""
 THROTTLE_MS: Final = 1.0
 IDLE_IN_FLIGHT: Final = 0.9
 """With fewer requests in flight than this on average, the broker has nothing to do part of the time."""
@@ -63,9 +63,8 @@ class Evidence:
         queue_growth_ratio: Records by which the client's queue grew, per acknowledged record.
         queued_bytes: Mean number of bytes in the client's queue.
         in_flight_requests: Mean number of requests that waited for a response.
-        throttle_ms: Mean throttle time per response that brokers imposed on the client.
-        resources: How much of their resources our threads, the client, local brokers, this host and its connections
-            used.
+        throttle_ms: Mean time for which brokers throttled the client, per response.
+        resources: The use of CPU and network by our threads, the client, local brokers and this host.
     """
 
     records_per_s: float
@@ -144,7 +143,7 @@ class Verdict:
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Return the verdict on one measurement."""
+    """Return the verdict on a measurement: what limited its throughput."""
     for bound, sign in _SIGNS:
         because = sign(evidence)
         if because is not None:
@@ -185,8 +184,9 @@ def _held(evidence: Evidence, delivered_ratio: float) -> bool:
     """Return whether the requested rate was held, with records that were in flight at the end counted as delivered.
 
     If the client falls behind steadily, records are sent or acknowledged later and later. At the end of the phase, the
-    delay is the time that the missing records would have taken; on average, it is half of that. If the measured latency
-    is lower, the missing records were only in flight when the phase ended, for instance because of a short pause.
+    delay is the time that the missing records would have taken. The mean delay over the phase is half of that
+    time. If the measured latency is lower, the missing records were only in flight when the phase ended, for instance
+    because of a short pause.
     """
     if delivered_ratio >= HELD_RATE_RATIO:
         return True
@@ -303,9 +303,10 @@ def _client_buffer(evidence: Evidence) -> str | None:
 
 
 def _nothing_else(evidence: Evidence) -> str | None:
-    """Return why the load generator was the limit, if nothing that empties the client's queue was; None if unknown.
+    """Return why the load generator was the limit, once every other cause is ruled out; None if evidence is missing.
 
-    If the queue grew a little all the same, its length only fluctuated.
+    The client's queue was not full, although neither the client's thread nor the network nor the broker was at its
+    limit. So the load generator did not send fast enough. If the queue grew a little, its length only fluctuated.
     """
     known = (evidence.queue_full_ratio, evidence.in_flight_requests, evidence.resources.client_thread_demand_ratio)
     if evidence.offered_records_per_s is not None or None in known:

@@ -1,4 +1,4 @@
-"""Producer configs: their properties, the rules between properties, the knobs to search, and the file formats.
+"""Producer configs: their properties, the rules between properties, the properties to search, and the file formats.
 
 This package opens no connection to Kafka and does not depend on any search method.
 """

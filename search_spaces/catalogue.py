@@ -100,7 +100,7 @@ class Catalogue:
         return name in self._properties
 
     def find(self, name: str) -> Property:
-        """Return the property called `name`; for an alias, return the property that it stands for.
+        """Return the property called `name`; if `name` is an alias, return the property that the alias stands for.
 
         Raises:
             UnknownProperty: The client has no such property. The error carries the most similar names.
@@ -236,7 +236,7 @@ def _milliseconds(entry: Property, text: str) -> str:
     _check_range(entry, number, text)
     rounded = number.quantize(_SMALLEST_MS)
     if number and not rounded:
-        raise InvalidValue(entry.name, "0 or at least a microsecond (0.001)", text)
+        raise InvalidValue(entry.name, "0, or at least 0.001 (a microsecond)", text)
     digits = f"{rounded:f}"
     return digits.rstrip("0").rstrip(".").removeprefix("-")
 

@@ -42,7 +42,7 @@ _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 _JAVA_STORES: Final = (".jks", ".keystore")
 
 _Translated = tuple[str, str, str]
-"""A property's name in the Java client, its name in librdkafka, and its value there."""
+"""A property's name in the Java client, its name in librdkafka, and its value in librdkafka."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,7 +62,7 @@ class Login:
 
 
 def parse_jaas(text: str) -> Login | None:
-    """Return the login that a `sasl.jaas.config` holds; None unless it is exactly one entry in Java's syntax."""
+    """Return the login in a value of `sasl.jaas.config`; None if the value is not one entry in Java's syntax."""
     tokens = _tokens(text)
     if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True):
         return None
@@ -110,7 +110,7 @@ def from_java(mapping: Mapping[str, Value]) -> dict[str, Value]:
     Raises:
         InvalidValue: A login or a key store cannot be translated. The message says what to do and shows no secret.
         UnknownProperty: A trust store cannot be translated. The message says what to do.
-        ConflictingSpellings: The properties of both clients set the same thing to different values.
+        ConflictingSpellings: Properties of librdkafka and of the Java client set the same thing to different values.
     """
     properties = dict(mapping)
     for java, name, value in (*_login(properties), *_trust(properties), *_identity(properties)):
@@ -136,7 +136,9 @@ def _login(properties: dict[str, Value]) -> Iterator[_Translated]:
 def _check_login(login: Login, mechanism: str) -> None:
     if login.module not in _LOGINS:
         advice = _OTHER_LOGINS.get(login.module, "use the sasl.* properties of librdkafka")
-        raise _refused(_JAAS, f"PlainLoginModule or ScramLoginModule only; instead of {login.module}, {advice}")
+        raise _refused(
+            _JAAS, f"only PlainLoginModule or ScramLoginModule as the login; instead of {login.module}, {advice}"
+        )
     mechanisms = _LOGINS[login.module]
     if mechanism.upper() not in mechanisms:
         given = f"sasl.mechanism={mechanism}" if mechanism else "no sasl.mechanism (Java's default is GSSAPI)"
@@ -168,7 +170,7 @@ def _trust(properties: dict[str, Value]) -> Iterator[_Translated]:
         command = pkcs12 if kind == "PKCS12" else f"keytool -list -rfc -keystore {location} > ca.pem"
         raise _unknown(
             "ssl.truststore.location",
-            f"it reads PEM files, not trust stores of type {kind}. Run `{command}`, then set "
+            f"librdkafka reads PEM files, not trust stores of type {kind}. Run `{command}`, then set "
             "ssl.ca.location=ca.pem in place of ssl.truststore.*",
         )
 
@@ -185,7 +187,10 @@ def _identity(properties: dict[str, Value]) -> Iterator[_Translated]:
         yield "ssl.keystore.certificate.chain", "ssl.certificate.pem", _pem(chain)
     elif location is None:
         if stated is not None:
-            raise _unknown("ssl.keystore.type", "it goes with Java's ssl.keystore.location, which is missing; set both")
+            raise _unknown(
+                "ssl.keystore.type",
+                "ssl.keystore.type needs Java's ssl.keystore.location, which is missing; set both",
+            )
     elif kind == "PEM":
         yield "ssl.keystore.location", "ssl.key.location", location
         yield "ssl.keystore.location", "ssl.certificate.location", location

@@ -1,10 +1,10 @@
 """Dependencies between knobs: how the value of one knob limits the range of another.
 
-A space draws only configs that keep the rules between knobs. Where one number bounds another, the space draws the
-larger number first, and then limits the range of the smaller number to it. The limited range is never empty, because
-the range of the larger number starts no lower than the range of the smaller number. Before anything is drawn, `narrow`
-cuts the ranges of a space to the values that the rules and the guarantee allow. If a knob has no value left, `narrow`
-raises `EmptySpace`.
+A search space draws only configs that keep the rules between knobs. For example, `linger.ms` must stay below
+`delivery.timeout.ms`. The space first draws the knob that is the bound, and then limits the range of the other knob to
+the drawn value. The limited range is never empty, because the range of the bound starts no lower than the range of the
+other knob. Before anything is drawn, `narrow` cuts the ranges of a space to the values that the rules and the guarantee
+allow. If a knob has no value left, `narrow` raises `EmptySpace`.
 """
 
 from collections.abc import Callable
@@ -98,7 +98,7 @@ def ties(sizes: Sizes) -> tuple[frozenset[str], ...]:
 
 
 def drawing_order(name: str) -> tuple[int, str]:
-    """Return a sort key for the order in which values are drawn for knobs: a knob that bounds another comes first."""
+    """Return a knob's sort key for the order in which knobs are drawn: a knob comes before the knobs that it bounds."""
     knobs = [knob.name for knob in KNOBS]
     order = [*knobs[:2], *_FIRST, *knobs[2:], "retry.backoff.max.ms", "reconnect.backoff.max.ms", *_LAST]
     return (order.index(name) if name in order else len(order)), name
@@ -133,10 +133,10 @@ def limit(ordering: Ordering, config: Effective) -> float:
 
 
 def follow(config: Effective, sizes: Sizes) -> dict[str, str]:
-    """Return the values of properties that must change so that the config's batches and records fit.
+    """Return new values of properties, by name, so that client and topic accept the config's batches and records.
 
-    `message.max.bytes` is raised if a batch or the record is larger than its default. `batch.size` is lowered if the
-    config leaves it at its default and the topic does not accept batches of that size.
+    If a batch or the record is larger than the default of `message.max.bytes`, this property is raised. If the config
+    leaves `batch.size` at its default and the topic does not accept batches of that size, `batch.size` is lowered.
     """
     following: dict[str, str] = {}
     needed = sizes.message_bytes

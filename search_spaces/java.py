@@ -129,7 +129,10 @@ def _compression(config: ProducerConfig, notes: list[str]) -> dict[str, str]:
         level = 9
     elif codec == "lz4" and level == 9:
         level = 10
-        notes.append("lz4 level 9 selects the fast compressor in Java, so level 10 is used, the closest strong one")
+        notes.append(
+            "lz4 level 9 selects the fast compressor in Java, so level 10 is used: "
+            "the closest level with the strong compressor"
+        )
     properties[f"compression.{codec}.level"] = str(level)
     return properties
 

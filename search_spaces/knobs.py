@@ -68,7 +68,7 @@ class Knob:
 
 
 def words(*values: str) -> Words:
-    """Return the domain that consists of these words; each must be text as the client writes it."""
+    """Return the domain (the values to choose from) that consists of these words, spelt as the client writes them."""
     return Words(values, values)
 
 

@@ -1,6 +1,6 @@
-"""How the parameters of a search space, and its fixed values, are derived.
+"""The parameters of a search space, and the values that are the same in all its configs.
 
-They follow from the knobs, the baseline and the changes to knobs in the study file.
+Both are derived from the knobs, the baseline and the changes to knobs in the study file.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,9 @@ def checked(name: str, entry: Property, change: KnobChange) -> KnobChange:
     }
     given = [what for what, is_given in said.items() if is_given]
     if len(given) > 1:
-        raise InvalidKnob(name, "a change must have only one of value, off, choices and a range", " and ".join(given))
+        raise InvalidKnob(
+            name, "a change to a knob must have only one of value, off, choices and a range", " and ".join(given)
+        )
     if change.steps is not None and change.steps < 1:
         raise InvalidKnob(name, "a grid needs at least one step", f"steps={change.steps}", ("steps",))
     if change.is_range:
@@ -122,7 +124,9 @@ def changed(name: str, entry: Property, domain: Domain | None, change: KnobChang
     if domain is None and not change.is_range:
         words = ("false", "true") if entry.kind == "bool" else entry.choices
         if words is None or entry.kind == "flags":
-            raise InvalidKnob(name, "low and high, or choices, must be given, as it has no default range", "neither")
+            raise InvalidKnob(
+                name, "low and high, or choices, must be given, as the knob has no default range", "neither"
+            )
         return Words(words, words)
     if isinstance(domain, Words):
         raise InvalidKnob(name, "this property takes only choices or one value", "a range")
@@ -141,7 +145,7 @@ def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -
     high = change.high if change.high is not None else own.high if own else None
     if low is None or high is None:
         raise InvalidKnob(
-            name, "both low and high must be given, as it has no default range", f"low={low}, high={high}"
+            name, "both low and high must be given, as the knob has no default range", f"low={low}, high={high}"
         )
     for bound in (low, high):
         canonical_value(entry, bound)
@@ -158,7 +162,7 @@ def _ranged(name: str, entry: Property, own: Range | None, change: KnobChange) -
 
 
 def _with_special(bounds: Range, own: Range, change: KnobChange) -> Range:
-    """Add the special value of a knob, such as 0 for "do not wait", to its new range, unless the change excludes it.
+    """Return a new range with the knob's special value, such as 0 for "do not wait", unless the change excludes it.
 
     A special value above the range is kept if the change gives no `high`. A special value below the range is kept if
     the change gives no `low`, or gives a `low` that is at most the special value.

@@ -113,7 +113,7 @@ def format_properties(entries: Mapping[str, str], *, comment: str = "") -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield every entry with continuation lines joined, as pairs of its first line's number and its text."""
+    """Yield every entry as a pair: the number of the entry's first line, and the text of all its lines joined."""
     parts: list[str] = []
     first = 0
     for number, natural in enumerate(_LINE_END.split(text), start=1):

@@ -49,7 +49,7 @@ def check_record(
     if payload_bytes + RECORD_OVERHEAD_BYTES > limit_bytes:
         raise RuleBroken(
             "record-within-message-max",
-            f"key, value and {RECORD_OVERHEAD_BYTES} bytes of framing must fit in message.max.bytes",
+            f"a record's key, its value and {RECORD_OVERHEAD_BYTES} bytes of framing must fit in message.max.bytes",
             f"{_sizes(record_bytes, key_bytes)}, but message.max.bytes={limit_bytes}; "
             f"set message.max.bytes to at least {payload_bytes + RECORD_OVERHEAD_BYTES}",
         )
@@ -81,7 +81,7 @@ def check_record(
 
 
 def single_record_batch_bytes(record_bytes: int, key_bytes: int | None = None) -> int:
-    """Return the size in bytes of an uncompressed batch of one record without headers, as a broker counts it."""
+    """Return the size in bytes that a broker counts for an uncompressed batch of one record without record headers."""
     body_bytes = _RECORD_FIXED_BYTES
     for length in (key_bytes, record_bytes):
         body_bytes += _varint_bytes(-1 if length is None else length) + (length or 0)
@@ -143,7 +143,7 @@ class Sizes:
 
     @property
     def several_in_batch(self) -> bool:
-        """Whether the largest batch has room for two records; otherwise `batch.size` has no effect."""
+        """Whether two records fit in the largest `batch.size` worth trying; otherwise `batch.size` has no effect."""
         return BATCH_HEADER_BYTES + 2 * self.in_batch_bytes <= min(self.topic_max_message_bytes, _LARGE_BATCH_BYTES)
 
     def messages_bind(self, baseline: Effective) -> bool:

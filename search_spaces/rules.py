@@ -28,7 +28,7 @@ def show(config: Effective, *names: str) -> str:
 
 
 def when_idempotent(knob: str, holds: Callable[[Effective], bool]) -> Condition:
-    """Return a condition that is broken if the config is idempotent and `holds` returns False.
+    """Return the condition of a rule that an idempotent config breaks if `holds` returns False for the config.
 
     Args:
         knob: The property that `holds` checks, for the message.
@@ -44,7 +44,7 @@ def when_idempotent(knob: str, holds: Callable[[Effective], bool]) -> Condition:
 
 
 def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
-    """Return a condition that is broken if a property is given and exceeds another property.
+    """Return the condition of a rule that a config breaks if it sets `upper` to more than the value of `lower`.
 
     Args:
         upper: The property that must not exceed `lower`; its default never breaks the rule.
@@ -62,7 +62,7 @@ def above(upper: str, lower: str, *, unlimited: int | None = None) -> Condition:
 
 
 def above_queue(name: str) -> Condition:
-    """Return a condition that is broken if the size `name` (in bytes) is given and exceeds the client's queue."""
+    """Return the condition of a rule that a config breaks if it sets `name` to more bytes than the queue holds."""
 
     def broken(config: Effective) -> str | None:
         queue_bytes = config.integer("queue.buffering.max.kbytes") * 1024
@@ -74,12 +74,12 @@ def above_queue(name: str) -> Condition:
 
 
 def odd_acks(config: Effective) -> str | None:
-    """Return acks as text if it is a number of replicas, such as 2, which brokers no longer accept; None otherwise."""
+    """Return acks, as text, if brokers refuse its value as a number of replicas, such as 2; None otherwise."""
     return None if config.integer("acks") in (-1, 0, 1) else show(config, "acks")
 
 
 def level_beyond_codec(config: Effective) -> str | None:
-    """Return compression level and codec, as text, if the codec does not have the given level; None otherwise."""
+    """Return the given compression level and the codec, as text, if the codec has no such level; None otherwise."""
     level = config.integer("compression.level")
     low, high = CODEC_LEVELS.get(config.text("compression.type"), (NO_LEVEL, NO_LEVEL))
     if level == NO_LEVEL or low <= level <= high:

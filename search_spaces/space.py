@@ -128,8 +128,9 @@ class SearchSpace:
     def params_of(self, config: ProducerConfig) -> dict[str, ParamValue] | None:
         """Return `config` as values of this space's parameters, by name; None if the space does not contain the config.
 
-        If a chooser picks these values, `draw` returns a config with the same effect. It is equal to a `config` that
-        was drawn from this space. For any other `config`, the result may state defaults that `config` leaves out.
+        If a chooser picks these values, `draw` returns a config with the same effect as `config`. For a `config` drawn
+        from this space, the drawn config equals `config`. Otherwise the drawn config may state defaults that `config`
+        leaves out.
         """
         params: dict[str, ParamValue] = {}
         in_force = config.in_force
@@ -153,7 +154,7 @@ class SearchSpace:
         """Yield the configs of a grid without repeats, always in the same order.
 
         Args:
-            steps: Number of grid points of a range, including both ends, for knobs without a number of their own.
+            steps: Number of grid points of a range, including both ends, for knobs whose `steps` is None.
         """
         yielded: set[ProducerConfig] = set()
         for combination in self._odometer(steps):

@@ -81,7 +81,7 @@ class ExitCode(IntEnum):
 
 
 EXPECTED: Final = (ConfigError, RunnerError, StudyError)
-"""Errors that end a command with a message. Any other error is a bug and ends it with a traceback."""
+"""Errors that end a command with a message. Any other error is a bug and ends the command with a traceback."""
 _CODES: Final[dict[type[Exception], ExitCode]] = {
     ConfigError: ExitCode.USAGE,
     WorkloadRefused: ExitCode.USAGE,

@@ -48,9 +48,9 @@ def goal_metrics(goal: Goal, objectives: Sequence[Objective]) -> tuple[str, ...]
 def goal_gain(
     goal: Goal, metrics: Mapping[str, float], baseline: Mapping[str, float], objectives: Sequence[Objective]
 ) -> float | None:
-    """Return the gain over the baseline for a goal; None if a metric is missing.
+    """Return how many times better than the baseline a config is for a goal; None if a metric is missing.
 
-    For a goal with several metrics, this is the geometric mean of their gains.
+    For a goal with several metrics, the result is the geometric mean of the gains in these metrics.
     """
     gains = _gains(goal, metrics, baseline, objectives)
     if not gains:

@@ -1,6 +1,6 @@
 """A measurement as JSON: what `--json` prints.
 
-The format has a version. Fields are added, and never change their meaning.
+The format has a version. A newer version may add fields, but a field never changes its meaning.
 """
 
 import math
@@ -18,7 +18,7 @@ PERCENTILES: Final = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
 def measurement_record(seen: Measurement) -> dict[str, Any]:
-    """Return the measurement with its verdict as JSON types; unknown values are null."""
+    """Return a measurement and its verdict, converted to JSON types; unknown values become null."""
     verdict = judge(Evidence.of(seen))
     check = seen.latency_check
     record = {
@@ -84,7 +84,7 @@ def _histogram(histogram: Histogram) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value as JSON types; NaN and infinity, which JSON lacks, become null."""
+    """Return the value converted to JSON types; NaN and infinity, which JSON lacks, become null."""
     match value:
         case float() if not math.isfinite(value):
             return None

@@ -97,11 +97,11 @@ class WorkloadSpec:
     seed: int = 0
 
     def saturating(self, sizes: RecordSizes) -> Workload:
-        """Return the saturating phase's workload for a record size; all trials send the same payload."""
+        """Return the workload that sends records as fast as the client takes them; all trials send the same payload."""
         return self._workload(sizes, self.saturate, None)
 
     def paced_at(self, sizes: RecordSizes, rate_records_per_s: float) -> Workload:
-        """Return the paced phase's workload for a record size and rate; all trials send the same payload."""
+        """Return the workload that sends records at a fixed rate; all trials send the same payload."""
         return self._workload(sizes, self.paced, rate_records_per_s)
 
     def _workload(self, sizes: RecordSizes, phase: PhaseSpec, rate_records_per_s: float | None) -> Workload:
@@ -159,7 +159,7 @@ class SearchSpec:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmSpec:
-    """How winners are measured again.
+    """How winners (the best configs of the search) are measured again.
 
     Attributes:
         rounds: Number of rounds that are always measured. In a round, the baseline and the winners are measured in
@@ -170,7 +170,7 @@ class ConfirmSpec:
         nominees: Number of the search's best configs per goal that are measured again to choose the winner.
         looks: Number of repeat measurements of each of these best configs.
         ablation_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
-            the winner and its copies; in every copy, one knob has the baseline's value again. With 0, there are none.
+            the winner and its copies; in every copy, one knob has the baseline's value again. With 0, nothing is run.
         configs: Configs to confirm in place of the best configs of the search.
     """
 
@@ -202,11 +202,11 @@ class TrackingSpec:
 
 @dataclass(frozen=True, slots=True)
 class SafetySpec:
-    """Limits that protect the target.
+    """Limits that protect the cluster that is measured.
 
     Attributes:
         max_bytes_per_trial: The most value bytes that a trial may send; a trial that reaches the limit stops.
-        min_free_disk_bytes: The least free space on a local broker's disk; a trial stops before there is less.
+        min_free_disk_bytes: The least free space on a local broker's disk; a trial stops before less is free.
         max_failures_in_a_row: Number of trials in a row without a measurement after which the study stops.
         broker_wait_s: Seconds to wait for a broker that has become unreachable.
     """
@@ -261,12 +261,14 @@ class StudySpec:
 
     @property
     def paced(self) -> bool:
-        """Whether an objective or constraint needs the paced phase."""
+        """Whether an objective or a constraint needs the paced phase (load at a fixed rate)."""
         return any(asked.paced for asked in self.objectives) or any(asked.paced for asked in self.constraints)
 
     @property
     def stabilising_metrics(self) -> tuple[str, ...]:
         """The latencies in which two burn-in runs of the baseline in a row must agree before the first trial.
+
+        The values of burn-in runs are not used: they only show when the measurements have become stable.
 
         These are the latencies among the objectives; empty if the study has no such objective or `burn_in_max` is
         below 2.
@@ -275,18 +277,24 @@ class StudySpec:
 
     @property
     def stabilising_trials(self) -> int:
-        """The most burn-in runs of the baseline: `burn_in_max`, or twice that if latencies must agree too."""
+        """The most burn-in runs of the baseline (measurements whose values are not used).
+
+        This is `burn_in_max`, or twice `burn_in_max` if latencies must agree too.
+        """
         return max(1, self.search.burn_in_max) * (2 if self.stabilising_metrics else 1)
 
     @property
     def winner_stabilising_trials(self) -> int:
-        """The most burn-in runs of all winners together before the confirmation; 0 if winners have none."""
+        """The most burn-in runs of all winners together before the confirmation; 0 if winners have none.
+
+        Burn-in runs are measurements whose values are not used.
+        """
         asked = self.confirm.rounds and self.search.burn_in_max > 1
         return self.search.burn_in_max * len(self.confirm.goals) if asked else 0
 
     @property
     def least_winner_stabilising_trials(self) -> int:
-        """The fewest burn-in runs of all winners together before the confirmation.
+        """The fewest burn-in runs (values not used) of all winners together before the confirmation.
 
         Two measurements of a winner must agree. A winner that was measured again after the search already has two
         measurements. Any other winner has only its trial of the search, so it needs at least one burn-in run.

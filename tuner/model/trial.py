@@ -129,7 +129,7 @@ class Trial:
         return _parsed(tuple(self.values.items()))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the trial as JSON types, to be read by `from_json`."""
+        """Return the trial's fields, converted to JSON types, for `from_json` to read."""
         plain: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in self.__slots__}))
         return plain
 
@@ -211,7 +211,7 @@ class Progress:
         return self.state in (StudyState.RUNNING, StudyState.CONFIRMING)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that are stored as JSON types, to be read by `from_json`."""
+        """Return the stored fields by name, for `from_json` to read; `alive` is not stored."""
         return {name: value for name, value in asdict(self).items() if name != "alive"}
 
     @classmethod
@@ -219,7 +219,7 @@ class Progress:
         """Return the progress that `as_json` wrote. Missing fields get their defaults; unknown fields are ignored.
 
         Raises:
-            KeyError: There is no state.
+            KeyError: The field `state` is missing.
             ValueError: This release does not know the state or the kind of trial.
         """
         known = {name: data[name] for name in cls.__slots__ if name in data}
