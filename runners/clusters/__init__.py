@@ -1,1 +1,4 @@
-"""The Kafka clusters that we measure against (started by us, existing, or in a container) and our topics on them."""
+"""The Kafka clusters that we measure against, and the topics that we create on them.
+
+A cluster is started by us, exists already, or runs in a container.
+"""

@@ -31,12 +31,12 @@ class Node:
     """One Kafka process that is both broker and controller.
 
     Attributes:
-        node_id: 1, 2, 3.
-        host: The address that both listeners are bound to.
+        node_id: The node id in Kafka: 1, 2 or 3.
+        host: The address that both listeners (for clients and for controllers) are bound to.
         port: The port of the client listener.
         controller_port: The port of the controller listener.
-        folder: The folder of its properties file.
-        log_dir: The folder of its partitions.
+        folder: The folder that holds its properties file.
+        log_dir: The folder that holds its partitions.
     """
 
     node_id: int
@@ -112,8 +112,9 @@ class Layout:
 
     Attributes:
         run_id: A random id of 12 hex digits, which the names of the folders and logs contain.
-        folders: The folders that are removed when the cluster stops. The first one holds the brokers' files. The
-            partitions lie in the last one, which is a second folder in memory where there is room for it.
+        folders: The folders that are removed when the cluster stops. The first folder holds the brokers' files. The
+            last folder holds the partitions. It is a second folder, in memory, if there is enough memory; otherwise
+            both are the same folder.
         nodes: The brokers.
         logs: One log file for each node. They are kept when the cluster stops.
     """
@@ -131,7 +132,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """What the first start of Kafka on this host has prepared, so that all later starts are quick.
+    """The results of the first start of Kafka on this host, which make all later starts quick.
 
     Attributes:
         checkpoint: The content of `bootstrap.checkpoint`: the feature levels of a newly formatted log directory.
@@ -144,12 +145,12 @@ class FirstStart:
     def format_log_dir(self, node: Node, cluster_id: str) -> None:
         """Create the log directory of a node, as `kafka-storage format` would.
 
-        Running Kafka's tool for it takes seconds. The output of the tool differs between clusters only by the ids
-        in `meta.properties`. The feature levels in `bootstrap.checkpoint` depend only on the Kafka version, so we copy
-        that file.
+        We don't run that tool, because it takes seconds. Between clusters, only the ids in the file `meta.properties`
+        that it writes differ, so we write that file ourselves. The feature levels in its file `bootstrap.checkpoint`
+        depend only on the Kafka version, so we copy that file.
 
         Args:
-            node: The node. Its log directory must not exist yet.
+            node: The node whose log directory is created. The directory must not exist yet.
             cluster_id: An id from `new_id`.
         """
         node.log_dir.mkdir(parents=True)
@@ -166,8 +167,8 @@ class FirstStart:
 def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
     """Choose folders, ports and log files for a cluster, without creating anything.
 
-    The brokers' partitions go into memory if there is room and `TMPDIR` is not set. Everything else goes into the
-    host's temporary folder.
+    The brokers' partitions go into memory if there is enough free memory and `TMPDIR` is not set. Everything else goes
+    into the host's temporary folder.
 
     Args:
         brokers: The number of brokers.
@@ -182,7 +183,7 @@ def lay_out(brokers: int, host: str, first_port: int | None) -> Layout:
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
         raise DiskTooFull(
-            f"At least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's log, but {root} has "
+            f"At least {LEAST_FREE_BYTES / 1e9:.1f} GB must be free for a broker's data, but {root} has "
             f"{free / 1e9:.1f} GB. Free some space, or set TMPDIR to a folder on a larger disk."
         )
     ports = free_ports(host, 2 * brokers)
@@ -217,11 +218,12 @@ def write_files(
     Args:
         layout: The layout of the cluster.
         kafka: Java and Kafka's jars.
-        first: What the first start of Kafka on this host has prepared.
+        first: The results of the first start of Kafka on this host, which make this start quick.
         properties: Broker properties that override our defaults.
 
     Returns:
-        The command and the log file of each broker, in the form that `keeper.py` reads, which starts the brokers.
+        The command and the log file of each broker, in the format that `keeper.py` reads. That program starts the
+        brokers.
     """
     for folder in layout.folders:
         folder.mkdir(mode=0o700)
@@ -260,7 +262,7 @@ def new_id() -> str:
 
 
 def remove_folders(folders: Iterable[str]) -> None:
-    """Remove the given folders, but skip every folder whose name is not of the form that `lay_out` chooses."""
+    """Remove the given folders whose names have the form that `lay_out` chooses, and skip all others."""
     for folder in map(Path, folders):
         if _FOLDER_NAME.fullmatch(folder.name):
             shutil.rmtree(folder, ignore_errors=True)

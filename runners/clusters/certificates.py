@@ -41,11 +41,12 @@ _ADVICE: Final = {
 def absolute_paths(connection: Mapping[str, str]) -> dict[str, str]:
     """Return the client properties with every path of a certificate or key file made absolute.
 
-    Load processes may run in another working folder, where a relative path would name another file.
+    The processes that send the records may run in another working folder, where a relative path would name another
+    file.
 
     Args:
-        connection: Client properties under librdkafka's names. Relative paths start at the working folder, as in
-            Kafka's own tools.
+        connection: Client properties under librdkafka's names. Relative paths start at this process's working folder,
+            as in Kafka's own tools.
     """
     return {
         name: str(Path(value).absolute()) if name in _NAMING_FILES and value not in ("", _NO_FILE) else value

@@ -25,12 +25,12 @@ class LocalBroker:
 
 @dataclass(frozen=True, slots=True)
 class RunningCluster:
-    """A cluster that has been started or found, and that has answered us.
+    """A running Kafka cluster that has answered us, whether we started it or not.
 
     Attributes:
         kind: `embedded`, `existing` or `container`.
         connection: Client properties for connecting, under librdkafka's names. They always include `bootstrap.servers`.
-            They may hold secrets: never print them all.
+            They may hold secrets, so never print the whole mapping.
         local_brokers: The broker processes on this host, whose CPU time and disk we can read. Empty for remote brokers.
     """
 
@@ -45,9 +45,9 @@ class RunningCluster:
 
 
 class Cluster(Protocol):
-    """A Kafka cluster that can be started, or contacted, and stopped.
+    """A Kafka cluster that `start` starts or contacts, and `stop` stops if we started it.
 
-    Call `start` at most once. `stop` may be called any number of times, also after `start` has failed. It removes
+    Call `start` at most once. `stop` may be called any number of times, also after `start` has failed. `stop` removes
     everything that we created.
     """
 

@@ -1,8 +1,8 @@
 """A connection for admin requests, which explains in plain words why a request failed.
 
-If the cluster denies a right, the error names the missing right, the topic that it is needed on, and the command that
-grants it. Source of the names of rights: `AclOperation` and `kafka-acls`, Kafka 4.3. The rights Write and Delete each
-imply Describe.
+If the cluster denies a right, the error names the missing right, the topic on which the right is needed, and the
+command that grants the right. Source of the names of rights: `AclOperation` and `kafka-acls`, Kafka 4.3. The rights
+Write and Delete each imply Describe.
 """
 
 import logging
@@ -36,11 +36,11 @@ _NO_ANSWER = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A request to the cluster, and the rights that it needs.
+    """A description of a request to the cluster, with the rights that the request needs.
 
     Attributes:
-        text: The request in words: `create topic x`.
-        needs: The rights that it needs, under their names in `kafka-acls`.
+        text: The request in words, such as `create topic x`.
+        needs: The rights that the request needs, under their names in `kafka-acls`.
         topic: The topic that the rights are needed on.
     """
 
@@ -50,7 +50,7 @@ class Order:
 
 
 class Contact:
-    """An admin client of librdkafka that prints nothing, but keeps the messages that explain a failure.
+    """An admin client that keeps librdkafka's messages about failures instead of printing them.
 
     librdkafka reports a failed connection only as "timed out". It gives the cause only to its logger and to its error
     callback, so we keep the messages of both.
@@ -95,7 +95,7 @@ class Contact:
             timeout_s: Longest wait in seconds.
 
         Raises:
-            KafkaException: The cluster did not answer. `complaints` may tell why.
+            KafkaException: The cluster did not answer. The result of `complaints` may tell why.
         """
         return self.admin.list_topics(timeout=timeout_s)
 
@@ -145,11 +145,12 @@ class Contact:
     def missing_rights(self, operations: Sequence[str], topic: str) -> TargetRefused:
         """Return the error that tells the user which rights are missing and how to grant them.
 
-        The caller raises it if the cluster's own list of this user's rights lacks a right that is needed later.
+        The caller raises this error if the cluster lists this user's rights, and a right that is needed later is not in
+        the list.
 
         Args:
             operations: The missing rights, under their names in `kafka-acls`.
-            topic: An existing topic.
+            topic: The existing topic on which the rights are needed.
         """
         return TargetRefused(
             f"The right {' and '.join(operations)} on {resource(topic)} is needed, but this user does not have it. "
@@ -177,7 +178,10 @@ def operation_name(name: str) -> str:
 
 
 def resource(topic: str) -> str:
-    """Return words for the topics that a right is granted on: one topic, or all topics that we create."""
+    """Return a phrase for a message that names the topics on which a right is granted.
+
+    The phrase names the given topic, or all topics that we create if the given topic is one of them.
+    """
     return f"topics that start with {OWNED_PREFIX}" if topic.startswith(OWNED_PREFIX) else f"topic {topic}"
 
 
@@ -186,8 +190,8 @@ def grant_command(operations: Iterable[str], topic: str, connection: Mapping[str
 
     Args:
         operations: The rights, under their names in `kafka-acls`: `Create`, `Write`.
-        topic: The topic that the rights are needed on. If we created it, the command grants them on all topics that we
-            create.
+        topic: The topic that the rights are needed on. If we created this topic, the command grants the rights on all
+            topics that we create.
         connection: The client properties of the user who lacks the rights.
     """
     words = ["kafka-acls", "--bootstrap-server", connection["bootstrap.servers"]]

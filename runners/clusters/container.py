@@ -30,7 +30,8 @@ _POLL_S = 0.2
 class ContainerCluster:
     """One Kafka broker in a container.
 
-    Its image must read broker properties from `KAFKA_*` environment variables, as Kafka's own image does.
+    The image of the container must read broker properties from `KAFKA_*` environment variables, as Kafka's own image
+    does.
 
     If this process is killed, testcontainers' reaper (Ryuk) removes the container.
     """
@@ -60,7 +61,7 @@ class ContainerCluster:
         Raises:
             EmbeddedBrokerError: The package testcontainers, the Docker engine or the image is missing.
             BrokerDidNotStart: The container ended, or the broker did not answer in time. The message shows the end of
-                its log.
+                the broker's log.
         """
         if importlib.util.find_spec("testcontainers") is None:
             raise EmbeddedBrokerError(
@@ -130,7 +131,7 @@ class ContainerCluster:
 
 
 def variable_name(property_name: str) -> str:
-    """Return the environment variable from which Kafka's image reads a broker property.
+    """Return the name of the environment variable from which Kafka's image reads a broker property.
 
     Source: docker/examples/README.md of Kafka, "Using Environment Variables".
     """

@@ -31,10 +31,10 @@ class Brokers:
     """Brokers that we have started and that have answered.
 
     Attributes:
-        record: The file in the state folder that lists what has to be cleaned up. Its `facts` are `bootstrap`,
-            `started_s`, `folders`, `logs`, `log_dirs` and `brokers` (process ids and start times).
+        record: The file in the state folder that lists what must be cleaned up when the brokers stop. Its `facts` are
+            `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs` and `brokers` (process ids and start times).
         local_brokers: The processes, ports and data of the brokers.
-        lifeline: The keeper: the child process that stops the brokers when this process ends. None if the brokers may
+        lifeline: The child process (the keeper) that stops the brokers when this process ends. None if the brokers may
             outlive this process.
     """
 
@@ -73,10 +73,10 @@ def bring_up(kind: str, cluster: "EmbeddedCluster", progress: Say = silent) -> B
 
 
 def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) -> None:
-    """Stop the brokers that a record lists and remove their data, and return when both are done.
+    """Stop the brokers that a record in the state folder lists, remove their data, and wait until both are done.
 
     Args:
-        record: The list of what has to be cleaned up, from `bring_up` or read from its file.
+        record: The list of what has to be cleaned up, either from `bring_up` or read from the file of that record.
         lifeline: The process from `bring_up` that stops the brokers when its standard input is closed. None if the
             brokers were started to outlive their starter.
     """
@@ -104,7 +104,7 @@ def bring_down(record: Record, lifeline: subprocess.Popen[bytes] | None = None) 
 def log_dir_of(pid: int) -> Path | None:
     """Return the folder in which the broker with a process id keeps its partitions.
 
-    The result is None if kafka-tuner did not start that broker under this user.
+    The result is None if that broker was not started by kafka-tuner, or was started by another user.
     """
     for kind in ("persistent", "broker"):
         for record in records(kind):
@@ -156,19 +156,19 @@ def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first
 
 @dataclass(slots=True)
 class EmbeddedCluster:
-    """A cluster of one or more Kafka 4.3.1 brokers in KRaft mode, each of them broker and controller at once.
+    """A cluster of one or more Kafka 4.3.1 processes in KRaft mode, each of which is both broker and controller.
 
     The brokers listen on loopback and keep their data in memory or below the temporary folder. A keeper process stops
-    them and removes the data when `stop` is called or when this process ends in any way, even by SIGKILL. Their logs
-    are kept in the state folder.
+    them and removes the data when `stop` is called or when this process ends in any way, even by SIGKILL. The brokers'
+    log files are kept in the state folder.
 
     Attributes:
         brokers: The number of brokers. With 3, all of them vote on metadata, and topics can have replication 3.
-        host: The IPv4 address that they listen on.
+        host: The IPv4 address that the brokers listen on.
         port: The client port of the first broker. The other brokers get the ports after it. None: use free ports.
         properties: Broker properties that override our defaults.
         connection: Client properties that the brokers require, if `properties` change their security.
-        start_timeout_s: Seconds that the brokers may take until they answer, without downloads.
+        start_timeout_s: Seconds that the brokers may take until they answer. Time for downloads is not counted.
     """
 
     brokers: int = 1
@@ -180,7 +180,7 @@ class EmbeddedCluster:
     _running: Brokers | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse a cluster without brokers."""
+        """Raise an error if the number of brokers is below 1."""
         if self.brokers < 1:
             raise ValueError(f"A cluster needs at least one broker, but got {self.brokers}.")
 
@@ -207,7 +207,7 @@ class EmbeddedCluster:
         )
 
     def stop(self) -> None:
-        """Stop the brokers and remove their data, and return when both are done."""
+        """Stop the brokers, remove their data, and wait until both are done."""
         if self._running is not None:
             bring_down(self._running.record, self._running.lifeline)
             self._running = None

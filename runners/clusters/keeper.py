@@ -6,7 +6,7 @@ the standard library and is run with `python -I -S`. It therefore starts in mill
 owner's working folder or import path.
 
 The standard input of this program is a pipe, and the owner holds the writing end. The kernel closes the pipe when the
-owner ends, even by SIGKILL. That end-of-file is the order to stop.
+owner ends, even by SIGKILL. The end of file on the pipe tells the keeper to stop the brokers.
 
     keeper.py SPEC.json        SPEC: {"owned": true, "folders": ["..."], "record": "...",
                                       "brokers": [{"command": ["java", ...], "log": "..."}]}
@@ -14,7 +14,7 @@ owner ends, even by SIGKILL. That end-of-file is the order to stop.
 If `owned` is false, there is no pipe and no owner: the keeper detaches itself and goes on until it gets SIGTERM. In
 both cases it writes one line to standard output: the process ids of the keeper and of the brokers, as JSON. Before it
 ends, it removes the folders and the record, which is the file that lists what has to be cleaned up. It ends with status
-0 after an order to stop, and with status 3 if all brokers have ended without such an order.
+0 if it was told to stop, and with status 3 if all brokers have ended by themselves.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ class _Stop(Exception):
 
 
 def main(spec_path: str) -> int:
-    """Start the brokers that a JSON file describes, wait for the order to stop, and clean up.
+    """Start the brokers that a JSON file describes, run them until they have to stop, and clean up.
 
     Args:
         spec_path: Path of the JSON file that the module docstring describes.

@@ -38,13 +38,13 @@ def launch_keeper(
     Args:
         layout: The layout of the cluster. Its files must have been written.
         brokers: Command and log of each broker.
-        record: The file that lists what has to be cleaned up. The keeper removes it when it ends.
-        owned: Whether the brokers end with this process. If so, the keeper's standard input is a pipe from this
-            process; otherwise the brokers outlive it.
+        record: The file that lists what has to be cleaned up. The keeper removes this file when the keeper ends.
+        owned: Whether the brokers are stopped when this process ends. If so, the keeper's standard input is a pipe from
+            this process. Otherwise the brokers outlive this process.
 
     Returns:
-        The process that was started, and the ids of the keeper and of the brokers. If not `owned`, that process has
-        already ended, and its child is the keeper.
+        The process that was started, and the ids of the keeper and of the brokers. If not `owned`, the started process
+        has already ended, and its child is the keeper.
 
     Raises:
         BrokerDidNotStart: The keeper could not start the brokers.
@@ -86,7 +86,7 @@ def launch_keeper(
 
 
 def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
-    """Return the process id and the start time of each broker.
+    """Return the process id and the start time of each broker, which together identify its process.
 
     Args:
         layout: The layout of the cluster.
@@ -104,7 +104,7 @@ def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
 def await_answers(
     layout: Layout, brokers: Sequence[ProcessIdentity], connection: Mapping[str, str], timeout_s: float
 ) -> None:
-    """Wait until every broker listens and a client gets an answer.
+    """Wait until every broker listens on its port and a client gets an answer from the cluster.
 
     Args:
         layout: The layout of the cluster.
@@ -113,7 +113,8 @@ def await_answers(
         timeout_s: Longest wait in seconds.
 
     Raises:
-        BrokerDidNotStart: A broker ended, or did not answer in time. The message names its log and shows the end of it.
+        BrokerDidNotStart: A broker ended, or did not answer in time. The message names the broker's log and shows the
+            end of that log.
     """
     deadline = time.monotonic() + timeout_s
 
@@ -143,7 +144,7 @@ def await_answers(
 
 
 def clear_leftovers() -> None:
-    """Kill the brokers and remove the folders that an earlier run left behind because it was killed.
+    """Kill the brokers and remove the folders that earlier runs left behind because they were killed.
 
     Clusters whose keeper process is still running are left alone.
     """

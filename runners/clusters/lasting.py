@@ -1,4 +1,8 @@
-"""Brokers that we start for other processes: one that outlives this process, and one that other hosts can reach."""
+"""Brokers that we start for other processes.
+
+`start_persistent` starts a broker that outlives this process. `open_broker` describes a broker that other hosts can
+reach.
+"""
 
 import contextlib
 import re
@@ -51,7 +55,7 @@ def start_persistent(
     port: int | None = None,
     progress: Say = silent,
 ) -> PersistentBroker:
-    """Start a broker that outlives this process. Its data is kept until it stops.
+    """Start a broker that outlives this process. Its data is kept until the broker is stopped.
 
     Args:
         brokers: The number of brokers.
@@ -70,7 +74,7 @@ def start_persistent(
             since = time.strftime("%Y-%m-%d %H:%M", time.localtime(running.started_s))
             raise EmbeddedBrokerError(
                 f"Only one persistent broker can run at a time, but {running.bootstrap} is running already, since "
-                f"{since}. Use that one, or stop it first."
+                f"{since}. Use that broker, or stop it first."
             )
         return _broker(bring_up(_KIND, wanted, progress).record)
 
@@ -82,7 +86,7 @@ def persistent_status() -> PersistentBroker | None:
 
 
 def stop_persistent() -> PersistentBroker | None:
-    """Stop the persistent broker and remove its data, and return when both are done.
+    """Stop the persistent broker, remove its data, and wait until both are done.
 
     Returns:
         The broker that was stopped, or None if none was running.
@@ -142,8 +146,8 @@ def open_broker(listen: Address, advertised: Address) -> EmbeddedCluster:
     """Describe one broker that other hosts can reach, without starting it.
 
     The broker advertises a loopback address to clients that connect on loopback, and `advertised` to clients that
-    connect to `listen`. It needs both: in a container, a client beside the broker may not reach `advertised`, and a
-    client on another host can't reach the loopback address.
+    connect to `listen`. It needs both addresses: in a container, a client beside the broker may not reach `advertised`,
+    and a client on another host can't reach the loopback address.
 
     Args:
         listen: The address on which the broker listens for other hosts, without authentication.

@@ -19,8 +19,8 @@ class Leftover:
     Attributes:
         topic: Its name.
         run_id: The id of the run that created it.
-        state: `live` if that run is still going on, and `dead` if its process has ended. `unknown` if another host
-            started the run, or if the file about the run in the state folder is lost.
+        state: `live` if that run is still going on, and `dead` if the process of that run has ended. `unknown` if
+            another host started the run, or if the run's file in the state folder is lost.
     """
 
     topic: str
@@ -29,7 +29,7 @@ class Leftover:
 
 
 def find_leftovers(cluster: RunningCluster) -> list[Leftover]:
-    """Return all topics on a cluster that this program created, including those of runs that are still going on.
+    """Return all topics that this program created on a cluster, including the topics of runs that are still going on.
 
     Args:
         cluster: A cluster from `Cluster.start`.
@@ -68,9 +68,9 @@ def remove_leftovers(cluster: RunningCluster, leftovers: Iterable[Leftover]) -> 
 
 
 def sweep_dead_runs(cluster: RunningCluster) -> list[str]:
-    """Delete the topics that ended runs of this host have left on a cluster.
+    """Delete the topics that were left on a cluster by runs of this host that have ended.
 
-    The files in the state folder about these runs are deleted too.
+    The files in the state folder that list what these runs created are deleted too.
 
     Args:
         cluster: A cluster from `Cluster.start`.

@@ -1,15 +1,15 @@
 """Decides whether a broker that we start keeps its partitions in memory, and how much memory is left.
 
 With the partitions in memory, disk writes don't influence the measurement. With the partitions on disk, three things
-would: the writes of other programs, commits of the file system's journal, and the cache of files, whose memory a
-virtual machine returns to its host after each deletion.
+would influence it: the writes of other programs, commits of the file system's journal, and the cache of files, because
+a virtual machine returns the memory of the cache to its host after each deletion.
 
 Measured within the same minutes on 2 cores of a virtual machine, with records of 1,000 B and the client's defaults:
 with the partitions on disk, 190 to 250 MB/s and 3.2 to 4.5 ms of CPU time per MB; with the partitions in memory, 400 to
 450 MB/s and 1.8 to 2.1 ms of CPU time per MB.
 
-If a container or a systemd unit has a memory limit, the kernel kills it at that limit, even if the machine has memory
-left. Files in memory count towards the limit.
+If a container or a systemd unit has a memory limit, the kernel kills its processes at that limit, even if the machine
+has memory left. Files in memory count towards the limit.
 
 Source: Linux's documentation of control groups, version 2 (`memory.max`, `memory.current`) and version 1
 (`memory.limit_in_bytes`, `memory.usage_in_bytes`). The kernel frees the cache of files on disk when a program needs
@@ -56,22 +56,22 @@ def memory_root(brokers: int) -> Path | None:
 
 
 def in_memory(path: Path) -> bool:
-    """Return whether the folder of a broker's partitions is in memory."""
+    """Return whether a folder, such as that of a broker's partitions, lies in a file system in memory."""
     return path.is_relative_to(ROOT)
 
 
 def room_bytes() -> int:
-    """Return the number of bytes that files in memory may still take."""
+    """Return the number of bytes that new files in memory may take."""
     return min(psutil.disk_usage(str(ROOT)).free, free_memory_bytes())
 
 
 def free_memory_bytes() -> int:
-    """Return the number of bytes of memory that this process and its brokers may still take."""
+    """Return how many more bytes of memory this process and its brokers may use."""
     return min([psutil.virtual_memory().available, *_left_to_groups()])
 
 
 def _left_to_groups() -> Iterator[int]:
-    """Yield, for each control group of this process with a memory limit, the bytes that it may still take."""
+    """Yield how many more bytes each control group of this process may use, if the group has a memory limit."""
     with contextlib.suppress(OSError):
         for line in MEMBERSHIP.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
@@ -83,9 +83,9 @@ def _left_to_groups() -> Iterator[int]:
 
 
 def _left(root: Path, path: str, limit: str, usage: str, cached: str) -> Iterator[int]:
-    """Yield the bytes that a control group, and each group above it with a memory limit, may still take.
+    """Yield how many more bytes a control group, and each group above it, may use, if the group has a memory limit.
 
-    In a container, the path may be the one that the host sees. Then only the root group exists here.
+    In a container, `path` may be the group's path on the host. Then the container sees only the root group.
     """
     group = root / path.lstrip("/")
     for folder in (group, *group.parents):

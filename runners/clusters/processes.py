@@ -1,4 +1,4 @@
-"""Finds processes and TCP ports of this host, and records in files what a process has to clean up.
+"""Finds processes and free TCP ports on this host, and writes files that list what a process must clean up at its end.
 
 A process is identified by its id and its start time, because the system reuses process ids.
 """
@@ -63,10 +63,10 @@ class Record:
     If the process is killed before that, a later process finds the file and removes what it lists.
 
     Attributes:
-        kind: `broker`, `persistent` or `topics`. The records of each kind have their own folder.
-        run_id: Unique within the kind.
-        owner: The process that removes everything in the normal case.
-        facts: What has to be removed, and how to reach it. It contains no secrets.
+        kind: `broker`, `persistent` or `topics`. The files of each kind have their own folder.
+        run_id: The id of the record. No other record of the same kind has it.
+        owner: The process that removes everything that is listed, unless it is killed before.
+        facts: The things to remove, and where they are. This mapping contains no secrets.
         host: The host on which the owner's process id is valid.
     """
 
@@ -83,7 +83,7 @@ class Record:
 
     @property
     def state(self) -> Literal["live", "dead", "unknown"]:
-        """`live` if the owner is still running, and `dead` if it has ended.
+        """`live` if the process that owns the record is still running, and `dead` if that process has ended.
 
         `unknown` if the record was written on another host that shares our home folder.
         """
@@ -94,14 +94,14 @@ class Record:
     def save(self) -> None:
         """Write the record to its file.
 
-        Call this before creating what the record lists. If the process is killed in between, the record lists things
-        that do not exist, which does no harm.
+        Call this before creating what the record lists. If the process is killed between the two steps, the record
+        lists things that do not exist, which does no harm.
         """
         text = {"owner": [self.owner.pid, self.owner.started_s], "host": self.host, "facts": self.facts}
         write_atomically(self.path, json.dumps(text))
 
     def remove(self) -> None:
-        """Delete the record's file. Call this when everything that the record lists has been removed."""
+        """Delete the file of the record. Call this when everything that the record lists has been removed."""
         self.path.unlink(missing_ok=True)
 
 
@@ -118,7 +118,9 @@ def this_host() -> str:
 
 
 def records(kind: str) -> Iterator[Record]:
-    """Yield the records of one kind, each of which lists what a process must clean up. Skip unreadable files.
+    """Yield the records of one kind, each of which lists what a process must clean up.
+
+    Files that can't be read are skipped.
 
     Args:
         kind: `broker`, `persistent` or `topics`.
@@ -134,7 +136,7 @@ def records(kind: str) -> Iterator[Record]:
 
 
 def free_ports(host: str, count: int) -> list[int]:
-    """Return different ports on which nobody listens at the moment.
+    """Return several different ports on which no process listens at the moment.
 
     Args:
         host: The address that the ports will be bound to.
@@ -168,7 +170,10 @@ def require_free(host: str, port: int) -> None:
 
 
 def listener(port: int) -> psutil.Process | None:
-    """Return the process of this host that listens on a TCP port, or None if there is none or we may not see it."""
+    """Return the process on this host that listens on a TCP port.
+
+    The result is None if no process listens there, or if this user may not see which process does.
+    """
     try:
         connections = psutil.net_connections("tcp")
     except psutil.AccessDenied:

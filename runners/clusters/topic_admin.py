@@ -1,4 +1,4 @@
-"""Admin requests for topics, with errors that explain what the cluster refused."""
+"""Admin requests about topics, with errors that explain what the cluster refused."""
 
 import contextlib
 import time
@@ -54,10 +54,13 @@ class TopicShape:
 
 
 class TopicAdmin:
-    """Sends requests for topics over one connection; every failure is raised as an error of `runners.errors`."""
+    """Sends admin requests about topics over one connection.
+
+    If a request fails, the error is one of `runners.errors`.
+    """
 
     def __init__(self, connection: Mapping[str, str]) -> None:
-        """Create the client.
+        """Create the admin client that sends the requests.
 
         Args:
             connection: Client properties under librdkafka's names, which `Cluster.start` has already tried.
@@ -75,7 +78,7 @@ class TopicAdmin:
         return str(found.cluster_id), len(found.brokers)
 
     def names(self) -> list[str]:
-        """Return the names of all topics that we may see.
+        """Return the names of all topics on the cluster that this user has the right to see.
 
         Raises:
             BrokerLost: The cluster did not answer.
@@ -161,11 +164,12 @@ class TopicAdmin:
         return TopicShape(len(partitions), len(partitions[0].replicas) if partitions else 0, in_sync)
 
     def configs(self, name: str, *, needed: bool = False) -> dict[str, str]:
-        """Return the configs that apply to a topic, or an empty mapping if we may not read them.
+        """Return the configs that apply to a topic, or an empty mapping if this user has no right to read them.
 
         Args:
             name: Its name.
-            needed: Whether to raise an error if we may not read them.
+            needed: Whether to raise an error, instead of returning an empty mapping, if this user has no right to read
+                the configs.
 
         Raises:
             TargetRefused: `needed` is set, and we may not read the configs.
@@ -267,7 +271,7 @@ class TopicAdmin:
 
 
 def _patiently(ask: Callable[[Sequence[int]], Any]) -> Any:
-    """Repeat a request until all brokers know of a topic and its leaders.
+    """Repeat a request about a topic until all brokers know the topic and the leaders of its partitions.
 
     Args:
         ask: Sends the request. Its argument lists the error codes that mean "not yet", for which it returns None. In

@@ -1,4 +1,4 @@
-"""Creates the topics of a run and deletes them again. No other topic is ever deleted."""
+"""Creates the topics that records are sent to in one run, and deletes them again. It never deletes any other topic."""
 
 import re
 import secrets
@@ -23,7 +23,7 @@ _SPACE_TIMEOUT_S = 30.0
 _POLL_S = 0.05
 
 DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
-"""Largest record batch that a topic takes by default, with the batch's overhead.
+"""The default limit on the size of a record batch in a topic, in bytes, including the batch's header.
 
 Source: topic config `max.message.bytes`, Kafka 4.3.
 """
@@ -35,15 +35,15 @@ _COPIED = ("min.insync.replicas", "compression.type", "max.message.bytes")
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic to write to.
+    """A topic that records are sent to.
 
     Attributes:
         name: Its name.
         partitions: The number of partitions.
         replication: The number of replicas of each partition.
         max_message_bytes: Largest record batch that it takes, in bytes.
-        owned: Whether we created it, and so may delete it.
-        configs: The configs that apply to it. Empty if we may not read them.
+        owned: Whether we created the topic. Only then may we delete it.
+        configs: The configs that apply to the topic. Empty if we may not read them.
     """
 
     name: str
@@ -69,11 +69,12 @@ def run_of(topic_name: str) -> str | None:
 
 
 def owned_configs(partitions: int) -> dict[str, str]:
-    """Return the configs of a topic that we create, which limit its disk space.
+    """Return the configs for a topic that we create. They limit the disk space that the topic takes.
 
     The limit is some 1.2 GB plus one second of writing, for any number of partitions. It holds on brokers that
     we start, because they check retention every second. Other brokers check every 5 minutes
-    (`log.retention.check.interval.ms`). There the limit on the bytes that a run sends has to protect the disk.
+    (`log.retention.check.interval.ms`). On those brokers, the disk is protected only by the limit on the bytes that a
+    run sends.
 
     Measured on 2 cores with 3 partitions and 2.5 GB sent at 140 MB/s: the topic took at most 1.3 GB on disk, and
     writing was no slower than with segments of 1 GiB.
@@ -95,11 +96,11 @@ def owned_configs(partitions: int) -> dict[str, str]:
 
 
 class OwnedTopics:
-    """Creates topics for one run on one cluster, deletes them, and waits until their disk space is free.
+    """Creates topics for one run on one cluster, later deletes them, and waits until their disk space is free.
 
-    Before the first topic is created, a file in the state folder records this run. If this run can't delete its topics,
-    a later run on this host finds that file and deletes them. Use the object as a context manager: at the end, it
-    deletes all topics that are left.
+    Before the first topic is created, a file about this run is written to the state folder. If this run can't delete
+    its topics, a later run on this host finds that file and deletes them. Use the object as a context manager: at the
+    end, it deletes all topics that are left.
     """
 
     def __init__(self, cluster: RunningCluster, run_id: str | None = None) -> None:
@@ -173,7 +174,9 @@ class OwnedTopics:
         return topic
 
     def describe(self, name: str) -> Topic:
-        """Return an existing topic of the user, after checking that we may write to it. We never delete such a topic.
+        """Return the description of an existing topic of the user, after checking that we may write to it.
+
+        We never delete a topic of the user.
 
         Raises:
             WorkloadRefused: The topic does not exist.
@@ -183,7 +186,7 @@ class OwnedTopics:
         return self._described(name, (WRITE,))
 
     def delete(self, topic: Topic) -> tuple[str, ...]:
-        """Delete a topic of this run, and wait until its disk space is free.
+        """Delete a topic that this run created, and wait until its disk space is free.
 
         Args:
             topic: A topic from `create`.
@@ -200,7 +203,7 @@ class OwnedTopics:
         return self.await_deleted()
 
     def begin_delete(self, topic: Topic) -> None:
-        """Send the request to delete a topic of this run; `await_deleted` waits for the answer.
+        """Send the request to delete a topic that this run created. `await_deleted` waits for the answer.
 
         Raises:
             ValueError: This run did not create the topic.
@@ -240,7 +243,7 @@ class OwnedTopics:
         return self._admin.end_offsets(topic.name, topic.partitions)
 
     def close(self) -> tuple[str, ...]:
-        """Delete all topics of this run that are left.
+        """Delete all topics that this run created and that still exist.
 
         Returns:
             A warning for each topic whose space was not free in time.
@@ -283,7 +286,7 @@ class OwnedTopics:
             self._record.remove()
 
     def _await_space(self, name: str) -> tuple[str, ...]:
-        """Wait until a deleted topic is gone from the disk.
+        """Wait until the files of a deleted topic are gone from the disk.
 
         If we don't know the brokers' folders, wait until the cluster no longer lists the topic.
         """

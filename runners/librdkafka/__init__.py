@@ -1,1 +1,4 @@
-"""The librdkafka client that is measured: its C functions, its statistics, and the two load generators that use it."""
+"""Measures the librdkafka client.
+
+The modules hold librdkafka's C functions, its statistics, and the two load generators that send records with it.
+"""

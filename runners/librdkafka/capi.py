@@ -2,7 +2,8 @@
 
 The functions belong to the same library that confluent-kafka uses. Loading confluent-kafka's extension module resolves
 the `rd_kafka_*` symbols, wherever the wheel keeps the library. So we measure the client that users run, and need no
-compiler. Foreign calls release the interpreter lock, so one thread can send records while another takes deliveries.
+compiler. Calls through `ctypes` release the interpreter lock, so one thread can send records while another thread takes
+the delivery reports.
 
 Source: librdkafka 2.16 `src/rdkafka.h` for every signature and struct in this file.
 """
@@ -82,7 +83,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
 
 @cache
 def library() -> CDLL:
-    """Return the librdkafka of confluent-kafka, with the types of its functions declared.
+    """Return the librdkafka library that confluent-kafka has loaded, with the types of its functions declared.
 
     Raises:
         GeneratorError: The extension module does not expose librdkafka's functions, or the platform is not 64-bit. The
@@ -112,7 +113,7 @@ def version() -> str:
 
 
 def error_name(code: int) -> str:
-    """Return the name of an error code, such as `_MSG_TIMED_OUT`."""
+    """Return librdkafka's name of an error code, such as `_MSG_TIMED_OUT`."""
     return str(library().rd_kafka_err2name(code), "ascii")
 
 
@@ -122,7 +123,7 @@ def error_text(code: int) -> str:
 
 
 def read_private(messages: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the `_private` fields of the `rd_kafka_message_t` structs at the addresses in `messages`, shape (n,)."""
+    """Return the `_private` field of each `rd_kafka_message_t` struct whose address is in `messages`, shape (n,)."""
     words = (messages + np.uint64(PRIVATE_OFFSET - _WORD)) // np.uint64(_WORD)
     return np.take(_memory(), words.astype(np.int64))
 

@@ -1,6 +1,6 @@
-"""The `Runner` for a real cluster: it measures one config with librdkafka.
+"""The `Runner` that measures one producer config on a real cluster, with librdkafka as the client.
 
-It also turns the raw result of sending the records (`LoadResult`) into a `Measurement`.
+This module also turns the raw result of sending the records (`LoadResult`) into a `Measurement`.
 """
 
 import datetime
@@ -53,7 +53,7 @@ class Limits:
     """Limits that a measurement must respect.
 
     Attributes:
-        max_bytes: Value and key bytes that the measurement may send; None for no limit.
+        max_bytes: Largest number of bytes of values and keys that the measurement may send; None for no limit.
         min_free_disk_bytes: Free space that must remain on the disks of local brokers.
     """
 
@@ -63,7 +63,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class LibrdkafkaRunner:
-    """A `Runner` that measures configs on one topic of a running cluster. It can be pickled for another process.
+    """Measures configs on one topic of a running cluster. This `Runner` can be pickled and used in another process.
 
     Attributes:
         cluster: The cluster to send to.
@@ -82,8 +82,9 @@ class LibrdkafkaRunner:
 
         Args:
             config: The producer config to measure.
-            workload: What is sent.
-            watch: Called with the values of each window of at most a second. It can stop the measurement early.
+            workload: The records to send: their sizes, their rate and how long to send them.
+            watch: Called with the values of each window (a period of at most a second). It can stop the measurement
+                early.
         """
         check_record(
             config,
@@ -160,7 +161,10 @@ class LibrdkafkaRunner:
         return GENERATORS[self.generator](properties, self.topic.name, pool, tally)
 
     def _stored(self) -> int | None:
-        """Return the number of records in the topic, by its end offsets; None if we may not read them."""
+        """Return the number of records written to the topic so far, from its end offsets.
+
+        The result is None if we may not read the end offsets.
+        """
         try:
             return sum(TopicAdmin(self.cluster.connection).end_offsets(self.topic.name, self.topic.partitions))
         except RunnerError:
@@ -169,9 +173,9 @@ class LibrdkafkaRunner:
 
 @lru_cache(maxsize=1)
 def _payload(sizes: RecordSizes, key_bytes: int, compressibility_ratio: float, seed: int) -> tuple[PayloadPool, float]:
-    """Return a pool of records to send, and the ratio of its size after zlib compression to its size before.
+    """Return a pool of records to send, and its size after zlib compression divided by its size before.
 
-    The pool is kept for the next measurement, because making it takes a third of a second.
+    The pool is cached for the next measurement, because making a pool takes a third of a second.
     """
     pool = make_pool(sizes, key_bytes=key_bytes, compressibility_ratio=compressibility_ratio, seed=seed)
     return pool, pool.zlib_ratio()
@@ -195,12 +199,13 @@ def _quiet_interpreter() -> Iterator[None]:
 def counts_of(
     result: LoadResult, tally: Tally, *, acks: int, idempotent: bool, stored: int | None, sole_writer: bool
 ) -> Counts:
-    """Return how many records the client accepted, how many were acknowledged, and how many the topic stored.
+    """Return the numbers of records that the client accepted, that were acknowledged, and that the topic stored.
 
-    All of them are counted over the whole measurement, including warm-up and flush.
+    All these records are counted over the whole measurement, including the warm-up and the flush (the wait for the last
+    deliveries).
 
     Args:
-        result: The result of the load.
+        result: The raw result of sending the records.
         tally: The counters of deliveries.
         acks: The config's `acks`.
         idempotent: Whether the producer is idempotent.
@@ -226,7 +231,7 @@ def latency_check_of(
 ) -> LatencyCheck | None:
     """Compare the mean latency that we measured with the mean latency that the client's own statistics give.
 
-    Both cover the measured phase.
+    Both means cover the phase after the warm-up.
 
     Args:
         result: The result of the load.
@@ -264,7 +269,10 @@ def _drain_wait_us(drain: DrainDelay) -> float | None:
 
 
 def activity_of(result: LoadResult) -> ClientActivity | None:
-    """Return what the client's statistics report about the measured phase; None if they report nothing."""
+    """Return the values from the client's statistics for the measured phase (after the warm-up).
+
+    The result is None if the client made no statistics report in that phase.
+    """
     account, start, end = result.account, result.at_start, result.at_end
     if not account.reports or end is None:
         return None
@@ -284,10 +292,10 @@ def activity_of(result: LoadResult) -> ClientActivity | None:
 
 
 def _wire_bytes(result: LoadResult, start: Report | None, end: Report) -> int | None:
-    """Return the bytes sent in the measured phase.
+    """Return the number of bytes that the client sent to brokers in the measured phase (after the warm-up).
 
-    The client's two reports do not lie exactly at the ends of the phase. So the bytes sent between the reports are
-    scaled to the length of the phase.
+    The two statistics reports `start` and `end` were not made exactly when the phase began and ended. So the bytes sent
+    between the two reports are scaled to the length of the phase.
     """
     if start is None or end.at_ns <= start.at_ns:
         return None

@@ -1,6 +1,6 @@
-"""Runs one load: it sends the records of a workload with one client, and counts deliveries window by window.
+"""Runs one load: sends the records of a workload with one client, and counts deliveries in windows of at most a second.
 
-A load has a warm-up, a measured phase, and a flush, in which it waits for the last deliveries. `LibrdkafkaRunner` turns
+A load has a warm-up, a measured phase, and a flush, which is the wait for the last deliveries. `LibrdkafkaRunner` turns
 the raw result of a load into a measurement.
 """
 
@@ -35,28 +35,30 @@ _LAST_REPORT_PATIENCE_S: Final = 3.0
 class LoadResult:
     """The raw result of sending the records of a workload with one config.
 
-    The counters in the client's reports (`Report`) count from the start of the client. `account` covers only the
-    measured phase.
+    The counters in the client's statistics reports (`Report`) start when the client starts. `account` covers only the
+    measured phase, which begins after the warm-up.
 
     Attributes:
         duration_s: Actual length of the measured phase in seconds.
         records: Number of records acknowledged in the measured phase.
         queue_full_ratio: Share of the measured phase in which the sender waited for room in the client's queue.
-        latency: Latencies in the measured phase. If the load is paced, they belong to the records that were meant to
-            leave in that phase. Otherwise they belong to the records whose delivery arrived in that phase.
+        latency: Latencies in the measured phase. If records are sent at a fixed rate, these are the latencies of the
+            records that were meant to leave in that phase. Otherwise these are the latencies of the records whose
+            delivery arrived in that phase.
         served: Latencies of the records whose delivery arrived in the measured phase. `account` covers the same
             records.
-        send_delay: Delays from the intended send time to the hand-over; empty for a saturating load.
-        series: Summaries of all windows.
-        before: Counters of the host at the start of the measured phase.
-        after: Counters of the host at the end of the measured phase.
+        send_delay: Delays from the intended send time until the client was given the record. Empty if records are sent
+            as fast as possible.
+        series: The summary of each window (a period of at most a second).
+        before: The counters of the host, such as CPU times, at the start of the measured phase.
+        after: The same counters at the end of the measured phase.
         account: Totals of the client's statistics reports in the measured phase.
         at_start: The client's report at the start of the measured phase.
         at_end: The client's report at the end of the measured phase.
-        last: The client's report after everything was delivered.
+        last: The client's report after the last delivery.
         handed_over: Number of records that the client accepted in the whole run.
         stopped_early: Whether `watch` stopped the load before its end.
-        flush_s: Seconds from the last window until everything was delivered.
+        flush_s: Seconds from the end of the last window until the last delivery.
     """
 
     duration_s: float
@@ -96,13 +98,13 @@ class Load:
     _last: Report | None = None
 
     def run(self, watch: Watch) -> LoadResult:
-        """Open the connection with one record, warm up, measure, and wait for the last deliveries.
+        """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
 
         The records are sent in one thread, and deliveries are taken in another. Both threads have ended when this
         method returns or raises an error. Call it only once.
 
         Args:
-            watch: Called with the values of each window. It can stop the load early.
+            watch: Called with the values of each window (a period of at most a second). It can stop the load early.
 
         Raises:
             RunnerError: The errors that `Watchdog` and `Sender` raise.
@@ -141,8 +143,8 @@ class Load:
     def _prime(self) -> None:
         """Send one record and wait for its delivery.
 
-        This opens the connection. It also raises an error before the load begins if rights are missing or the topic is
-        not suitable.
+        This opens the connection. If rights are missing or the topic is not suitable, the method raises an error before
+        the load begins.
         """
         self.client.send(self.clock.now_ns(), 1)
         while not self.tally.done:
@@ -245,7 +247,7 @@ class Load:
                 account.add(self._last)
 
     def _flush(self, sender: Sender) -> None:
-        """Wait until the client has delivered every record or given it up."""
+        """Wait until the client has delivered, or given up, every record."""
         sender.stop.set()
         while not self._all_sent.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
             self._check()
@@ -256,7 +258,7 @@ class Load:
             self.clock.sleep_until(self.clock.now_ns() + NS_PER_S // 500)
         if not self.tally.acknowledged:
             raise DeliveryFailed(
-                f"a run must deliver at least one record, but the client gave up all of them: {dict(self.tally.failed)}"
+                f"a run must deliver at least one record, but the client gave up all records: {dict(self.tally.failed)}"
             )
 
     def _await_last_report(self) -> None:

@@ -1,7 +1,7 @@
 """The load generator that uses librdkafka's C functions.
 
 The message structs of all records are prepared once and handed to the client in slices. The client does not copy keys
-and values, because the pool that holds them outlives the client. Deliveries arrive as events, each of which holds
+and values, because the pool that holds them outlives the client. Deliveries arrive as events; one event reports
 thousands of records.
 """
 
@@ -33,12 +33,12 @@ class NativeClient(LoadClient):
     """A `LoadClient` that calls librdkafka's C functions, and runs no Python code per record."""
 
     def __init__(self, properties: Mapping[str, str], topic: str, pool: PayloadPool, tally: Tally) -> None:
-        """Open a producer.
+        """Open a producer client.
 
         Args:
             properties: librdkafka properties of the connection and of the producer.
             topic: Topic to write to.
-            pool: Records to send. The pool must stay alive while the client is open, and is never moved.
+            pool: Records to send. The pool must stay at the same place in memory while the client is open.
             tally: Counts the deliveries.
 
         Raises:
@@ -115,9 +115,10 @@ class NativeClient(LoadClient):
         raise WorkloadRefused(f"the client refuses a record of {size} bytes: {capi.error_text(error)}")
 
     def _poll(self) -> None:
-        """Take events from the client as they arrive, and note when each event arrived.
+        """Move events from the client to our own queue as they arrive, each with the time of its arrival.
 
-        Serving a large event takes milliseconds, which must not be added to the latency of the next event.
+        Counting the deliveries of a large event takes milliseconds, which must not be added to the latencies of the
+        next event.
         """
         lib = self._lib
         while not self._closing.is_set():

@@ -1,7 +1,8 @@
 """The load generator that uses plain `confluent_kafka.Producer`, with one Python call and one callback per record.
 
 It is a fallback for platforms where librdkafka's C functions can't be called. It reaches only a fraction of the
-throughput of the generator that calls them, so the verdict often says that the load generator was the bottleneck.
+throughput of the generator that calls them, so the verdict of a measurement often says that the load generator was the
+bottleneck.
 """
 
 import logging

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum and the number of some values, such as all round-trip times in one statistics interval."""
+    """The sum of some values and how many there are, for example of all round-trip times in one statistics interval."""
 
     total: float = 0.0
     count: int = 0
@@ -24,25 +24,26 @@ class Sum:
 
     @property
     def mean(self) -> float:
-        """Mean of the values; 0 if there are none."""
+        """Mean of the values; 0 if there are no values."""
         return self.total / self.count if self.count else 0.0
 
     @classmethod
     def read(cls, window: dict[str, Any] | None) -> Self:
-        """Return the sum and the number from a `{sum, cnt, ...}` object in librdkafka's statistics.
+        """Return the sum and the number of the values that a `{sum, cnt, ...}` object of librdkafka describes.
 
-        Both are 0 if there is no object.
+        The sum and the number are 0 if `window` is None.
         """
         return cls(float(window["sum"]), int(window["cnt"])) if window else cls()
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerInterval:
-    """Times that librdkafka's statistics give for one broker in one statistics interval.
+    """The times in one statistics report of librdkafka that belong to one broker. They cover one statistics interval.
 
     Attributes:
         queue_us: For each record, the time from the hand-over to the client until it is written into a request.
-        outbuf_us: For each request of any kind, the time in the output buffer before it is written to the socket.
+        outbuf_us: For each request of any kind, the time for which it waits in the output buffer before it is written
+            to the socket.
         rtt_us: For each request of any kind, the time from writing it to the socket until the response.
         throttle_ms: For each response, the time for which the broker told the client to pause because of a quota.
     """
@@ -58,17 +59,18 @@ class Report:
     """One statistics report of librdkafka.
 
     Attributes:
-        at_ns: When we received the report, on the benchmark's clock.
+        at_ns: The time at which we received the report, on the benchmark's clock.
         queued_records: Number of records in the client's queues, including those in flight (gauge).
         queued_bytes: Size of the records in the client's queues (gauge).
-        tx_records: Records written into requests since the start, including those sent again.
-        wire_bytes: Bytes sent to brokers since the start, after compression, for requests of all kinds.
-        retries: Requests sent again since the start.
-        in_flight: Requests that await a response, over all brokers (gauge).
-        batch_bytes: Sizes on the wire of the produce batches of the interval.
-        batch_records: Numbers of records in the produce batches of the interval.
+        tx_records: Number of records written into requests since the client started, including records that were sent
+            again.
+        wire_bytes: Bytes sent to brokers since the client started, after compression, in requests of all kinds.
+        retries: Number of requests that were sent again since the client started.
+        in_flight: Number of requests to all brokers that await a response (gauge).
+        batch_bytes: Sizes of the batches that were sent in the interval, as sent (after compression).
+        batch_records: Numbers of records in these batches.
         brokers: The times of the interval for each broker that received records or answered requests.
-        partition_records: Records written since the start, by partition number.
+        partition_records: Number of records written to each partition since the client started, by partition number.
     """
 
     at_ns: int
@@ -85,7 +87,7 @@ class Report:
 
     @classmethod
     def parse(cls, at_ns: int, text: str) -> Self:
-        """Parse one JSON report of librdkafka."""
+        """Return the report from one JSON text of librdkafka's statistics, received at the time `at_ns`."""
         data = json.loads(text)
         brokers = list(data["brokers"].values())
         topics = list(data["topics"].values())
@@ -124,13 +126,13 @@ def _total(windows: Iterable[dict[str, Any] | None]) -> Sum:
 
 @dataclass(slots=True)
 class Account:
-    """Totals of librdkafka's statistics reports over a period. Their size does not grow with the length of the period.
+    """Totals of librdkafka's statistics reports over a period. They take the same memory for a period of any length.
 
     `queue_us`, `outbuf_us` and `rtt_us` hold the client's own latency values, summed over `records` records. Queue
     times are given per record. Output-buffer times and round trips are given per request, so for each broker and
     interval their mean is multiplied by the number of records written. These means cover requests of every kind, but
-    under load nearly all requests are produce requests. The client does not time its work on a batch;
-    `LatencyCheck.batch_us` adds that time.
+    under load nearly all requests are produce requests. The client does not measure the time for which it works on a
+    batch; that time is in `LatencyCheck.batch_us`.
     """
 
     reports: int = 0
@@ -163,5 +165,8 @@ class Account:
 
     @property
     def latency_us(self) -> float:
-        """Mean time from the hand-over of a record until the response, in microseconds; NaN if there are no records."""
+        """Mean time in microseconds from handing a record to the client until the broker's response.
+
+        The value is NaN if there are no records.
+        """
         return (self.queue_us + self.outbuf_us + self.rtt_us) / self.records if self.records else math.nan

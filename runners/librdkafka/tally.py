@@ -1,7 +1,7 @@
 """Counts all deliveries, and records the latency of a random sample of them.
 
-Each delivery is picked with the same probability, independently of all others. Picking every 100th delivery instead
-could resonate with the batches: in batches of 10,000 records, it would always pick the same positions of a batch.
+Each delivery is picked with the same probability, independently of all others. We don't pick, for example, every 100th
+delivery: in batches of 10,000 records, that would always pick the same positions of a batch.
 Source: Bernoulli sampling by geometric gaps, Vitter 1987.
 """
 
@@ -21,7 +21,9 @@ _ERRORS_KEPT = 200
 
 @dataclass(slots=True)
 class Span:
-    """A range of intended send times. The latencies of records in this range are kept; `end_ns` is not part of it.
+    """A range of intended send times, which includes `start_ns` but not `end_ns`.
+
+    The latencies of records that were meant to leave in this range are kept.
 
     The defaults lie in the far future, so that no latency is kept before the range is set.
     """
@@ -34,15 +36,15 @@ class Span:
 class DrainDelay:
     """Counts from which we compute how long deliveries waited in the client until our thread took and counted them.
 
-    This uses the distributional form of Little's law. When an item leaves a first-in first-out queue, the items that
-    are still in the queue arrived while that item waited. So the mean wait is the mean number of items left in the
-    queue, divided by the arrival rate. Source: Keilson and Servi 1988.
+    This uses the distributional form of Little's law. When an item leaves a first-in first-out queue, all items that
+    are in the queue at that moment arrived while the leaving item waited. So the mean wait is the mean number of items
+    left in the queue, divided by the arrival rate. Source: Keilson and Servi 1988.
 
     Attributes:
         events: Number of delivery events taken from the client.
         left_behind: Number of events that were still queued when an event was taken, summed over all events.
-        first_ns: When the first event was taken.
-        last_ns: When the last event was taken.
+        first_ns: The time at which the first event was taken.
+        last_ns: The time at which the last event was taken.
     """
 
     events: int = 0
@@ -67,8 +69,8 @@ class DrainDelay:
 class Tally:
     """The counters of deliveries, errors and latencies while the records of a workload are sent.
 
-    Only the drain thread, which takes deliveries from the client, changes them. Other threads may read the plain
-    numbers.
+    Only the drain thread, which takes deliveries from the client, changes this object. Other threads may read the
+    attributes that are single numbers.
 
     Attributes:
         seed: Seed of the sampling.
@@ -76,7 +78,7 @@ class Tally:
         acknowledged: Number of successful deliveries.
         failed: Number of records that the client gave up, by librdkafka's error name.
         measured: Intended send times of the measured phase.
-        drain_delay: Counts that tell how long deliveries waited for the drain thread.
+        drain_delay: Counts from which we compute how long deliveries waited for the drain thread.
         statistics: The client's statistics reports that nobody has read yet, each with the time of its arrival.
         errors: The newest error messages of the client, each with the number of deliveries acknowledged before it.
         fatal: The error after which the client can't send any more; None if there was none.
@@ -102,7 +104,7 @@ class Tally:
     def resample(self, ratio: float) -> None:
         """Set the probability with which the latency of a delivery is recorded from now on.
 
-        Only the drain thread may call this.
+        Only the drain thread, which takes deliveries from the client, may call this.
         """
         self.sample_ratio = ratio
         self._place = 0
@@ -110,13 +112,13 @@ class Tally:
         self._next, self._next_pick = 0, int(self._picks[0])
 
     def delivered(self, count: int) -> NDArray[np.int64]:
-        """Count successful deliveries, and return for which of them to record the latency.
+        """Count successful deliveries, and pick the deliveries whose latency is to be recorded.
 
         Args:
             count: Number of deliveries.
 
         Returns:
-            Ascending indices of these deliveries, between 0 and `count - 1`, shape (n,).
+            Ascending indices of the picked deliveries, between 0 and `count - 1`, shape (n,).
         """
         self.acknowledged += count
         first, self._place = self._place, self._place + count
@@ -136,24 +138,25 @@ class Tally:
         """Record the latencies of sampled deliveries that arrived at the same moment.
 
         Args:
-            intended_ns: Intended send times of their records, shape (n,).
-            served_ns: When the deliveries arrived.
+            intended_ns: Intended send times of the delivered records, shape (n,).
+            served_ns: The time at which the deliveries arrived.
         """
         self._samples.append((intended_ns, served_ns))
 
     def fail(self, error: str, count: int = 1) -> None:
-        """Count records that the client gave up, by librdkafka's name of the error."""
+        """Count records that the client gave up because of `error`, which is librdkafka's name for the error."""
         self.failed[error] += count
 
     @property
     def done(self) -> int:
-        """Number of deliveries, successful or not."""
+        """Number of records whose delivery has succeeded or failed."""
         return self.acknowledged + sum(self.failed.values())
 
     def roll(self) -> Histogram:
-        """Return the sampled latencies of the deliveries since the last call.
+        """Return the sampled latencies of the deliveries that arrived since this method was last called.
 
-        Those of the measured phase are also added to the histogram that `latency` returns.
+        The latencies that belong to the measured phase (after the warm-up) are also added to the histogram that
+        `latency` returns.
         """
         samples, self._samples = self._samples, []
         window = Recorder()
@@ -166,7 +169,10 @@ class Tally:
         return window.histogram()
 
     def latency(self) -> Histogram:
-        """Return the latencies of all sampled records that were meant to leave in the measured phase."""
+        """Return the latencies of all sampled records that were meant to leave in the measured phase.
+
+        The measured phase begins after the warm-up.
+        """
         return self._total.histogram()
 
     def say(self, sentence: str) -> None:
@@ -174,5 +180,8 @@ class Tally:
         self.errors.append((self.acknowledged, sentence))
 
     def complaints(self) -> list[str]:
-        """Return the client's error messages since the last acknowledgement, oldest first. Any thread may call this."""
+        """Return the client's error messages since a record was last acknowledged, oldest first.
+
+        Any thread may call this method.
+        """
         return [sentence for acknowledged, sentence in list(self.errors) if acknowledged == self.acknowledged]

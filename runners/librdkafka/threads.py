@@ -1,7 +1,7 @@
 """The two threads that measure a config: one sends records, the other takes their deliveries from the client.
 
-Records are sent at a fixed rate or as fast as possible. The thread that takes deliveries also ends each window, which
-is a period of at most a second with its own counts.
+Records are sent at a fixed rate or as fast as possible. The thread that takes deliveries also divides the measurement
+into windows, which are periods of at most a second with separate counts.
 """
 
 import math
@@ -22,9 +22,10 @@ from runners.payload import PayloadPool
 from runners.runner import Phases
 
 CALL_RECORDS: Final = 1_000
-"""Most records that one call hands to the client.
+"""The largest number of records that one call hands to the client.
 
-So many records hide the cost of the call, and so few records really leave at one moment.
+The number is large enough to make the cost of a call negligible, and small enough that all records of a call leave at
+nearly the same moment.
 """
 CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000
@@ -38,7 +39,7 @@ Shorter waits would take CPU time from the client and from a broker on the same 
 run empty.
 """
 TICK_NS: Final = 250_000
-"""How often a sender with a fixed rate checks which records are due. This limits the delay that the checks add."""
+"""How often a sender with a fixed rate checks which records are due. The interval limits the delay by the checks."""
 SAMPLES_PER_S: Final = 20_000
 """Number of latencies to record per second.
 
@@ -54,7 +55,7 @@ class LoadClient(Protocol):
     """A producer that sends the records of a payload pool again and again."""
 
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
-        """Hand over the next `count` records.
+        """Hand the next `count` records of the pool to the client library.
 
         Args:
             intended_ns: Intended send time of each record, shape (count,), or one time for all records. The time
@@ -81,29 +82,29 @@ class LoadClient(Protocol):
         """Return the number of records that were handed over and whose delivery has not been taken yet."""
 
     def purge(self) -> None:
-        """Make the client give up all records that it still holds. They then count as failed deliveries."""
+        """Make the client give up all records that it still holds. These records then count as failed deliveries."""
 
     def close(self) -> None:
-        """Close the client at once. Records that it still holds are dropped."""
+        """Close the client at once, and drop the records that it still holds."""
 
 
 @dataclass(slots=True)
 class Sender:
     """Sends records until it is stopped or its end time is reached.
 
-    Only the thread that sends changes this object; other threads only read the plain counters.
+    Only the sending thread changes this object. Other threads only read its counters and set `stop`.
 
     Attributes:
         client: The client that sends the records.
-        pool: The records; also used to compute how many bytes were sent.
+        pool: The records to send. Their sizes are also used to compute how many bytes were sent.
         clock: The clock of the intended send times.
         end_ns: No record is meant to leave at or after this moment.
         measured_from_ns: Send delays are recorded for records that are meant to leave from this moment on.
-        max_bytes: Value and key bytes that may be sent; None for no limit.
-        primed: Records of the pool that were sent before this sender began.
+        max_bytes: Largest number of bytes of values and keys that may be sent; None for no limit.
+        primed: Number of records from the pool that were sent before this sender began.
         stop: Set by another thread to stop the sender.
-        sent: Records of this sender that the client has accepted so far.
-        full_ns: Time spent waiting for room in the client's queue.
+        sent: Number of records from this sender that the client has accepted so far.
+        full_ns: Time for which the sender has waited for room in the client's queue.
     """
 
     client: LoadClient
@@ -121,7 +122,7 @@ class Sender:
 
     @property
     def sent_bytes(self) -> int:
-        """Value and key bytes that the client has accepted so far."""
+        """Number of bytes of values and keys that the client has accepted so far."""
         return self._bytes_after(self.sent)
 
     def _bytes_after(self, sent: int) -> int:
@@ -195,16 +196,16 @@ class Sender:
             )
 
     def settle_delays(self) -> None:
-        """Add the send delays so far to their histogram, so that they need little memory.
+        """Move the list of send delays into a histogram, which needs less memory.
 
-        Only one thread may call this method. That can be another thread than the one that sends.
+        Always call this method from the same thread. It need not be the thread that sends.
         """
         delays, self._delays = self._delays, []
         if delays:
             self._recorder.record(np.concatenate(delays) // NS_PER_US)
 
     def send_delay(self) -> Histogram:
-        """Return how late records were sent, for records that were meant to leave in the measured phase.
+        """Return how late the records that were meant to leave in the measured phase (after the warm-up) were sent.
 
         The histogram is empty if records are sent as fast as possible.
         """
@@ -215,8 +216,8 @@ class Sender:
 def first_sample_ratio(rate_records_per_s: float | None, mean_bytes: float) -> float:
     """Return the share of deliveries whose latency is recorded during the warm-up.
 
-    It is computed from the planned rate, or from a guess if records are sent as fast as possible. At the end of the
-    warm-up, the share is adapted to the real rate.
+    The share is computed from the planned rate, or from a guessed rate if records are sent as fast as possible. At the
+    end of the warm-up, the share is adapted to the real rate.
     """
     guess = rate_records_per_s or min(_GUESS_RECORDS_PER_S, _GUESS_BYTES_PER_S / mean_bytes)
     return min(1.0, SAMPLES_PER_S / guess)
@@ -226,7 +227,7 @@ def first_sample_ratio(rate_records_per_s: float | None, mean_bytes: float) -> f
 class Cut:
     """The counters at the end of a window, which is a period of at most a second.
 
-    All of them count from the start of the measurement, except `latency`.
+    All counters start with the measurement, but `latency` covers only this window.
 
     Attributes:
         at_ns: Time on the benchmark's clock.
@@ -254,11 +255,12 @@ class Drain:
         tally: Counts the deliveries.
         clock: The benchmark's clock.
         sender: The sender of the same load.
-        start_ns: Start of the load; the phases count from this moment.
-        phases: The windows of the run. When the last window of the warm-up ends, sampling is adapted to the rate.
+        start_ns: Start of the load. The times in `phases` are relative to this moment.
+        phases: The windows of the warm-up and of the measured phase. When the warm-up ends, the share of latencies to
+            record is adapted to the rate.
         cuts: Queue that receives the counters at the end of each window.
         over: Set by another thread to end the drain.
-        ended: Set by the drain when the tally is complete.
+        ended: Set by this object when it has taken its last event and `tally` is complete.
     """
 
     client: LoadClient
@@ -272,7 +274,10 @@ class Drain:
     ended: Event = field(default_factory=Event)
 
     def run(self) -> None:
-        """Take events until `over` is set, then add the latencies that were recorded after the last window."""
+        """Take events from the client until `over` is set.
+
+        Then add the latencies since the end of the last window to the tally.
+        """
         try:
             self._loop()
             self.tally.roll()
@@ -293,7 +298,7 @@ class Drain:
                 before = cut
 
     def cut(self) -> Cut:
-        """Return the counters at this moment, with the latencies since the previous call."""
+        """Return the counters at this moment, and the latencies recorded since this method was last called."""
         latency = self.tally.roll()
         self.sender.settle_delays()
         failed = sum(self.tally.failed.values())
@@ -304,7 +309,10 @@ class Drain:
         self.tally.resample(min(1.0, SAMPLES_PER_S / max(rate, 1.0)))
 
     def _left_ms(self, window: int) -> int:
-        """Return the time until a window ends, rounded up; a long time if there are no more windows."""
+        """Return the time in milliseconds until the window with that index ends, rounded up.
+
+        If there is no window with that index, return a long time.
+        """
         if window >= len(self.phases.ends_ns):
             return _FAR_OFF_MS
         return math.ceil((self.start_ns + self.phases.ends_ns[window] - self.clock.now_ns()) / 1e6)

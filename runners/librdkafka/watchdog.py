@@ -1,4 +1,4 @@
-"""Stops sending within seconds, with an error that names the cause, when a measurement is no longer possible."""
+"""Raises an error that names the cause, within seconds, when a measurement is no longer possible."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ _PERMANENT: Final[tuple[tuple[frozenset[str], type[RunnerError], str], ...]] = (
 )
 """Groups of librdkafka's errors that no retry can change, each with the exception to raise and its message.
 
-The first group with a matching error counts.
+If several groups match, the first group is used.
 """
 
 _DOWN_SIGNS: Final = ("_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE")
@@ -59,10 +59,11 @@ class Watchdog:
 
     Attributes:
         clock: The benchmark's clock.
-        stall_patience_s: Longest time in seconds without any delivery while records wait.
+        stall_patience_s: Longest time in seconds without any delivery while the client still holds records.
         disks: Folders on the disks that local brokers write to.
         min_free_disk_bytes: Free space that must remain on these disks.
-        broker_alive: Returns whether a local broker still runs; true if there are no local brokers.
+        broker_alive: Function that returns whether any local broker still runs. It returns true if all brokers are
+            remote.
     """
 
     clock: Clock
@@ -78,7 +79,7 @@ class Watchdog:
     _flush_ns: int = 0
 
     def look(self, tally: Tally, waiting: int) -> None:
-        """Check deliveries, errors and disks now, and raise an error if a measurement is no longer possible.
+        """Raise an error if missing deliveries, client errors or full disks make the measurement impossible.
 
         Args:
             tally: The counters of deliveries and the client's error messages.
@@ -86,7 +87,7 @@ class Watchdog:
 
         Raises:
             WorkloadRefused: Records break a limit of the topic.
-            TargetRefused: Rights to write are missing, or the broker refuses the config.
+            TargetRefused: The right to write to the topic is missing, or the broker refuses the config.
             BrokerLost: No more deliveries arrive.
             DeliveryFailed: The client can't send any more.
             DiskTooFull: A local broker's disk is nearly full.
@@ -126,7 +127,7 @@ class Watchdog:
         self._disk_ns = now
         if any(map(in_memory, self.disks)) and (memory := room_bytes()) < LEAST_FREE_BYTES:
             raise DiskTooFull(
-                f"the broker's log lies in memory, which must keep {LEAST_FREE_BYTES / 1e9:.1f} GB free, but has "
+                f"the broker's data lies in memory, which must keep {LEAST_FREE_BYTES / 1e9:.1f} GB free, but has "
                 f"{memory / 1e9:.1f} GB free; end other programs, or set TMPDIR to a folder on a disk"
             )
         free = free_disk_bytes(disk for disk in self.disks if not in_memory(disk))
@@ -137,7 +138,10 @@ class Watchdog:
             )
 
     def flush_is_over(self) -> bool:
-        """Return whether waiting for the last deliveries has taken too long, counted from the first call."""
+        """Return whether we have waited too long for the last deliveries.
+
+        The wait begins with the first call of this method.
+        """
         now = self.clock.now_ns()
         self._flush_ns = self._flush_ns or now
         return now - self._flush_ns > _FLUSH_PATIENCE_S * NS_PER_S

@@ -1,4 +1,4 @@
-"""The copy of studies in MLflow, for viewing their results. A study itself reads only its own results store.
+"""Copies the results of studies to MLflow, where users can view them. A study itself reads only its own results store.
 
 Importing this package does not import MLflow.
 """

@@ -1,4 +1,4 @@
-"""The connection to MLflow: its location, and a client that prints nothing and gives up after a short time.
+"""The connection to MLflow: where MLflow is, and a client that prints nothing and gives up after a short time.
 
 Only this module imports MLflow, and only when it is needed, because the import takes seconds.
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class TrackingError(StudyError):
-    """MLflow can't be read, or can't be brought up to date with the study, at the moment."""
+    """At the moment, MLflow can't be read, or the study's results can't be written to it."""
 
 
 class TrackingBusy(TrackingError):
@@ -53,7 +53,8 @@ class TrackingLocation:
 
     Attributes:
         uri: The URI for MLflow. It may contain a password.
-        artifacts: The folder for artifacts, used if there is no server that stores them.
+        artifacts: The folder for artifacts. It is used only if there is no MLflow server, which would store the
+            artifacts.
     """
 
     uri: str
@@ -61,7 +62,10 @@ class TrackingLocation:
 
     @classmethod
     def of(cls, tracking: TrackingSpec, root: Path) -> "TrackingLocation":
-        """Return the location in the study file, otherwise the one in MLFLOW_TRACKING_URI, otherwise a SQLite file.
+        """Return the location of MLflow for a study.
+
+        The location is taken from the study file, or else from the variable MLFLOW_TRACKING_URI. If neither names a
+        location, it is a SQLite file.
 
         Args:
             tracking: The tracking section of the study.
@@ -72,17 +76,17 @@ class TrackingLocation:
 
     @property
     def has_server(self) -> bool:
-        """Whether the URI belongs to a server, which stores artifacts itself, and not to a database."""
+        """Whether the URI is that of an MLflow server, which stores artifacts itself, and not that of a database."""
         return urlsplit(self.uri).scheme.partition("+")[0] not in _DATABASES
 
     @property
     def is_web(self) -> bool:
-        """Whether the server has web pages at the same address."""
+        """Whether a browser can open the URI, because an MLflow server serves its web pages there."""
         return urlsplit(self.uri).scheme in ("http", "https")
 
     @property
     def sqlite_file(self) -> Path | None:
-        """The path of the SQLite file, or None if the URI is of another kind."""
+        """The path of the SQLite file that the URI names. None if the URI names a server or another database."""
         return Path(unquote(self.uri.removeprefix(_SQLITE))) if self.uri.startswith(_SQLITE) else None
 
     @property
@@ -98,11 +102,12 @@ class TrackingLocation:
 
 
 def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpec:
-    """Return the tracking settings that are stored with a study.
+    """Return the settings for MLflow that are stored with a study.
 
     Args:
-        facts: What is stored about the study as a whole, such as its id, its target and these settings.
-        uri: A URI that overrides the stored one.
+        facts: The stored values that belong to the study as a whole, such as its id, its target and the settings for
+            MLflow.
+        uri: A tracking URI that replaces the stored URI.
     """
     kept = facts.get("tracking") or {}
     return TrackingSpec(
@@ -133,7 +138,7 @@ PAGE: Final = 1_000
 
 
 def connect(location: TrackingLocation) -> "MlflowClient":
-    """Return a client of MLflow for a location.
+    """Return an MLflow client for the given location.
 
     If the location is a SQLite file that does not exist, MLflow creates it, which takes some seconds.
     """
@@ -152,9 +157,9 @@ def connect(location: TrackingLocation) -> "MlflowClient":
 def _write_lazily() -> None:
     """Let MLflow write its SQLite file without waiting for the disk at each change.
 
-    Such a wait, in the middle of a measurement, makes a journalling file system write out everything that brokers on
-    this machine have left in its cache. Without the wait, the last changes may be lost if the machine loses power. In
-    that case, `tuner sync` writes them again.
+    Waiting for the disk in the middle of a measurement makes a journalling file system also write everything that
+    brokers on this machine have left in its cache. If MLflow does not wait, the last changes may be lost when the
+    machine loses power. In that case, `tuner sync` writes them again.
     """
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
@@ -170,7 +175,7 @@ def _write_lazily() -> None:
 def _await_database(uri: str) -> None:
     """Connect to the database once, with a time limit.
 
-    MLflow itself would try for an hour if the database does not answer, and there is no setting to change that.
+    If the database does not answer, MLflow itself would try for an hour, and no setting of MLflow changes that.
     """
     import sqlalchemy
 
@@ -196,10 +201,10 @@ def runs_of(
 
 
 def experiment_id(client: "MlflowClient", location: TrackingLocation, name: str) -> str:
-    """Return the id of the experiment with that name, after creating it if there is none.
+    """Return the id of the MLflow experiment with that name, and create the experiment if it does not exist.
 
     Raises:
-        TrackingError: The experiment was deleted.
+        TrackingError: The experiment is marked as deleted in MLflow.
     """
     found = client.get_experiment_by_name(name)
     if found is None:
@@ -208,7 +213,7 @@ def experiment_id(client: "MlflowClient", location: TrackingLocation, name: str)
     if found.lifecycle_stage != "active":
         raise TrackingError(
             f"the MLflow experiment must exist, but {name!r} was deleted: restore it with "
-            f"`mlflow experiments restore --experiment-id {found.experiment_id}`, or name another one "
+            f"`mlflow experiments restore --experiment-id {found.experiment_id}`, or name another experiment "
             "(tracking.experiment)"
         )
     return str(found.experiment_id)

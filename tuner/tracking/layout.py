@@ -1,7 +1,7 @@
 """Computes the content of a study's MLflow runs from the results store alone.
 
-There is one parent run for each record size, and one child run for each trial. Even times and steps follow from the
-results store, so writing a study twice changes nothing.
+There is one parent run for each record size, and one child run for each trial. Even the times and steps of metrics are
+computed from the results store, so writing a study to MLflow a second time changes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class Point:
     Attributes:
         name: Name of the metric.
         value: Its value.
-        step: The trial number. For gains, the number of baseline trials that they are relative to.
+        step: The trial number. For a gain, the number of baseline trials whose median is its denominator.
         at_ms: The time, in milliseconds since 1970 in UTC.
     """
 
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The content that a run in MLflow should have.
+    """The content that a run in MLflow should have, computed from the results store.
 
     Attributes:
         key: The permanent identity of the run. If content is written again under the same key, the same run is updated.
@@ -76,12 +76,14 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class SizeView:
-    """The results and recommendations for one record size of a study, from which the MLflow runs are made.
+    """The results and recommendations for one record size of a study.
+
+    The content of the MLflow runs is computed from these results and recommendations.
 
     Attributes:
         study: The results of the study.
         size: The results of the record size.
-        by_goal: The recommendations, by goal.
+        by_goal: The recommendation for each goal.
     """
 
     study: StudyResults
@@ -95,7 +97,7 @@ class SizeView:
 
     @property
     def findings(self) -> str:
-        """A short text that changes whenever the Pareto front or a recommendation changes."""
+        """A short text for detecting changes: it differs whenever the Pareto front or a recommendation has changed."""
         by_goal = {str(goal): (found.trial.number, found.confirmed) for goal, found in self.by_goal.items()}
         return f"{self.size.front} {by_goal}"
 
@@ -136,7 +138,7 @@ class SizeView:
 
         Args:
             trial: The trial.
-            parent_run: MLflow's id of the run for the record size, below which MLflow shows the trial.
+            parent_run: MLflow's id of the run for the record size. MLflow shows the trial's run below this run.
         """
         baselines = sum(each.kind is Kind.BASELINE for each in self.size.trials)
         at_ms = _end_ms(trial)
@@ -201,7 +203,8 @@ class SizeView:
     def _volume(self) -> Iterator[Point]:
         """Yield the hypervolume of the Pareto front after each trial.
 
-        It is computed from gains relative to the median of all baseline trials that the study has now.
+        The hypervolume is computed from gains. All gains, also of old trials, are relative to the median of all
+        baseline trials so far.
         """
         changes, value, at_ms = dict(self.size.hypervolume), None, 0
         for trial in self.size.trials:

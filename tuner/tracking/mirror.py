@@ -1,4 +1,4 @@
-"""Writes a study to MLflow: in the background while the study runs, or in the foreground afterwards."""
+"""Writes the results of a study to MLflow: in a thread while the study runs, or in one blocking call afterwards."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ def sync(
     extra_artifacts: Report | None = None,
     storage: Storage | None = None,
 ) -> SyncOutcome:
-    """Make MLflow show all results of a study, and return when it does or when it has failed.
+    """Write all results of a study to MLflow, and return when all are written or when writing has failed.
 
     Args:
         folder: The study's folder.
@@ -62,7 +62,7 @@ def sync(
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread, so that it uses only CPU time that the load of the next trial leaves over."""
+    """Lower the priority of this thread, so that it takes little CPU time from the measurement of the next trial."""
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
@@ -76,7 +76,8 @@ class Mirror:
     Args:
         folder: The study's folder. The results store must exist when `start` is called.
         tracking: The URI and the experiment of MLflow, and whether to use MLflow at all.
-        on_warning: Called once, with one sentence, if MLflow can't be written to. The separate thread makes the call.
+        on_warning: Function that is called once, in the separate thread, with one sentence, if MLflow can't be written
+            to.
         extra_artifacts: Function that makes the report to store with the runs at the end.
         storage: The storage that holds the study. None: the storage that the environment names.
     """
@@ -110,7 +111,7 @@ class Mirror:
         self._news.set()
 
     def behind(self, on_record: int) -> int:
-        """Return how many trials MLflow may not show yet, without asking MLflow.
+        """Return the number of trials that MLflow may not show yet. This sends no request to MLflow.
 
         Args:
             on_record: The number of trials in the results store.
@@ -175,7 +176,8 @@ class Mirror:
     def _wait(self, retry_s: float) -> None:
         """Wait for new results, or after an error until it is time to try again.
 
-        The time between two tries grows with each error. At the end of the study, it is only a second.
+        The time between two tries grows with each error. At the end of the study, the time between two tries is only a
+        second.
         """
         if not retry_s:
             self._news.wait()

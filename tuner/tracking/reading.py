@@ -1,4 +1,4 @@
-"""Reads recommendations from MLflow alone, so that the caller needs only the tracking URI and no results store."""
+"""Reads the recommendations of a study from MLflow, for callers that have the tracking URI but no results store."""
 
 import json
 import tempfile
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal: Goal) -> dict[str, Any]:
-    """Return a study's recommendation for a goal from MLflow, as written by `export.recommendation_record`.
+    """Read a study's recommendation for a goal from MLflow, in the format of `export.recommendation_record`.
 
     Args:
         uri: The tracking URI. None: MLFLOW_TRACKING_URI, or else the SQLite file beside the studies.
@@ -32,7 +32,7 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
 
     Raises:
         StudyNotFound: MLflow does not hold this study, or not this record size. The message names those that it holds.
-        NoFeasibleConfig: There is no recommendation for this goal.
+        NoFeasibleConfig: MLflow holds no recommendation for this goal.
         TrackingError: MLflow can't be read.
     """
     with _run_of(uri, study, record_bytes) as (client, run):
@@ -46,7 +46,7 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
 
 
 def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str) -> list[dict[str, Any]]:
-    """Return the recommendations of a study from MLflow, one for each goal that has one.
+    """Read the recommendations of a study from MLflow: one for each goal for which MLflow holds a recommendation.
 
     The first one is the recommendation to use if the user names no goal.
 
@@ -57,7 +57,7 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
 
     Raises:
         StudyNotFound: MLflow does not hold this study, or not this record size. The message names those that it holds.
-        NoFeasibleConfig: There is no recommendation.
+        NoFeasibleConfig: MLflow holds no recommendation of this study for the record size.
         TrackingError: MLflow can't be read.
     """
     with _run_of(uri, study, record_bytes) as (client, run):
@@ -95,7 +95,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 
 
 def _parents(client: "MlflowClient") -> "list[Run]":
-    """Return the MLflow runs for record sizes (not those of trials) of all studies, the newest first."""
+    """Return the MLflow runs for the record sizes of all studies, newest first. The runs for trials are left out."""
     experiments = [each.experiment_id for each in client.search_experiments(max_results=PAGE)]
     if not experiments:
         return []
@@ -107,7 +107,7 @@ def _newest(parents: "list[Run]", study: str, record_bytes: str, location: Track
     if not of_study:
         names = ", ".join(dict.fromkeys(run.data.tags.get("tuner.study", "") for run in parents)) or "none"
         raise StudyNotFound(
-            f"MLflow at {location.shown} must hold the study, but it has none named {study!r}; it holds: {names}"
+            f"MLflow at {location.shown} must hold the study {study!r}, but does not; it holds: {names}"
         )
     for run in of_study:
         if run.data.tags.get("tuner.record_bytes") == record_bytes:

@@ -1,4 +1,4 @@
-"""Brings MLflow up to date with a study, and keeps the connection to MLflow open until an error occurs."""
+"""Writes the new results of a study to MLflow, and keeps the connection to MLflow open until an error occurs."""
 
 import tempfile
 from collections.abc import Callable
@@ -22,13 +22,13 @@ _LATENCY_TAG: Final = "tuner.histograms"
 
 
 class Stopped(Exception):
-    """Raised to end an update of MLflow early, because the caller has stopped waiting for it."""
+    """Raised to end an update of MLflow early, because the caller no longer waits for the update."""
 
 
 class MirrorSession:
-    """A connection to MLflow that writes one study and remembers which runs MLflow holds.
+    """A connection over which one study is written to MLflow. It remembers which runs MLflow holds.
 
-    After an error, the remembered runs may be wrong. Close the session then, and open a new one.
+    After an error, the remembered runs may be wrong. In that case, close the session and open a new session.
 
     Args:
         store: The results store of the study.
@@ -39,7 +39,7 @@ class MirrorSession:
 
     Raises:
         TrackingBusy: Another process is writing this study to MLflow.
-        TrackingError: The experiment was deleted.
+        TrackingError: The MLflow experiment of the study was deleted.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class MirrorSession:
         lock = store.hold(_WRITING)
         if lock is None:
             raise TrackingBusy(
-                f"only one process at a time may write {folder.name} to MLflow, but the study itself or another "
-                "`tuner sync` is doing so: wait, that process brings MLflow up to date"
+                f"only one process at a time may write {folder.name} to MLflow, but the running study or another "
+                "`tuner sync` is writing the study now: wait, that process brings MLflow up to date"
             )
         self._lock = lock
         try:
@@ -71,16 +71,16 @@ class MirrorSession:
             raise
 
     def close(self) -> None:
-        """Release the lock, so that another process may write this study to MLflow."""
+        """Close the session: release the lock, so that another process may write this study to MLflow."""
         self._lock.close()
 
     def catch_up(self, *, settle: bool, on_progress: Callable[[int, int], None] = lambda _, __: None) -> None:
         """Make MLflow show all results of the study.
 
         Args:
-            settle: Whether to check every run and file, which takes longer. If False, old trials keep their gains in
-                MLflow, although these change with each new baseline trial. Only new trials and changed tags are
-                written.
+            settle: Whether to compare every run and file with MLflow, which takes longer. If False, only new trials and
+                changed tags are written. In MLflow, the gains of old trials then stay the same, although each new
+                baseline trial changes them.
             on_progress: Receives the number of trials that are shown, and the number of all trials.
 
         Raises:
@@ -146,7 +146,9 @@ class MirrorSession:
 
 
 class CatchingUp:
-    """Brings MLflow up to date with a study, one attempt at a time. After an error, the next attempt connects again.
+    """Writes all results of a study to MLflow, in as many attempts as needed.
+
+    After an error, the next attempt connects to MLflow again.
 
     Args:
         store: The results store of the study.
@@ -199,7 +201,7 @@ class CatchingUp:
         return None
 
     def close(self) -> None:
-        """Close the session. The next attempt opens a new one, which reads again what MLflow holds."""
+        """Close the connection to MLflow. The next attempt connects again, and reads again which runs MLflow holds."""
         if self._session is not None:
             self._session.close()
             self._session = None

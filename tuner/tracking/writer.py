@@ -2,7 +2,7 @@
 
 At the start, the writer asks MLflow for the study's runs, and identifies each run by a key in its tags. So it also
 finds runs that were created just before a crash, and we need no list of runs outside MLflow. The files that are stored
-with the runs are enough to use a study's results without our results store.
+with the runs contain enough to use a study's results without our results store.
 """
 
 import hashlib
@@ -47,7 +47,10 @@ class ExistingRun:
 
     @property
     def ended(self) -> bool:
-        """Whether the run is complete. Most content of a complete run never changes, and is not compared again."""
+        """Whether the run is complete.
+
+        Most content of a complete run never changes, so it is not compared with new content.
+        """
         return self.status != RUNNING
 
 
@@ -75,7 +78,10 @@ class Writer:
                 self._known[key] = self._read(run)
 
     def known(self, key: str) -> ExistingRun | None:
-        """Return the run with that key as MLflow holds it, or None if there is none."""
+        """Return the run with that key, with the content that it has in MLflow.
+
+        The result is None if MLflow holds no run with that key.
+        """
         return self._known.get(key)
 
     def write(self, shown: Shown) -> ExistingRun:
@@ -91,7 +97,7 @@ class Writer:
         return known
 
     def mark(self, key: str, tags: Mapping[str, str]) -> None:
-        """Set tags of the existing run with that key."""
+        """Set tags of the run with that key, which must exist in MLflow."""
         self._log(key, self._known[key], tags, {}, ())
 
     def end(self, shown: Shown) -> None:
@@ -166,7 +172,7 @@ _KEPT: Final = ("latency", "send_delay", "sample_ratio", "workload")
 
 
 def parent_files(view: SizeView) -> dict[str, str]:
-    """Return the files to store with the MLflow run for a record size, as texts by path."""
+    """Return the files to store with the MLflow run for a record size, as a mapping from path to text."""
     files = {
         "front.json": json.dumps(front_record(view.study, view.size), indent=2),
         "front.csv": front_csv(view.size),
@@ -180,7 +186,10 @@ def parent_files(view: SizeView) -> dict[str, str]:
 
 
 def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
-    """Return the file with the latency histograms of a trial, as text by path; empty if no histograms are stored."""
+    """Return the file with the latency histograms of a trial, as a mapping from its path to its text.
+
+    The mapping is empty if no histograms are stored for the trial.
+    """
     phases: dict[str, Any] = {}
     for name in _PHASES:
         kept = store.attachment(trial, name)
@@ -190,12 +199,18 @@ def latency_file(store: ResultsStore, trial: Trial) -> dict[str, str]:
 
 
 def digest(files: Mapping[str, str]) -> str:
-    """Return a hash of the files' contents, so that unchanged files are not sent again."""
+    """Return a hash of the contents of files.
+
+    The hash shows which files are unchanged, so that they are not sent again.
+    """
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> None:
-    """Store texts by path as artifacts of a run. An artifact with the same path is replaced."""
+    """Store files, given as a mapping from path to text, as artifacts of a run.
+
+    An artifact that already has one of these paths is replaced.
+    """
     for path, text in files.items():
         client.log_text(run_id, text, path)
 
@@ -205,7 +220,7 @@ def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Col
 
     Args:
         client: The client of MLflow.
-        run_ids: The ids of these runs, by record size.
+        run_ids: The id of the MLflow run for each record size.
         sizes: All record sizes of the study.
         report: The folder of the report. A folder in it that is named like a record size belongs only to the run of
             that size. Everything else belongs to all runs.
