@@ -3,9 +3,10 @@
 A measurement that was limited by our own load generator says nothing about its config.
 
 The possible causes are checked in a fixed order, the most certain first. A quota or the requested rate is known for
-certain. If the client's queue is neither full nor filling up in a saturating phase, our load generator is the limit. A
-thread or a connection at its limit is the cause even if something else is busy too. The broker is checked after that,
-and the size of the client's buffer last.
+certain. If other processes use most of a busy host, our threads and the client's wait for a core and look busier than
+they are, so this comes next. If the client's queue is neither full nor filling up in a saturating phase, our load
+generator is the limit. A thread or a connection at its limit is the cause even if something else is busy too. The
+broker is checked after that, and the size of the client's buffer last.
 """
 
 from collections.abc import Callable
@@ -255,6 +256,9 @@ def _other_processes(evidence: Evidence) -> str | None:
         or used.broker_cpu_cores is None
     ):
         return None
+    threads = (used.sender_cpu_ratio, used.drain_cpu_ratio, used.client_thread_cpu_ratio, used.broker_thread_cpu_ratio)
+    if max(ratio or 0.0 for ratio in threads) >= BUSY_RATIO:
+        return None  # it had a core to itself, and is the limit whatever else runs
     others = used.host_cpu_ratio * used.host_cores - used.process_cpu_cores - used.broker_cpu_cores
     if used.host_cpu_ratio < HOST_BUSY_RATIO or others < OTHERS_RATIO * used.host_cores:
         return None
@@ -320,10 +324,10 @@ def _nothing_else(evidence: Evidence) -> str | None:
 _SIGNS: Final[tuple[tuple[Bottleneck, Callable[[Evidence], str | None]], ...]] = (
     (Bottleneck.QUOTA, _quota),
     (Bottleneck.OFFERED_RATE, _offered_rate),
+    (Bottleneck.OTHER_PROCESSES, _other_processes),
     (Bottleneck.GENERATOR, _generator),
     (Bottleneck.CLIENT_THREAD, _client_thread),
     (Bottleneck.NETWORK, _network),
-    (Bottleneck.OTHER_PROCESSES, _other_processes),
     (Bottleneck.BROKER, _broker),
     (Bottleneck.CLIENT_BUFFER, _client_buffer),
     (Bottleneck.GENERATOR, _nothing_else),

@@ -58,9 +58,9 @@ MAYBE_UNKNOWN = [each.name for each in fields(Evidence) if each.name not in ("re
 # In order of precedence, the most certain sign first.
 SIGNS: list[tuple[Bottleneck, dict[str, Any]]] = [
     (Bottleneck.QUOTA, {"throttle_ms": 5.0}),
+    (Bottleneck.OTHER_PROCESSES, {"host_cpu_ratio": 0.97, "process_cpu_cores": 0.5, "broker_cpu_cores": 0.4}),
     (Bottleneck.CLIENT_THREAD, {"client_thread_demand_ratio": 0.95}),
     (Bottleneck.NETWORK, {"network_limited_ratio": 0.6}),
-    (Bottleneck.OTHER_PROCESSES, {"host_cpu_ratio": 0.97, "process_cpu_cores": 0.5, "broker_cpu_cores": 0.4}),
     (Bottleneck.BROKER, {"broker_thread_demand_ratio": 0.95}),
     (Bottleneck.BROKER, {"broker_cpu_cores": 3.7}),
     (Bottleneck.BROKER, {"receiver_limited_ratio": 0.6}),
@@ -91,8 +91,15 @@ def test_no_sign_outweighs_a_quota_or_the_requested_rate(bound: Bottleneck, sign
 @pytest.mark.parametrize(("bound", "sign"), SIGNS)
 def test_a_sender_that_never_waits_is_the_limit_whatever_else_is_busy(bound: Bottleneck, sign: dict[str, Any]) -> None:
     verdict = judge(known(SATURATING, queue_full_ratio=0.02, **sign))
-    assert verdict.bound is (Bottleneck.QUOTA if bound is Bottleneck.QUOTA else Bottleneck.GENERATOR)
-    assert verdict.says_nothing_of_config == (verdict.bound is Bottleneck.GENERATOR)
+    surer = (Bottleneck.QUOTA, Bottleneck.OTHER_PROCESSES)
+    assert verdict.bound is (bound if bound in surer else Bottleneck.GENERATOR)
+    assert verdict.says_nothing_of_config == (verdict.bound is not Bottleneck.QUOTA)
+
+
+def test_a_thread_that_has_a_core_to_itself_is_not_held_up_by_other_processes() -> None:
+    busy = known(SATURATING, host_cpu_ratio=1.0, process_cpu_cores=0.9, client_thread_demand_ratio=0.95)
+    assert judge(busy).bound is Bottleneck.OTHER_PROCESSES
+    assert judge(known(busy, client_thread_cpu_ratio=0.92)).bound is Bottleneck.CLIENT_THREAD
 
 
 def test_other_processes_are_blamed_only_if_the_brokers_share_is_known() -> None:

@@ -82,7 +82,10 @@ def rounds_of(why: Explanation) -> str:
 
 
 def effect_name(why: Explanation, effect: Effect) -> str:
-    """Return a change in words, with the changes that were undone together with it: `linger.ms=0.5 instead of 5`."""
+    """Return a change in words, such as `linger.ms=0.5 instead of 5`.
+
+    Changes that were undone together with it are named after it.
+    """
     found = why.found
     known = {change.name: change for change in changes(found.trial.values, found.baseline.values)}
     leader, *others = (_change(known[knob]) for knob in effect.knobs)
