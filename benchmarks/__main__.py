@@ -7,9 +7,12 @@ benchmarks work. `--write` puts the results on the pages of docs/evidence.
 """
 
 import argparse
+import shlex
 import subprocess
 import sys
 from typing import Final
+
+from benchmarks.evidence import WRITE, commands
 
 PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
     "generator": ("--rounds", "2", "--seconds", "1", "--warmup", "1"),
@@ -36,17 +39,34 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="only show within minutes that the benchmarks work")
     parser.add_argument("--write", action="store_true", help="put the results on the pages of docs/evidence")
     asked = parser.parse_args()
+    if asked.short and asked.write:
+        parser.error("--write must not be given with --short, because short runs give no results")
     if unknown := sorted(set(asked.programs) - set(PROGRAMS)):
         parser.error(f"a program must be one of {', '.join(PROGRAMS)}, but got {', '.join(unknown)}")
     missed = []
     for name in asked.programs or PROGRAMS:
         print(f"\n## {name}\n", flush=True)
-        words = PROGRAMS[name] if asked.short else ("--write",) if asked.write else ()
-        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *words], check=False).returncode:
-            missed.append(name)
+        for words in _runs(name, short=asked.short, write=asked.write):
+            if subprocess.run([sys.executable, "-m", *words], check=False).returncode:
+                missed.append(name)
     if missed:
         print(f"\nbenchmarks that missed a goal: {', '.join(missed)}")
         sys.exit(1)
+
+
+def _runs(name: str, *, short: bool, write: bool) -> list[list[str]]:
+    """Return the module and the arguments of each run of a benchmark.
+
+    Args:
+        name: Name of the benchmark.
+        short: Run it once, with few repeats.
+        write: Run it as often as the evidence pages have places for it, each time with the arguments given there.
+    """
+    module = f"benchmarks.{name}"
+    if write:
+        placed = [shlex.split(command)[2:] for command in commands()]
+        return [[*words, WRITE] for words in placed if words[0] == module]
+    return [[module, *(PROGRAMS[name] if short else ())]]
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from typing_extensions import override
 PAGES: Final = Path(__file__).parents[1] / "docs" / "evidence"
 END: Final = "<!-- end of result -->"
 WRITE: Final = "--write"
+_PLACE: Final = re.compile("<!-- result of: (.*?) -->")
 
 
 def benchmark_parser(description: str | None) -> argparse.ArgumentParser:
@@ -71,6 +72,11 @@ def this_command() -> str:
     spec = sys.modules["__main__"].__spec__
     name = spec.name if spec else Path(sys.argv[0]).name
     return shlex.join(["python", "-m", name, *(word for word in sys.argv[1:] if word != WRITE)])
+
+
+def commands() -> list[str]:
+    """Return the commands that the evidence pages have places for, page by page."""
+    return [command for page in sorted(PAGES.glob("*.md")) for command in _PLACE.findall(page.read_text())]
 
 
 def page_of(command: str) -> Path:

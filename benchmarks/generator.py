@@ -89,7 +89,7 @@ def _rounds(
     names = list(measure)
     rates: dict[str, list[float]] = {name: [] for name in names}
     last = dict.fromkeys(names, min(1e6, 100e6 / workload.record_sizes.mean_bytes))
-    # The results of round 0 are not used. It warms up the broker, and shows how many records the Java tool must send.
+    # Round 0 only warms up the broker and shows how many records the Java tool must send. Its results are not used.
     for number in range(rounds + 1):
         order.shuffle(names)
         for name in names:

@@ -130,7 +130,7 @@ class Forecast:
 
 
 def _left_ratio(count: int, windows: int) -> float:
-    """Return the variance of the mean of the first windows around the mean of the whole phase.
+    """Return how far the mean of a phase's first windows may lie from the mean of the whole phase, as a variance.
 
     The unit is the variance of a single window. The result becomes 0 when all windows are measured.
 

@@ -41,7 +41,7 @@ _MOST_NAMED: Final = 3
 
 
 class UnreadableTable(ValueError):
-    """A file does not have the format of a table of measurements; the message says where and why."""
+    """A table of measurements can't be read; the message names the place and the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ def test_a_study_that_stopped_for_safety_can_resume(tmp_path: Path, under_way: K
 
 
 def trial_bytes(tmp_path: Path) -> float:
-    """Return the bytes that the largest trial of the same study writes without a limit."""
+    """Run the study without a byte limit, and return how many bytes its largest trial wrote."""
     run_study(simulated_study((100,), trials=12), "", tmp_path / "unlimited", Told(), simulated=Steady())
     return max(trial.value_bytes for trial in on_record(tmp_path / "unlimited"))
 

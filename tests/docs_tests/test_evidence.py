@@ -1,6 +1,5 @@
 """The places for results on the evidence pages, and how benchmarks fill them."""
 
-import re
 import shlex
 import subprocess
 import sys
@@ -8,13 +7,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from benchmarks.evidence import END, PAGES, page_of, with_result
+from benchmarks.__main__ import PROGRAMS
+from benchmarks.evidence import END, PAGES, commands, page_of, with_result
 
-COMMANDS = [
-    command
-    for page in sorted(PAGES.glob("*.md"))
-    for command in re.findall("<!-- result of: (.*?) -->", page.read_text())
-]
+COMMANDS = commands()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -27,6 +23,11 @@ def test_a_place_is_for_a_benchmark_that_can_write_to_it(command: str) -> None:
     run = subprocess.run([sys.executable, "-m", module, *words, "--write", "--help"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "--write" in run.stdout
+
+
+def test_every_benchmark_has_a_place() -> None:
+    placed = {shlex.split(command)[2] for command in COMMANDS}
+    assert {f"benchmarks.{name}" for name in PROGRAMS} <= placed
 
 
 def test_every_place_has_an_end() -> None:

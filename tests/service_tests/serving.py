@@ -162,7 +162,7 @@ def has_ended(process: psutil.Process) -> bool:
 
 
 def eventually(what: Callable[[], Any], timeout_s: float = 90.0) -> Any:
-    """Call a function until it returns something true, and return that. The timeout suits a busy machine."""
+    """Call a function until its result is true, and return the result. The timeout allows for a busy machine."""
     deadline = time.monotonic() + timeout_s
     while not (found := what()):
         assert time.monotonic() < deadline, f"nothing came of {what}"

@@ -53,7 +53,7 @@ class Confirmation:
         return gain is not None and gain.low > 1.0
 
     def worse(self, metric: str) -> bool:
-        """Return whether the config is proven worse in a metric: the whole interval of its gain is below 1."""
+        """Return whether the config is proven worse in a metric, because the whole interval of its gain is below 1."""
         gain = self.gains.get(metric)
         return gain is not None and gain.high < 1.0
 

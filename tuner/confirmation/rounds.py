@@ -169,7 +169,7 @@ def has_all_repeats(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:
 
 
 def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str) -> Rounds:
-    """Return the rounds of a confirmation in which both a config and the baseline were measured."""
+    """Return the rounds that measured the config as well as the baseline."""
     by_round: dict[str, dict[int, Trial]] = {plan.baseline: {}, fingerprint: {}}
     for trial in _of_kind(trials, Kind.CONFIRM, plan):
         if trial.fingerprint in by_round and trial.state is State.COMPLETE and trial.round is not None:

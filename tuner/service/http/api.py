@@ -106,7 +106,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
     @api.post("/studies/{study}/resume", response_class=Response, responses={200: examples.STUDY}, tags=["studies"])
     async def resume(study: Study) -> Response:
-        """Continue a study that was paused or has failed."""
+        """Put a study that is paused or failed back into the queue, so that it continues."""
         return _json(await studies.resume(study))
 
     @api.get("/studies/{study}/trials", response_class=Response, responses={200: examples.TRIALS}, tags=["results"])

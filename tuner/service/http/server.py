@@ -187,7 +187,8 @@ def _listen(config: ServiceConfig) -> socket.socket:
             f"the service can't listen at {config.host}, port {config.port}: {error.strerror}; choose another address "
             "or port"
         ) from None
-    # Otherwise a body waits up to 40 ms until its head is acknowledged. asyncio sets this only on its own sockets.
+    # Without TCP_NODELAY, a response body waits up to 40 ms for the acknowledgement of its headers. asyncio sets the
+    # option only on sockets that it creates itself.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
