@@ -130,7 +130,7 @@ def has_begun(store: ResultsStore, size: str, confirmation_id: str) -> bool:
     return any(plan.confirmation_id == confirmation_id for plan in plans_in(store.facts(), size))
 
 
-def searchs_own(store: ResultsStore) -> str:
+def confirmation_of_search(store: ResultsStore) -> str:
     """Return the identifier of the confirmation that follows the search.
 
     The identifier is empty at first. Each time the search is continued, it changes: to `search 1`, then `search 2`.
@@ -145,7 +145,7 @@ def search_again(store: ResultsStore) -> None:
     store.set_fact(_SESSIONS, {**kept, "searches": kept.get("searches", 0) + 1})
 
 
-def asked_for(store: ResultsStore, options: Mapping[str, Any]) -> str:
+def confirmation_of_command(store: ResultsStore, options: Mapping[str, Any]) -> str:
     """Return the identifier of the confirmation that `tuner confirm` is to run.
 
     If the last `tuner confirm` was interrupted and had the same options, its confirmation is continued under the same

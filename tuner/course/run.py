@@ -21,7 +21,13 @@ from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
 from runners.wrappers import DELETION_S
-from tuner.confirmation.plan import ConfirmationPlan, asked_for, ended, search_again, searchs_own
+from tuner.confirmation.plan import (
+    ConfirmationPlan,
+    confirmation_of_command,
+    confirmation_of_search,
+    ended,
+    search_again,
+)
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.confirm import RATES
@@ -100,7 +106,7 @@ def run_study(
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
         _begin(spec, study_text, store, searching=searching)
         options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
-        confirmation_id = searchs_own(store) if searching else asked_for(store, options)
+        confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
         if rates:
             store.set_fact(RATES, {**rates, **store.facts().get(RATES, {})})
         if mirror is not None:
