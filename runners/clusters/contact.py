@@ -6,6 +6,7 @@ Write and Delete each imply Describe.
 """
 
 import logging
+import re
 import shlex
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,11 @@ from confluent_kafka.admin import AdminClient
 from runners.errors import BrokerLost, RunnerError, TargetRefused, WorkloadRefused
 
 REQUEST_TIMEOUT_S = 20.0
+
+_PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
+# The count of repetitions, as in "(after 1ms in state UP, 1 identical error(s) suppressed)". Who looks for the word
+# "error" in a message must not find it there.
+_REPETITIONS = re.compile(r",? \d+ identical error\(s\) suppressed")
 
 OWNED_PREFIX = "tuner-"
 """The prefix of the name of every topic that we create. Users need rights only on topics with this prefix."""
@@ -47,6 +53,11 @@ class Order:
     text: str
     needs: tuple[str, ...] = ()
     topic: str = ""
+
+
+def message_text(line: str) -> str:
+    """Return a line of librdkafka's log without its prefix and without its count of repetitions."""
+    return _REPETITIONS.sub("", _PREFIX.sub("", line))
 
 
 class Contact:
@@ -100,9 +111,12 @@ class Contact:
         return self.admin.list_topics(timeout=timeout_s)
 
     def complaints(self) -> list[str]:
-        """Return the messages about failures that librdkafka has given so far, without duplicates, oldest first."""
+        """Return the messages about failures that librdkafka has given so far, without duplicates, oldest first.
+
+        The messages come without the prefix of librdkafka's log lines and without its count of repetitions.
+        """
         self.admin.poll(0)
-        return list(dict.fromkeys(self._complaints))
+        return list(dict.fromkeys(message_text(line) for line in self._complaints))
 
     def refusal(self, error: KafkaException, request: Order) -> RunnerError:
         """Return the error from `runners.errors` that explains a failed request to the user.

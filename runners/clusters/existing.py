@@ -22,7 +22,6 @@ from runners.reporting import Say, silent
 _CONTACT_TIMEOUT_S = 10.0
 _FIRST_SLICE_S = 0.25
 _TCP_TIMEOUT_S = 3.0
-_PREFIX = re.compile(r"^[A-Z]+ \[rdkafka#[^]]*\] (\[thrd:[^]]*\]: )?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ class ExistingCluster:
                 slice_s *= 2  # so that a distant cluster gets enough time to answer
                 waited_s = time.monotonic() - begun
                 patience_s = waited_s if waited_s < self._timeout_s else math.inf
-                complaints = [_PREFIX.sub("", complaint) for complaint in contact.complaints()]
+                complaints = contact.complaints()
                 if failure := _explain(self._connection, complaints, patience_s):
                     raise failure from None
                 if patience_s == math.inf:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from runners.clusters.cluster import LocalBroker, RunningCluster
+from runners.clusters.contact import message_text
 from runners.clusters.embedded import EmbeddedCluster
 from runners.clusters.existing import ExistingCluster
 from runners.clusters.processes import free_ports
@@ -190,6 +191,12 @@ def test_the_right_password_is_accepted(secured: RunningCluster) -> None:
 def test_a_wrong_password_is_named_as_the_cause(secured: RunningCluster) -> None:
     with pytest.raises(TargetRefused, match=r"uthentication failed.*Check the user name, the password"):
         ExistingCluster(secured.bootstrap, login("admin", "guess")).start()
+
+
+def test_the_count_of_repetitions_is_no_part_of_a_message() -> None:
+    closed = "ssl://127.0.0.1:35907/bootstrap: Disconnected: SSL connection closed by peer (after 1ms in state UP"
+    line = f"FAIL [rdkafka#producer-7] [thrd:ssl://127.0.0.1:35907/bootstrap]: {closed}"
+    assert message_text(f"{line}, 1 identical error(s) suppressed)") == message_text(f"{line})") == f"{closed})"
 
 
 @pytest.mark.broker
