@@ -14,10 +14,10 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install run test campaign check docs format bench ci image lock clean
+.PHONY: help install run test campaign containers check docs format bench ci image lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 install: $(RUNTIME) ## Install the tuner into .venv
 
@@ -28,8 +28,11 @@ test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those
 	$(BIN)/pytest -q -n 2 --dist loadscope -m "not campaign" $(ARGS)
 
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
-	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
+	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
+
+containers: $(DEV) ## Build the image and test it; starts a Docker engine where none runs (root, Debian)
+	scripts/with-docker sh -c 'scripts/image build && $(BIN)/pytest -q -m docker $(ARGS)'
 
 check: $(DEV) ## Lint, formatting, types, import rules, pins, files named in documents, tracked files
 	$(BIN)/ruff check .

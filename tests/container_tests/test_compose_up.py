@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.container_tests.composing import Project, startable
+from tests.container_tests.composing import Project, compose, startable
 from tests.container_tests.studies import short_study
 from tuner.client import Client
 
@@ -27,6 +27,7 @@ def password() -> str:
 
 @pytest.fixture(scope="module")
 def project(own_image: Any, engine: Any, password: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    compose()  # skips the test before images are made for it
     folder: Path = tmp_path_factory.mktemp("compose")
     environment = folder / "env"
     environment.write_text(f"POSTGRES_PASSWORD={password}\n", encoding="utf-8")
