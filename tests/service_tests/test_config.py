@@ -46,13 +46,13 @@ def test_paths_are_relative_to_the_config_file(tmp_path: Path) -> None:
 
 def test_a_submitted_study_runs_on_the_configured_cluster(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, FILE))
-    asked = submission_of(STUDY, config, {"BYTES": "100", "OTHER": "1"})
+    asked, _ = submission_of(STUDY, config, {"BYTES": "100", "OTHER": "1"})
     assert asked.targets == ("lab",)
-    spec = spec_of(STUDY, config, {"BYTES": "100"})
+    spec, _ = spec_of(STUDY, config, {"BYTES": "100"})
     assert spec.targets == (config.targets["lab"],)
     assert spec.executor is Executor.RAY
-    assert submission_of(STUDY + "targets: [lab]\n", config, {"BYTES": "100"}).digest != asked.digest
-    assert submission_of(f"# remark\n{STUDY}", config, {"BYTES": "100"}).digest == asked.digest
+    assert submission_of(STUDY + "targets: [lab]\n", config, {"BYTES": "100"})[0].digest != asked.digest
+    assert submission_of(f"# remark\n{STUDY}", config, {"BYTES": "100"})[0].digest == asked.digest
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ def run(
         name = view["name"]
         silent = quiet or as_json
         if not silent:
+            for change in view.get("limited", ()):
+                warn(f"{change['key']} {change['detail']}")
             say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
         if detach:
             typer.echo(json.dumps(view, indent=2) if as_json else name)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, ValidationError
 
 from tuner.model.target import Target
+from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
 from tuner.study_file import fields
 from tuner.study_file.building import target_of
@@ -47,6 +48,7 @@ class ServiceConfig:
         mlflow_url: The address at which people open MLflow in a browser.
         mirrored: Whether studies are copied to MLflow.
         tls: The paths of the certificate and of its private key. None serves HTTP without TLS.
+        limits: What submitted studies may ask for at most.
     """
 
     host: str
@@ -64,6 +66,7 @@ class ServiceConfig:
     mlflow_url: str | None
     mirrored: bool
     tls: tuple[Path, Path] | None
+    limits: LimitsSection
 
 
 class TlsSection(Section):
@@ -116,6 +119,7 @@ class ServiceFile(Section):
     """Clusters by name, each with the keys of `target` in a study file. Submitted studies give only the name."""
     default_target: Text | None = None
     """Target of the studies whose file names no target."""
+    limits: LimitsSection = LimitsSection()
     executor: ExecutorSection = ExecutorSection()
     mlflow: MlflowSection = MlflowSection()
     tls: TlsSection | None = None
@@ -179,7 +183,9 @@ def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
 
 
 def _keys_at(place: KeyPath) -> list[str]:
-    sections: dict[str, type[Section]] = {"tls": TlsSection, "mlflow": MlflowSection, "executor": ExecutorSection}
+    sections: dict[str, type[Section]] = {
+        "tls": TlsSection, "mlflow": MlflowSection, "executor": ExecutorSection, "limits": LimitsSection
+    }  # fmt: skip
     section = TargetSection if place[0] == "targets" else sections.get(str(place[0]))
     return list(section.model_fields) if section else []
 
@@ -213,6 +219,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
         mlflow_url=file.mlflow.url,
         mirrored=file.mlflow.enabled,
         tls=None if file.tls is None else (folder / file.tls.certificate, folder / file.tls.key),
+        limits=file.limits,
     )
 
 
