@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
@@ -138,3 +139,14 @@ def test_other_commands_do_not_import_the_web_framework() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "name", [*sorted(RESERVED_NAMES), "Tokens.JSON", "secrets", "certificates", "service.yaml", "mlflow.db-wal"]
+)
+def test_a_study_cannot_take_the_place_of_another_file(tmp_path: Path, name: str) -> None:
+    text = FILE.replace("studies: all", "studies: .") + "tls: {certificate: certificates/one.pem, key: one.key}\n"
+    config = load_config(written(tmp_path, text))
+    with pytest.raises(StudyFileError, match="name") as refused:
+        submission_of(f"study: {name}\nworkload: {{record_bytes: 100, replication: 3}}\n", config, {})
+    assert [problem.line for problem in refused.value.problems] == [1]

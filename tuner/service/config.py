@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
+from tuner.model.reserved_names import TOKENS_FILE
 from tuner.model.target import Target
 from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
@@ -208,7 +209,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
         port=file.port,
         allowed_hosts=tuple(name.lower() for name in file.allowed_hosts),
         root=root,
-        tokens=place_of(file.tokens, root / "tokens.json"),
+        tokens=place_of(file.tokens, root / TOKENS_FILE),
         environment=tuple(file.environment),
         max_body_bytes=file.max_body,
         at_once_per_target=file.at_once_per_target,

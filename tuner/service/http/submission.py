@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.spec import Executor, StudySpec
@@ -26,7 +27,6 @@ from tuner.study_file.properties import Files
 from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml
 
 ORIGIN: Final = "the study file"
-_RESERVED: Final = frozenset({"mlartifacts"})
 _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -117,7 +117,7 @@ def _read(
     name = file.study.name or ""
     if not name:
         problems.add(("study",), "a submitted study needs a name: write `study: orders`, for example", line=1)
-    elif name in _RESERVED or ((config.root / name).exists() and not (config.root / name).is_dir()):
+    elif _is_taken(config.root / name, config):
         problems.add(
             ("study",), f"a file or folder that is not a study has the name {name} already; choose another name"
         )
@@ -127,6 +127,12 @@ def _read(
         spec = replace(spec, executor=Executor.SIMULATED)
     inside, changes = limited(spec, config.limits, problems.written)
     return inside, names, value, changes
+
+
+def _is_taken(folder: Path, config: ServiceConfig) -> bool:
+    """Return whether the place of a study's folder is a file, or a folder with the tokens or the certificate."""
+    own = (config.tokens, *(config.tls or ()))
+    return (folder.exists() and not folder.is_dir()) or any(folder in (path, *path.parents) for path in own)
 
 
 def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tuple[Plain, tuple[str, ...]]:
