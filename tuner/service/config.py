@@ -3,7 +3,7 @@
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,12 +13,13 @@ from tuner.model.reserved_names import TOKENS_FILE
 from tuner.model.target import Target
 from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
+from tuner.storage.url import secrets_in
 from tuner.study_file import fields
 from tuner.study_file.building import target_of
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
-from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml
+from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, names_in, read_yaml, secret_variables
 
 SIMULATED: Final = "simulated"
 """The name of the target of simulated studies, which need no cluster. Every service has this target."""
@@ -50,6 +51,7 @@ class ServiceConfig:
         mirrored: Whether studies are copied to MLflow.
         tls: The paths of the certificate and of its private key. None serves HTTP without TLS.
         limits: What submitted studies may ask for at most.
+        secret_variables: The environment variables from which the config file took secrets.
     """
 
     host: str
@@ -68,6 +70,7 @@ class ServiceConfig:
     mirrored: bool
     tls: tuple[Path, Path] | None
     limits: LimitsSection
+    secret_variables: tuple[str, ...] = ()
 
 
 class TlsSection(Section):
@@ -148,7 +151,8 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
         raise StudyFileError(
             str(path), [Problem(0, "", f"the service's config file must be readable, but: {reason}")]
         ) from None
-    value = fill_in(read_yaml(text, problems), environ, problems)
+    raw: Any = read_yaml(text, problems)
+    value = fill_in(raw, environ, problems)
     problems.stop_if_any()
     try:
         file = ServiceFile.model_validate({} if value is None else value)
@@ -158,7 +162,11 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
         raise problems.error() from None
     config = _config(file, path.absolute().parent, problems)
     problems.stop_if_any()
-    return config
+    named = secret_variables(raw)
+    if config.mlflow_uri is not None and isinstance(raw, dict) and secrets_in(config.mlflow_uri):
+        # MLflow itself reads the variables whose names begin with MLFLOW_ again and again.
+        named += [name for name in names_in(raw["mlflow"]["uri"]) if not name.startswith("MLFLOW_")]
+    return replace(config, secret_variables=tuple(named))
 
 
 def _note(misfit: Mapping[str, Any], problems: Problems) -> None:

@@ -228,6 +228,9 @@ def _run(folder: Path, config: ServiceConfig) -> None:
 
     text = (folder / _SUBMITTED_FILE).read_text(encoding="utf-8")
     spec, changes = spec_of(text, config, os.environ)
+    # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
+    for name in config.secret_variables:
+        os.environ.pop(name, None)
     with StudyView() as view:
         for change in changes:
             view.say(str(change))
