@@ -14,6 +14,7 @@ _ESCAPES: Final = {
     for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
 """Control characters, line separators, and characters that change the direction of the text, each with its escape."""
+_ESCAPES_IN_LINES: Final = {code: escape for code, escape in _ESCAPES.items() if chr(code) not in "\n\t"}
 
 
 def first_line(error: Exception) -> str:
@@ -28,6 +29,11 @@ def one_line(text: str) -> str:
     Texts from outside, such as notes and error messages, could otherwise forge lines of a log.
     """
     return text.translate(_ESCAPES)
+
+
+def printable(text: str) -> str:
+    """Return the text with its control characters escaped, except ends of lines and tabs."""
+    return text.translate(_ESCAPES_IN_LINES)
 
 
 def silent(_: str) -> None:

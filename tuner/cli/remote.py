@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from runners.reporting import printable
 from tuner.cli import options
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
@@ -134,7 +135,7 @@ def status(
             else:
                 text = client.text(study, "status").rstrip("\n")
             if text != shown:
-                typer.echo(text)
+                typer.echo(printable(text))
                 if view["note"]:
                     warn(f"{view['state']}: {view['note']}")
             shown = text
@@ -160,7 +161,7 @@ def front(
         if as_json:
             options.print_json(client.front(study, record_bytes))
         else:
-            typer.echo(client.text(study, "front", record_bytes=record_bytes), nl=False)
+            typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
 
 
 def recommend(
