@@ -24,14 +24,15 @@ MOST_STREAMS: Final = 200
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
-RecordBytes = Annotated[
-    str | None,
+RecordSize = Annotated[
+    str,
     Query(
         max_length=500,
         description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
         examples=["1000"],
     ),
 ]
+RecordBytes = RecordSize | None
 
 
 def router(studies: Studies, streams: EventStreams) -> APIRouter:
