@@ -43,7 +43,8 @@ class PayloadPool:
         values: All values, shape (bytes of all values,), uint8. The array is never moved while the pool exists.
         offsets: Index in `values` at which each value begins, shape (records,), int64.
         lengths: Size of each value in bytes, shape (records,), int64.
-        keys: All keys, shape (records, key_bytes), uint8; key_bytes may be 0.
+        keys: The keys, shape (keys, key_bytes), uint8; key_bytes may be 0. There is one key for each record, but
+            fewer keys if they would take more than `MOST_POOL_BYTES`. Then the records use the keys in turn.
     """
 
     values: NDArray[np.uint8]
@@ -74,7 +75,7 @@ class PayloadPool:
 
     def key(self, index: int) -> bytes | None:
         """Return the key of the record at `index`, or None if records have no key."""
-        return self.keys[index].tobytes() if self.keys.shape[1] else None
+        return self.keys[index % len(self.keys)].tobytes() if self.keys.shape[1] else None
 
     def zlib_ratio(self) -> float:
         """Return the compressed size of the pool's first MiB, divided by its plain size, under zlib level 6."""
@@ -90,7 +91,7 @@ def make_pool(
     Args:
         sizes: Sizes of the values. Each size gets its exact share of the pool (rounded to a whole record), in random
             order.
-        key_bytes: Size of each key; 0 for no keys.
+        key_bytes: Size of each key; 0 for no keys. If all keys take more than `MOST_POOL_BYTES`, keys are repeated.
         compressibility_ratio: Share of each value that is filler text, which is the same in all records. The rest is
             random.
         seed: Any non-negative integer.
@@ -105,7 +106,8 @@ def make_pool(
         _fill(values, offsets, lengths, compressibility_ratio)
     if lengths.min() * (1 - compressibility_ratio) < _SURELY_DISTINCT_BYTES:
         _number(values, offsets, lengths)
-    keys = rng.integers(0, 256, size=(len(lengths), key_bytes), dtype=np.uint8)
+    distinct = min(len(lengths), max(FEWEST_RECORDS, MOST_POOL_BYTES // max(key_bytes, 1)))
+    keys = rng.integers(0, 256, size=(distinct, key_bytes), dtype=np.uint8)
     return PayloadPool(values, offsets, lengths, keys)
 
 

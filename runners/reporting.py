@@ -1,6 +1,7 @@
 """How the code of `runners` tells the user what it is doing, or that something is wrong."""
 
 from collections.abc import Callable
+from typing import Final
 
 Say = Callable[[str], None]
 """A function that takes one short sentence for the user.
@@ -8,11 +9,31 @@ Say = Callable[[str], None]
 Code that receives a `Say` as an argument calls it in the thread that called the code.
 """
 
+_ESCAPES: Final = {
+    code: chr(code).encode("unicode_escape").decode()
+    for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+"""Control characters, line separators, and characters that change the direction of the text, each with its escape."""
+_ESCAPES_IN_LINES: Final = {code: escape for code, escape in _ESCAPES.items() if chr(code) not in "\n\t"}
+
 
 def first_line(error: Exception) -> str:
     """Return the first line of an error's text, or its type if it has no text."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:300]
+
+
+def one_line(text: str) -> str:
+    """Return the text with its control characters escaped, so that it stays one line and can't change a terminal.
+
+    Texts from outside, such as notes and error messages, could otherwise forge lines of a log.
+    """
+    return text.translate(_ESCAPES)
+
+
+def printable(text: str) -> str:
+    """Return the text with its control characters escaped, except ends of lines and tabs."""
+    return text.translate(_ESCAPES_IN_LINES)
 
 
 def silent(_: str) -> None:

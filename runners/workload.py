@@ -10,6 +10,8 @@ from typing import Final, Self
 from runners.errors import WorkloadRefused
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
+_MOST_MIX_BYTES: Final = 4 * MAX_RECORD_BYTES
+"""The most that the sizes of a mix may add up to, because a record of each size is kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class RecordSizes:
         sizes = [size for size, _ in self.shares]
         if sizes != sorted(set(sizes)) or not math.isclose(sum(share for _, share in self.shares), 1.0):
             raise WorkloadRefused(f"record sizes must ascend and their shares must add up to 1, but got {self.shares}")
+        if sum(sizes) > _MOST_MIX_BYTES:
+            raise WorkloadRefused(
+                f"the record sizes of a mix must add up to at most {_MOST_MIX_BYTES} bytes, because a record of each "
+                f"size is kept in memory, but they add up to {sum(sizes)}; name fewer sizes"
+            )
 
     @classmethod
     def fixed(cls, size_bytes: int) -> Self:

@@ -202,6 +202,6 @@ def _slots(pool: PayloadPool) -> NDArray[np.void]:
     slots["payload"] = pool.values.ctypes.data + pool.offsets
     slots["len"] = pool.lengths
     if pool.keys.shape[1]:
-        slots["key"] = pool.keys.ctypes.data + np.arange(len(pool)) * pool.keys.shape[1]
+        slots["key"] = pool.keys.ctypes.data + np.arange(len(pool)) % len(pool.keys) * pool.keys.shape[1]
         slots["key_len"] = pool.keys.shape[1]
     return slots

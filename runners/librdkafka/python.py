@@ -30,7 +30,8 @@ class PythonClient(LoadClient):
         self._tally = tally
         self._topic = topic
         self._pool = pool
-        self._records = [(pool.value(index), pool.key(index)) for index in range(len(pool))]
+        keys = [pool.key(index) for index in range(len(pool.keys))]
+        self._records = [(pool.value(index), keys[index % len(keys)]) for index in range(len(pool))]
         self._cursor = 0
         self._handed_over = 0
         # Each callback acquires the interpreter lock again, and would wait for it as long as the sender computes. So

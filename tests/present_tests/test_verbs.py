@@ -216,3 +216,10 @@ def test_exit_codes_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_commands_refuse_a_study_that_does_not_exist(run: Run) -> None:
     for words in (("front", "x"), ("recommend", "x"), ("report", "x"), ("status", "x"), ("compare", "x", "y")):
         assert isinstance(run(*words).exception, StudyNotFound)
+
+
+def test_stored_texts_cannot_change_the_terminal(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", facts={"target": "lab\x1b[2J\x9b", "name": "over\x1b]0;owned\x07night"})
+    shown = [run(verb, "overnight").output for verb in ("status", "front", "recommend")]
+    assert any("\\x1b" in output for output in shown)
+    assert not any(code in output for output in shown for code in "\x1b\x07\x9b")

@@ -1,5 +1,6 @@
 """A pool holds distinct records of exactly the requested sizes, keys and compressibility."""
 
+import ctypes
 import zlib
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runners.errors import WorkloadRefused
+from runners.librdkafka.native import _slots
 from runners.payload import FEWEST_RECORDS, MAX_RECORDS, MIN_RECORDS, MOST_POOL_BYTES, PayloadPool, make_pool
-from runners.workload import RecordSizes
+from runners.workload import MAX_RECORD_BYTES, RecordSizes
 
 # How far zlib's ratio may lie above the share of random bytes (measured: 0.024 at 100 B, 0.010 at 1 kB). zlib can't
 # shrink random bytes, and it needs a few bytes to encode the filler as repeats of at most 258 bytes each (RFC 1951).
@@ -101,3 +104,27 @@ def test_keys_have_the_requested_size_and_are_distinct() -> None:
 
 def test_without_key_bytes_there_is_no_key() -> None:
     assert make_pool(RecordSizes.fixed(1_000)).key(0) is None
+
+
+@pytest.mark.parametrize(("key_bytes", "keys"), [(16, 200_000), (10_000, 6_710), (MAX_RECORD_BYTES, FEWEST_RECORDS)])
+def test_the_memory_of_large_keys_is_bounded(key_bytes: int, keys: int) -> None:
+    pool = make_pool(RecordSizes.fixed(10), key_bytes=key_bytes)
+    assert len(pool) == 200_000
+    assert pool.keys.shape == (keys, key_bytes)
+    assert pool.key(keys - 1) != pool.key(0)
+    assert pool.key(len(pool) - 1) == pool.key((len(pool) - 1) % keys)
+
+
+def test_the_memory_of_a_mix_with_many_large_sizes_is_bounded() -> None:
+    many = ",".join(f"{MAX_RECORD_BYTES - number}:1" for number in range(FEWEST_RECORDS + 1))
+    with pytest.raises(WorkloadRefused, match="add up to at most"):
+        RecordSizes.parse(f"10:1000000000,{many}")
+
+
+def test_the_client_is_given_repeated_keys_in_turn() -> None:
+    pool = make_pool(RecordSizes.fixed(100_000), key_bytes=1_000_000)
+    assert 1 < len(pool.keys) < len(pool)
+    slots = _slots(pool)
+    given = [ctypes.string_at(int(slot["key"]), int(slot["key_len"])) for slot in slots[len(pool.keys) - 1 :][:3]]
+    assert given == [pool.key(index) for index in range(len(pool.keys) - 1, len(pool.keys) + 2)]
+    assert given[1] == pool.key(0)

@@ -108,6 +108,15 @@ class JobQueueContract:
         queue.move("first", state)
         assert queue.claim("a", at_once=1, lease_s=LONG_S) is None
 
+    def test_a_study_on_a_target_that_a_service_lacks_is_left(self, queue: JobQueue) -> None:
+        queue.submit(submission("both", "lab", "other"))
+        queue.submit(submission("one", "lab"))
+        ours = queue.claim("a", at_once=1, lease_s=0.0, targets={"lab": None})
+        assert ours is not None
+        assert ours.name == "one"
+        assert queue.claim("b", at_once=9, lease_s=LONG_S, targets=["other"]) is None, "the lease of `one` has run out"
+        assert [claimed(queue, "c", at_once=9).name for _ in range(2)] == ["one", "both"]
+
     def test_no_study_is_claimed_twice(self, reopen: Open) -> None:
         queues = [reopen() for _ in range(4)]
         for number in range(20):

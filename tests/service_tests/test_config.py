@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import Executor
 from tuner.service.config import is_loopback, load_config
 from tuner.service.errors import ServiceConfigError, TokensBusy
@@ -46,13 +47,13 @@ def test_paths_are_relative_to_the_config_file(tmp_path: Path) -> None:
 
 def test_a_submitted_study_runs_on_the_configured_cluster(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, FILE))
-    asked = submission_of(STUDY, config, {"BYTES": "100", "OTHER": "1"})
+    asked, _ = submission_of(STUDY, config, {"BYTES": "100", "OTHER": "1"})
     assert asked.targets == ("lab",)
-    spec = spec_of(STUDY, config, {"BYTES": "100"})
+    spec, _ = spec_of(STUDY, config, {"BYTES": "100"})
     assert spec.targets == (config.targets["lab"],)
     assert spec.executor is Executor.RAY
-    assert submission_of(STUDY + "targets: [lab]\n", config, {"BYTES": "100"}).digest != asked.digest
-    assert submission_of(f"# remark\n{STUDY}", config, {"BYTES": "100"}).digest == asked.digest
+    assert submission_of(STUDY + "targets: [lab]\n", config, {"BYTES": "100"})[0].digest != asked.digest
+    assert submission_of(f"# remark\n{STUDY}", config, {"BYTES": "100"})[0].digest == asked.digest
 
 
 @pytest.mark.parametrize(
@@ -138,3 +139,14 @@ def test_other_commands_do_not_import_the_web_framework() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "name", [*sorted(RESERVED_NAMES), "Tokens.JSON", "secrets", "certificates", "service.yaml", "mlflow.db-wal"]
+)
+def test_a_study_cannot_take_the_place_of_another_file(tmp_path: Path, name: str) -> None:
+    text = FILE.replace("studies: all", "studies: .") + "tls: {certificate: certificates/one.pem, key: one.key}\n"
+    config = load_config(written(tmp_path, text))
+    with pytest.raises(StudyFileError, match="name") as refused:
+        submission_of(f"study: {name}\nworkload: {{record_bytes: 100, replication: 3}}\n", config, {})
+    assert [problem.line for problem in refused.value.problems] == [1]

@@ -9,9 +9,10 @@ import pytest
 
 from tests.service_tests.queue_contract import LONG_S, JobQueueContract, Open, claimed, submission
 from tuner.model.errors import RecordDamaged
+from tuner.model.reserved_names import QUEUE_FILE
 from tuner.service.queue.job import JobState
 from tuner.service.queue.job_queue import JobQueue
-from tuner.service.queue.tables import QUEUE_FILE, Ask, SqliteTable
+from tuner.service.queue.tables import Ask, SqliteTable
 
 KEPT = Path(__file__).parent / "kept"
 

@@ -73,6 +73,14 @@ class ResultsStoreContract:
         for place, sequence in enumerate(sequences):
             assert store.trials(after=sequence) == store.trials()[place + 1 :]
 
+    def test_no_more_trials_are_read_than_requested(self, store: ResultsStore) -> None:
+        for number in (4, 1, 3):
+            store.append(trial(number))
+        every = store.trials()
+        assert store.trials(limit=2) == every[:2]
+        assert store.trials(after=every[0][0], limit=1) == every[1:2]
+        assert store.trials(limit=10) == every
+
     def test_a_second_trial_with_the_same_key_is_refused(self, store: ResultsStore, reopen: Open) -> None:
         store.append(trial(7), {"saturated": {"run": 1}})
         with pytest.raises(ValueError, match="1000/0007 is there already"):

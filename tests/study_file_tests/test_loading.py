@@ -77,3 +77,10 @@ def test_several_problems_read_as_a_list() -> None:
     assert lines[0] == "study.yaml has 2 problems:"
     assert lines[1].startswith("  line 1, search.trials: ")
     assert lines[2].startswith("  line 3, durability: ")
+
+
+@pytest.mark.parametrize("text", ["study: mlflow.db\nworkload: {record_bytes: 1}\n", "workload: {record_bytes: 1}\n"])
+def test_a_study_cannot_have_the_name_of_a_file_beside_studies(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mlflow.db.yaml").write_text(text)
+    with pytest.raises(StudyFileError, match=r"must not have the name of another file .* but got 'mlflow\.db'"):
+        load_study(tmp_path / "mlflow.db.yaml")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from runners.reporting import printable
 from search_spaces.java import LABEL, translate_to_java
 from tuner.api import load_study
 from tuner.cli import options
@@ -103,7 +104,7 @@ def recommend(
 def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
     """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
     if output is None:
-        typer.echo(export_all(found, form), nl=False)
+        typer.echo(printable(export_all(found, form)), nl=False)
     else:
         _write(found, form, output)
     for each in found:

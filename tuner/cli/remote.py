@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from runners.reporting import printable
 from tuner.cli import options
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
@@ -90,6 +91,8 @@ def run(
         name = view["name"]
         silent = quiet or as_json
         if not silent:
+            for change in view.get("limited", ()):
+                warn(f"{change['key']} {change['detail']}")
             say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
         if detach:
             typer.echo(json.dumps(view, indent=2) if as_json else name)
@@ -132,7 +135,7 @@ def status(
             else:
                 text = client.text(study, "status").rstrip("\n")
             if text != shown:
-                typer.echo(text)
+                typer.echo(printable(text))
                 if view["note"]:
                     warn(f"{view['state']}: {view['note']}")
             shown = text
@@ -158,7 +161,7 @@ def front(
         if as_json:
             options.print_json(client.front(study, record_bytes))
         else:
-            typer.echo(client.text(study, "front", record_bytes=record_bytes), nl=False)
+            typer.echo(printable(client.text(study, "front", record_bytes=record_bytes)), nl=False)
 
 
 def recommend(

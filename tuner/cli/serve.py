@@ -1,12 +1,12 @@
 """`tuner serve` runs the service, manages its tokens, and runs a study in each process that the service starts."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from runners.reporting import one_line
 from tuner.cli import options
 from tuner.present.console import ERR, OUT, say
 from tuner.service.config import load_config
@@ -55,7 +55,9 @@ def serve(
     # Imported here, because `tuner serve token` needs no web framework.
     from tuner.service.http.server import serve as serve_forever
 
-    tell = partial(ERR.print, markup=False, soft_wrap=True)
+    def tell(sentence: str) -> None:
+        ERR.print(one_line(sentence), markup=False, soft_wrap=True)
+
     found = load_config(config)
     found = replace(found, host=host or found.host, port=found.port if port is None else port)
     serve_forever(found, config.absolute() if config is not None else None, tell, access_log=access_log)

@@ -1,9 +1,25 @@
 """The two output streams: results go to standard output, everything else to standard error."""
 
-from rich.console import Console
+from collections.abc import Iterable
 
-OUT = Console(highlight=False)
-ERR = Console(stderr=True, highlight=False)
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from typing_extensions import override
+
+from runners.reporting import printable
+
+
+class _SafeConsole(Console):
+    """A console that escapes control characters in texts, because texts from outside could change the terminal."""
+
+    @override
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
+OUT = _SafeConsole(highlight=False)
+ERR = _SafeConsole(stderr=True, highlight=False)
 
 
 def say(sentence: str) -> None:

@@ -3,20 +3,23 @@
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
+from tuner.model.reserved_names import TOKENS_FILE
 from tuner.model.target import Target
+from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
+from tuner.storage.url import secrets_in
 from tuner.study_file import fields
 from tuner.study_file.building import target_of
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import NAME, Section, TargetSection, Text
-from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml
+from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, names_in, read_yaml, secret_variables
 
 SIMULATED: Final = "simulated"
 """The name of the target of simulated studies, which need no cluster. Every service has this target."""
@@ -47,6 +50,8 @@ class ServiceConfig:
         mlflow_url: The address at which people open MLflow in a browser.
         mirrored: Whether studies are copied to MLflow.
         tls: The paths of the certificate and of its private key. None serves HTTP without TLS.
+        limits: What submitted studies may ask for at most.
+        secret_variables: The environment variables from which the config file took secrets.
     """
 
     host: str
@@ -64,6 +69,8 @@ class ServiceConfig:
     mlflow_url: str | None
     mirrored: bool
     tls: tuple[Path, Path] | None
+    limits: LimitsSection
+    secret_variables: tuple[str, ...] = ()
 
 
 class TlsSection(Section):
@@ -116,6 +123,7 @@ class ServiceFile(Section):
     """Clusters by name, each with the keys of `target` in a study file. Submitted studies give only the name."""
     default_target: Text | None = None
     """Target of the studies whose file names no target."""
+    limits: LimitsSection = LimitsSection()
     executor: ExecutorSection = ExecutorSection()
     mlflow: MlflowSection = MlflowSection()
     tls: TlsSection | None = None
@@ -143,7 +151,8 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
         raise StudyFileError(
             str(path), [Problem(0, "", f"the service's config file must be readable, but: {reason}")]
         ) from None
-    value = fill_in(read_yaml(text, problems), environ, problems)
+    raw: Any = read_yaml(text, problems)
+    value = fill_in(raw, environ, problems)
     problems.stop_if_any()
     try:
         file = ServiceFile.model_validate({} if value is None else value)
@@ -153,7 +162,11 @@ def load_config(path: Path | None, environ: Mapping[str, str] = os.environ) -> S
         raise problems.error() from None
     config = _config(file, path.absolute().parent, problems)
     problems.stop_if_any()
-    return config
+    named = secret_variables(raw)
+    if config.mlflow_uri is not None and isinstance(raw, dict) and secrets_in(config.mlflow_uri):
+        # MLflow itself reads the variables whose names begin with MLFLOW_ again and again.
+        named += [name for name in names_in(raw["mlflow"]["uri"]) if not name.startswith("MLFLOW_")]
+    return replace(config, secret_variables=tuple(named))
 
 
 def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
@@ -179,7 +192,9 @@ def _note(misfit: Mapping[str, Any], problems: Problems) -> None:
 
 
 def _keys_at(place: KeyPath) -> list[str]:
-    sections: dict[str, type[Section]] = {"tls": TlsSection, "mlflow": MlflowSection, "executor": ExecutorSection}
+    sections: dict[str, type[Section]] = {
+        "tls": TlsSection, "mlflow": MlflowSection, "executor": ExecutorSection, "limits": LimitsSection
+    }  # fmt: skip
     section = TargetSection if place[0] == "targets" else sections.get(str(place[0]))
     return list(section.model_fields) if section else []
 
@@ -202,7 +217,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
         port=file.port,
         allowed_hosts=tuple(name.lower() for name in file.allowed_hosts),
         root=root,
-        tokens=place_of(file.tokens, root / "tokens.json"),
+        tokens=place_of(file.tokens, root / TOKENS_FILE),
         environment=tuple(file.environment),
         max_body_bytes=file.max_body,
         at_once_per_target=file.at_once_per_target,
@@ -213,6 +228,7 @@ def _config(file: ServiceFile, folder: Path, problems: Problems) -> ServiceConfi
         mlflow_url=file.mlflow.url,
         mirrored=file.mlflow.enabled,
         tls=None if file.tls is None else (folder / file.tls.certificate, folder / file.tls.key),
+        limits=file.limits,
     )
 
 

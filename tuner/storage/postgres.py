@@ -177,11 +177,13 @@ class PostgresStore(ResultsStore):
         self._connection.run(keep)
 
     @override
-    def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
+    def trials(self, after: int = 0, limit: int | None = None) -> list[tuple[int, Trial]]:
         rows = self._connection.rows(
-            "SELECT sequence, body FROM kafka_tuner.trials WHERE study = %s AND sequence > %s ORDER BY sequence",
+            "SELECT sequence, body FROM kafka_tuner.trials WHERE study = %s AND sequence > %s ORDER BY sequence "
+            "LIMIT %s",
             self._study,
             after,
+            limit,
         )
         return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
 

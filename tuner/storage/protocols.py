@@ -32,8 +32,13 @@ class ResultsStore(Protocol):
             StudyTakenOver: Another process runs the study now; nothing was stored.
         """
 
-    def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
-        """Return the trials with a sequence number above `after`, each with that number, in the order of storing."""
+    def trials(self, after: int = 0, limit: int | None = None) -> list[tuple[int, Trial]]:
+        """Return trials with a sequence number above `after`, each with that number, in the order of storing.
+
+        Args:
+            after: The sequence number of the last trial that the caller has.
+            limit: The largest number of trials to read; None reads all.
+        """
 
     def attachment(self, trial: Trial, name: str) -> Any:
         """Return a trial's attachment of this name; None if there is none."""

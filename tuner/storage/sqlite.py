@@ -135,8 +135,10 @@ class SqliteStore(ResultsStore):
             raise ValueError(f"a trial can be stored only once, but {trial.key} is there already") from None
 
     @override
-    def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
-        rows = self._file.rows("SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", after)
+    def trials(self, after: int = 0, limit: int | None = None) -> list[tuple[int, Trial]]:
+        most = -1 if limit is None else limit  # for SQLite, a negative limit is no limit
+        asked = "SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence LIMIT ?"
+        rows = self._file.rows(asked, after, most)
         return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
 
     @override

@@ -12,7 +12,7 @@ from tuner.model.spec import StudySpec
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refusal, Refused, StudyFileError, did_you_mean, key_path
 from tuner.study_file.properties import Files
-from tuner.study_file.sections import NAME, Section, StudyFile
+from tuner.study_file.sections import STUDY_NAME, Section, StudyFile
 from tuner.study_file.strict_yaml import MAX_BYTES, Plain, fill_in, read_yaml
 
 _EXAMPLE: Final = "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
@@ -65,7 +65,7 @@ def parse_study(
     file = check(value, problems)
     if file.study.name is None:
         try:
-            NAME.read(name)
+            STUDY_NAME.read(name)
         except ValueError as error:
             problems.add(
                 ("study",), f"{error}, but got {name!r}; give the study a name, such as `study: orders`", line=1

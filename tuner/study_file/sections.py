@@ -15,6 +15,7 @@ from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from search_spaces.catalogue import Value
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import DURABILITY
+from tuner.model.reserved_names import RESERVED_NAMES
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -27,6 +28,7 @@ from tuner.model.spec import (
     WorkloadSpec,
 )
 from tuner.study_file import fields
+from tuner.study_file.errors import refused
 from tuner.study_file.properties import connection_properties, knob_changes, producer_properties
 
 _WORKLOAD: Final = WorkloadSpec(())
@@ -41,11 +43,24 @@ _LARGEST_SEED: Final = 2**32 - 1
 _NAME_RULE: Final = (
     "a name must consist of letters, digits, -, _ and ., begin with a letter or digit, and have at most 100 characters"
 )
+_RESERVED_RULE: Final = (
+    f"a study must not have the name of another file beside the studies ({', '.join(sorted(RESERVED_NAMES))})"
+)
 _ADDRESS_RULE: Final = "an address must read host:port, or host:port,host:port for several brokers"
 
 NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
-Name = Annotated[str, NAME]
+
+def _study_name(value: object) -> object:
+    name = NAME.read(value)
+    if str(name).lower() in RESERVED_NAMES:
+        raise refused(_RESERVED_RULE)
+    return name
+
+
+STUDY_NAME: Final = fields.Reads(_study_name, NAME.schema)
+
+Name = Annotated[str, STUDY_NAME]
 Zone = Annotated[
     str, fields.text("a zone must consist of letters, digits, -, _ and .", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 ]

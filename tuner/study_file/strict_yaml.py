@@ -229,9 +229,13 @@ def drop_used_secrets(text: str, environ: MutableMapping[str, str]) -> None:
         text: The text of a study file that was read.
         environ: The environment variables of this process, which are changed in place.
     """
-    for value in _secrets(read_yaml(text, Problems(""))):
-        for name in names_in(value):
-            environ.pop(name, None)
+    for name in secret_variables(read_yaml(text, Problems(""))):
+        environ.pop(name, None)
+
+
+def secret_variables(value: Plain) -> list[str]:
+    """Return the names of the environment variables from which a file takes secrets of targets, such as passwords."""
+    return [name for text in _secrets(value) for name in names_in(text)]
 
 
 def _secrets(value: Plain, key: str = "") -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
 from tuner.model.errors import StudyError
+from tuner.model.reserved_names import MLFLOW_FILE, MLFLOW_FOLDER
 from tuner.model.spec import TrackingSpec
 from tuner.storage.url import MASK, secrets_in
 
@@ -41,8 +42,6 @@ class ReportFailed(TrackingError):
 
 
 URI_VARIABLE: Final = "MLFLOW_TRACKING_URI"
-_STORE_FILE: Final = "mlflow.db"
-_ARTIFACTS: Final = "mlartifacts"
 _DATABASES: Final = ("sqlite", "postgresql", "mysql", "mssql")
 _SQLITE: Final = "sqlite:///"
 
@@ -71,8 +70,8 @@ class TrackingLocation:
             tracking: The tracking section of the study.
             root: The folder that contains the study's folder. The SQLite file is in this folder too.
         """
-        uri = tracking.uri or os.environ.get(URI_VARIABLE) or _SQLITE + quote(str((root / _STORE_FILE).absolute()))
-        return cls(uri, (root / _ARTIFACTS).absolute())
+        uri = tracking.uri or os.environ.get(URI_VARIABLE) or _SQLITE + quote(str((root / MLFLOW_FILE).absolute()))
+        return cls(uri, (root / MLFLOW_FOLDER).absolute())
 
     @property
     def has_server(self) -> bool:

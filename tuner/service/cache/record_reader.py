@@ -223,7 +223,7 @@ def _summary(reader: RecordReader, study: str, store: ResultsStore, given: Mappi
 
 def _trials(reader: RecordReader, study: str, store: ResultsStore, given: Mapping[str, Any]) -> CachedResponse:
     after, limit = int(given.get("after", 0)), int(given.get("limit", 100))
-    found = store.trials(after)[:limit]
+    found = store.trials(after, limit)
     rows = [{"sequence": sequence, **trial.as_json()} for sequence, trial in found]
     for row in rows:
         row.pop("sampler_state", None)

@@ -224,7 +224,10 @@ def _check_origin(headers: Headers) -> None:
     """
     origin = headers.get("origin")
     site = headers.get("sec-fetch-site")
-    own = urlsplit(origin).netloc.lower() == headers.get("host", "").lower() if origin is not None else True
+    try:
+        own = origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
+        own = False
     if not own or site in ("cross-site", "same-site"):
         raise Problem(403, "wrong-origin", "a page of another site sent this request, so it must not change anything")
 

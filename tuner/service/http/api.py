@@ -24,14 +24,15 @@ MOST_STREAMS: Final = 200
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
-RecordBytes = Annotated[
-    str | None,
+RecordSize = Annotated[
+    str,
     Query(
         max_length=500,
         description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
         examples=["1000"],
     ),
 ]
+RecordBytes = RecordSize | None
 
 
 def router(studies: Studies, streams: EventStreams) -> APIRouter:
@@ -47,7 +48,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
         "/studies",
         status_code=201,
         response_class=Response,
-        responses={201: examples.STUDY, 200: examples.SAME_STUDY, 409: examples.PROBLEMS[409]},
+        responses={201: examples.NEW_STUDY, 200: examples.SAME_STUDY, 409: examples.PROBLEMS[409]},
         openapi_extra=examples.STUDY_FILE,
         tags=["studies"],
     )
@@ -56,14 +57,16 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
 
         The body is a study file as `tuner run` takes it, in YAML or JSON. Its target is the name of a cluster that the
         service's config file defines. Submitting the same study again changes nothing and returns the existing study.
+        `limited` lists the values that the service has changed, because its operator limits them.
         """
         text = await _study_text(request)
         token: Token | None = request.state.token
-        asked = await run_in_threadpool(
+        asked, changes = await run_in_threadpool(
             submission_of, text, studies.config, os.environ, token.name if token is not None else ""
         )
         view, new = await studies.submit(asked)
         headers = {"location": view["links"]["self"]}
+        view["limited"] = [{"key": change.key, "detail": change.detail} for change in changes]
         return _json(view, status=201 if new else 200, headers=headers)
 
     @api.get("/studies", response_class=Response, responses={200: examples.STUDIES}, tags=["studies"])

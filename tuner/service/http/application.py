@@ -22,7 +22,7 @@ from tuner.service.cache.response_cache import ResponseCache
 from tuner.service.config import ServiceConfig
 from tuner.service.http import metrics, pages
 from tuner.service.http.access import AccessControl, problem_response
-from tuner.service.http.api import RecordBytes, Study, answered, router
+from tuner.service.http.api import RecordSize, Study, answered, router
 from tuner.service.http.examples import METRICS, PROBLEMS, study_schema
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import Problem, problem_of
@@ -100,7 +100,7 @@ def _add_pages(app: FastAPI, studies: Studies) -> None:
         return Response(page, headers=headers, media_type=HTML)
 
     @app.get("/studies/{study}/front.png", include_in_schema=False)
-    async def picture(request: Request, study: Study, record_bytes: RecordBytes = None) -> Response:
+    async def picture(request: Request, study: Study, record_bytes: RecordSize) -> Response:
         return await answered(request, studies, ResultQuery.of(study, "picture", record_bytes=record_bytes))
 
     @app.get("/static/style.css", include_in_schema=False)

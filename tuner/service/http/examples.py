@@ -118,8 +118,20 @@ METRICS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The metrics, in the text format of Prometheus."},
     401: PROBLEMS[401],
 }
+_SUBMITTED: Final = {
+    **_VIEW,
+    "limited": [
+        {
+            "key": "workload.producers",
+            "detail": "was lowered from 100 to 10, the most that this service allows",
+        }
+    ],
+}
 STUDY: Final = _answer("The study with its state and progress.", _VIEW, **_VIEW_SCHEMA)
-SAME_STUDY: Final = _answer("The same study was submitted before. This is its present state.", _VIEW, **_VIEW_SCHEMA)
+NEW_STUDY: Final = _answer("The study, and in `limited` the values that were changed.", _SUBMITTED, **_VIEW_SCHEMA)
+SAME_STUDY: Final = _answer(
+    "The same study was submitted before. This is its present state.", _SUBMITTED, **_VIEW_SCHEMA
+)
 STUDIES: Final = _answer(
     "A page of studies.",
     {"schema_version": 1, "kind": "studies", "studies": [_VIEW], "next": None},

@@ -3,6 +3,7 @@
 Source: RFC 9457, Problem Details for HTTP APIs.
 """
 
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -14,6 +15,7 @@ from tuner.service.errors import JobNotFound, NameTaken, WrongMove
 from tuner.study_file import StudyFileError
 
 MEDIA_TYPE: Final = "application/problem+json"
+_LOG: Final = logging.getLogger("tuner.service")
 _KINDS: Final = "https://kafka-tuner.invalid/problems/"
 
 
@@ -73,6 +75,8 @@ def problem_of(error: Exception) -> Problem:
         case ConfigError() | WorkloadRefused():
             return Problem(422, "invalid", str(error))
         case StudyError() | RunnerError():
-            return Problem(503, "unavailable", str(error))
+            # The text may name the operator's hosts, users and files. Requests without a token get this response too.
+            _LOG.error("a request could not be answered: %s", error)
+            return Problem(503, "unavailable", "the service can't answer at the moment; its log has the details")
         case _:
             return Problem(500, "defect", "the service failed because of a defect; its log has the details")

@@ -5,6 +5,7 @@ import logging.config
 import os
 import signal
 import socket
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from runners.places import target_lock
-from runners.reporting import Say
+from runners.reporting import Say, one_line, printable
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
 from tuner.service.http.application import application
@@ -200,12 +201,25 @@ def _refuse(holder: str) -> None:
     )
 
 
+class LineFormatter(logging.Formatter):
+    """Formats log records so that no text from outside can forge a line of the log."""
+
+    @override
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = one_line(record.message)
+        return super().formatMessage(record)
+
+    @override
+    def formatException(self, ei: Any) -> str:
+        return textwrap.indent(printable(super().formatException(ei)), "    ", lambda _: True)
+
+
 def _log_to_stderr(access: bool) -> None:
     logging.config.dictConfig(
         {
             "version": 1,
             "disable_existing_loggers": False,
-            "formatters": {"timed": {"format": "%(asctime)s %(message)s"}},
+            "formatters": {"timed": {"()": LineFormatter, "fmt": "%(asctime)s %(message)s"}},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "timed"}},
             "loggers": {
                 "tuner.service": {"level": "INFO", "handlers": ["stderr"], "propagate": False},

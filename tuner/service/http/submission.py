@@ -2,7 +2,8 @@
 
 A submitted study file names targets that the operator has configured; it can't give an address or name a local file.
 It can use only those environment variables that the operator allows. The operator also decides where the studies
-run, and to which MLflow server their results are copied. All other keys are checked as strictly as in any study file.
+run, to which MLflow server their results are copied, and how much load they may cause. All other keys are checked as
+strictly as in any study file.
 """
 
 import hashlib
@@ -11,11 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.target import Target
 from tuner.service.config import SIMULATED, ServiceConfig
+from tuner.service.limits import Limited, limited
 from tuner.service.queue.job import Submission
 from tuner.study_file.building import Builder
 from tuner.study_file.errors import KeyPath, Problem, Problems, StudyFileError, did_you_mean
@@ -24,12 +27,16 @@ from tuner.study_file.properties import Files
 from tuner.study_file.strict_yaml import Plain, fill_in, read_yaml
 
 ORIGIN: Final = "the study file"
-_RESERVED: Final = frozenset({"mlartifacts"})
 _VARIABLE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
-def submission_of(text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = "") -> Submission:
-    """Check a submitted study file and return the `Submission` to put into the queue.
+def submission_of(
+    text: str, config: ServiceConfig, environ: Mapping[str, str], submitted_by: str = ""
+) -> tuple[Submission, tuple[Limited, ...]]:
+    """Check a submitted study file.
+
+    Returns:
+        The `Submission` to put into the queue, and the values of the study that the operator's limits change.
 
     Args:
         text: The study file in YAML, or the return value of `text_of_json`.
@@ -40,29 +47,32 @@ def submission_of(text: str, config: ServiceConfig, environ: Mapping[str, str], 
     Raises:
         StudyFileError: The study file has mistakes, or uses what a submitted study may not use.
     """
-    spec, targets, value = _read(text, config, environ)
+    spec, targets, value, changes = _read(text, config, environ)
     written = json.dumps(value, sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(written.encode("utf-8", "backslashreplace")).hexdigest()
-    return Submission(spec.name, digest, text, targets, submitted_by)
+    return Submission(spec.name, digest, text, targets, submitted_by), changes
 
 
-def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> StudySpec:
-    """Return the study that a submitted file describes, with the operator's clusters and their credentials filled in.
+def spec_of(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple[StudySpec, tuple[Limited, ...]]:
+    """Read a submitted file.
+
+    Returns:
+        The study, within the operator's limits and with the operator's clusters and their credentials filled in, and
+        the values that the limits have changed.
 
     Raises:
         StudyFileError: The study file has mistakes, or uses what a submitted study may not use. This can happen to a
             file that was accepted when it was submitted, because the service's config may have changed since.
     """
-    spec, names, _ = _read(text, config, environ)
-    simulated = names == (SIMULATED,) or spec.executor is Executor.SIMULATED
+    spec, names, _, changes = _read(text, config, environ)
     tracking = replace(spec.tracking, uri=config.mlflow_uri, enabled=spec.tracking.enabled and config.mirrored)
-    return replace(
+    study = replace(
         spec,
         targets=tuple(config.targets[name] for name in names),
-        executor=Executor.SIMULATED if simulated else spec.executor,
-        ray_address=config.ray_address if spec.executor is Executor.RAY and not simulated else None,
+        ray_address=config.ray_address if spec.executor is Executor.RAY else None,
         tracking=tracking,
     )
+    return study, changes
 
 
 def text_of_json(text: str) -> str:
@@ -93,7 +103,9 @@ def _reads_as(text: str, value: object) -> bool:
         return False
 
 
-def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple[StudySpec, tuple[str, ...], Plain]:
+def _read(
+    text: str, config: ServiceConfig, environ: Mapping[str, str]
+) -> tuple[StudySpec, tuple[str, ...], Plain, tuple[Limited, ...]]:
     problems = Problems(ORIGIN)
     value = read_yaml(text, problems)
     replaced, names = _with_targets(value, config, problems)
@@ -105,13 +117,22 @@ def _read(text: str, config: ServiceConfig, environ: Mapping[str, str]) -> tuple
     name = file.study.name or ""
     if not name:
         problems.add(("study",), "a submitted study needs a name: write `study: orders`, for example", line=1)
-    elif name in _RESERVED or ((config.root / name).exists() and not (config.root / name).is_dir()):
+    elif _is_taken(config.root / name, config):
         problems.add(
             ("study",), f"a file or folder that is not a study has the name {name} already; choose another name"
         )
     spec = Builder(file, name, Files(None, problems), problems).study()
     problems.stop_if_any()
-    return spec, names, value
+    if names == (SIMULATED,):
+        spec = replace(spec, executor=Executor.SIMULATED)
+    inside, changes = limited(spec, config.limits, problems.written)
+    return inside, names, value, changes
+
+
+def _is_taken(folder: Path, config: ServiceConfig) -> bool:
+    """Return whether the place of a study's folder is a file, or a folder with the tokens or the certificate."""
+    own = (config.tokens, *(config.tls or ()))
+    return (folder.exists() and not folder.is_dir()) or any(folder in (path, *path.parents) for path in own)
 
 
 def _with_targets(value: Plain, config: ServiceConfig, problems: Problems) -> tuple[Plain, tuple[str, ...]]:

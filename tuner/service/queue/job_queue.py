@@ -7,7 +7,7 @@ them.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -101,7 +101,7 @@ class JobQueue:
 
         return self._table.change(put)
 
-    def claim(self, owner: str, *, at_once: int, lease_s: float) -> Job | None:
+    def claim(self, owner: str, *, at_once: int, lease_s: float, targets: Collection[str] | None = None) -> Job | None:
         """Claim a study to run it, or return None if no study is ready.
 
         If the lease of an active study has run out, claim that study and leave its state as it is. Otherwise, claim the
@@ -111,11 +111,16 @@ class JobQueue:
             owner: The name of the service that claims the study.
             at_once: How many studies may be active on one target at the same time, at least 1.
             lease_s: How long no other service can claim the study, in seconds.
+            targets: The targets that the service has. Studies that need another target are left to other services.
+                None claims studies on any target.
         """
 
+        def fits(job: Job) -> bool:
+            return targets is None or all(target in targets for target in job.targets)
+
         def take(ask: Ask, _: bool) -> Job | None:
-            left = _jobs(ask, f"{_WHERE_ACTIVE} AND lease_until <= {{now}} ORDER BY number LIMIT 1")
-            job = left[0] if left else _next(ask, at_once)
+            left = _jobs(ask, f"{_WHERE_ACTIVE} AND lease_until <= {{now}} ORDER BY number")
+            job = next(filter(fits, left), None) or next(filter(fits, _ready(ask, at_once)), None)
             if job is None:
                 return None
             if not job.active:
@@ -221,13 +226,12 @@ class JobQueue:
         self._table.close()
 
 
-def _next(ask: Ask, at_once: int) -> Job | None:
-    """Return the first queued study whose targets all have fewer than `at_once` active studies."""
+def _ready(ask: Ask, at_once: int) -> Iterator[Job]:
+    """Yield the queued studies whose targets all have fewer than `at_once` active studies."""
     busy = Counter(target for job in _jobs(ask, _WHERE_ACTIVE) for target in job.targets)
     for job in _jobs(ask, "WHERE state = ? AND not_before <= {now} ORDER BY number", str(JobState.QUEUED)):
         if all(busy[target] < at_once for target in job.targets):
-            return job
-    return None
+            yield job
 
 
 def _named(ask: Ask, name: str) -> Job:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from tuner.model.reserved_names import QUEUE_FILE
 from tuner.storage.connection import Connection, Db, Result, closed_on_error
 from tuner.storage.postgres_schema import migrate
 from tuner.storage.sqlite import SqliteFile
 from tuner.storage.url import StorageUrl
 
-QUEUE_FILE: Final = "service.db"
 _MIGRATIONS: Final = (
     """
     CREATE TABLE jobs (

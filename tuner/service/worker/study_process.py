@@ -227,8 +227,15 @@ def _run(folder: Path, config: ServiceConfig) -> None:
     from tuner.results.recommendation import recommendations
 
     text = (folder / _SUBMITTED_FILE).read_text(encoding="utf-8")
-    spec = spec_of(text, config, os.environ)
+    spec, changes = spec_of(text, config, os.environ)
+    # `config` and `spec` hold the values. Ray, Java and the other processes that we start would inherit the variables.
+    for name in config.secret_variables:
+        os.environ.pop(name, None)
     with StudyView() as view:
+        for change in changes:
+            view.say(str(change))
+        if changes:
+            text = "\n".join([text, *(f"# {change}" for change in changes), ""])
         study = run_study(spec, text=text, folder=folder, reporter=view, mlflow=config.mirrored)
         found = recommendations(study.results, tell=view.say)
     if not found:

@@ -14,6 +14,7 @@ from tuner.service.errors import ServiceError
 from tuner.service.queue.job import Job, JobState
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.worker.study_process import Outcome, StudyProcess, last_sequence
+from tuner.storage.home import shared_url
 
 MOST_CRASHES: Final = 3
 """How many times in a row a study's process may end early without a new trial. The next early end fails the study."""
@@ -110,7 +111,10 @@ class Supervisor:
     def _tick(self) -> None:
         self._look_after()
         while not self._stopping:
-            job = self._queue.claim(self._owner, at_once=self._config.at_once_per_target, lease_s=_LEASE_S)
+            at_once = self._config.at_once_per_target
+            # Services with other targets may share the queue. A queue of our own has nobody else to run a study.
+            targets = self._config.targets if shared_url() else None
+            job = self._queue.claim(self._owner, at_once=at_once, lease_s=_LEASE_S, targets=targets)
             if job is None:
                 return
             # A service that was killed right after it started the study's process may have left that process running.

@@ -1,0 +1,158 @@
+"""No value of a parameter, a header or a body makes the service fail: the requests come from its OpenAPI document."""
+
+import gzip
+import io
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+
+from tests.present_tests.studies import write_study
+from tests.service_tests.serving import Serving, eventually, serving
+from tuner.model.errors import StorageUnreachable
+from tuner.service.http.problems import problem_of
+from tuner.service.http.server import LineFormatter
+from tuner.storage.files import RESULTS_FILE
+
+NAME: Final = {"name": "study", "in": "path", "required": True}
+PAGES: Final[dict[str, list[dict[str, Any]]]] = {
+    "/": [{"name": "cursor", "in": "query"}],
+    "/studies/{study}": [NAME],
+    "/studies/{study}/front.png": [NAME, {"name": "record_bytes", "in": "query"}],
+    "/static/style.css": [],
+}
+"""The pages, which the OpenAPI document leaves out."""
+GOOD: Final = {"study": "overnight", "record_bytes": "1000"}
+BAD: Final = [
+    "", "0", "-1", "1.5", "1e999", "nan", "9" * 30, "9" * 6_000, "a" * 6_000, "[", "http://[", "..", "~", "~..", "%",
+    "\x00", "\n", "\x1b[2J", "'\"<>", "\u0661", "\U0001f984", "100:70,1000:30", "1000:", ":", "1000:nan", "true",
+]  # fmt: skip
+HEADERS: Final = (
+    "Origin", "Referer", "Authorization", "If-None-Match", "Last-Event-ID", "Content-Type", "Accept", "Range", "Cookie",
+)  # fmt: skip
+BODIES: Final = (b"", b"\x00", b"\xff", b"[", b"{}", b"null", b"study: x", gzip.compress(b"study: x"), b"9" * 6_000)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    root = tmp_path_factory.mktemp("parameters") / "studies"
+    root.mkdir()
+    write_study(root / "overnight")
+    with serving(root, "--no-access-log") as found:
+        eventually(lambda: found.ask("GET", "/readyz").status == 200)
+        yield found
+
+
+def operations(served: Serving) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Yield path, method and parameters of each operation."""
+    for path, methods in served.ask("GET", "/openapi.json").json["paths"].items():
+        for method, operation in methods.items():
+            yield path, method.upper(), operation.get("parameters", [])
+    for path, parameters in PAGES.items():
+        yield path, "GET", parameters
+
+
+def requests(
+    path: str, method: str, parameters: list[dict[str, Any]]
+) -> Iterator[tuple[str, str, bytes | None, dict[str, str]]]:
+    """Yield requests that differ from a good one in one value."""
+
+    def target(**values: str | None) -> str:
+        given = {**{each["name"]: GOOD.get(each["name"]) for each in parameters if each["in"] != "header"}, **values}
+        asked = "&".join(
+            f"{each['name']}={quote(value, safe='')}"
+            for each in parameters
+            if each["in"] == "query" and (value := given[each["name"]]) is not None
+        )
+        return path.replace("{study}", quote(given.get("study") or "", safe="")) + (f"?{asked}" if asked else "")
+
+    for each in parameters:
+        if each["in"] == "header":
+            continue
+        yield method, target(**{each["name"]: None}), None, {}
+        for value in BAD:
+            yield method, target(**{each["name"]: value}), None, {}
+    for name in HEADERS:
+        for value in ("", "0", "http://[", "9" * 6_000, "'\"<>%"):
+            yield method, target(), None, {name: value}
+    for body in BODIES if method == "POST" else ():
+        for kind in ("application/yaml", "application/json", "text/plain"):
+            yield method, target(), body, {"Content-Type": kind}
+
+
+@pytest.mark.campaign
+def test_no_value_of_any_parameter_causes_a_server_error(served: Serving) -> None:
+    seen: dict[str, set[int]] = {}
+    for path, method, parameters in operations(served):
+        for asked in requests(path, method, parameters):
+            status = served.ask(*asked).status
+            seen.setdefault(f"{method} {path}", set()).add(status)
+            assert status < 500, asked
+    assert {status for statuses in seen.values() for status in statuses} >= {200, 403, 404, 415, 422}
+    assert seen["GET /studies/{study}/front.png"] >= {200, 404, 422}
+    assert served.ask("GET", "/readyz").status == 200
+    assert "Traceback" not in served.said()
+
+
+def test_a_missing_parameter_is_named(served: Serving) -> None:
+    refused = served.ask("GET", "/studies/overnight/front.png")
+    assert refused.status == 422
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert [each["key"] for each in refused.json["errors"]] == ["query.record_bytes"]
+
+
+def test_only_the_requested_trials_are_read(served: Serving) -> None:
+    write_study(served.root / "damaged")
+    with closing(sqlite3.connect(served.root / "damaged" / RESULTS_FILE)) as db, db:
+        db.execute("UPDATE trials SET body = 'no JSON' WHERE sequence > 2")
+    page = served.ask("GET", "/v1/studies/damaged/trials?limit=2")
+    assert page.status == 200
+    assert [each["sequence"] for each in page.json["trials"]] == [1, 2]
+    assert page.json["next_after"] == 2
+
+
+def test_an_unreachable_database_is_not_described_to_strangers(tmp_path: Path) -> None:
+    root = tmp_path / "studies"
+    with serving(root) as served:
+        (root / "tokens.json").write_text("{}")
+        (root / "tokens.json").chmod(0o600)
+        found = served.ask("GET", "/v1/studies")
+        assert found.status == 503
+        assert json.loads(found.body)["detail"] == "the service can't answer at the moment; its log has the details"
+        assert str(root) in eventually(lambda: "tokens.json" in served.said() and served.said())
+
+
+def test_the_address_of_the_database_is_logged_but_not_sent(caplog: pytest.LogCaptureFixture) -> None:
+    problem = problem_of(StorageUnreachable("the database of kafka@db.internal does not answer"))
+    assert problem.status == 503
+    assert "db.internal" not in json.dumps(problem.as_json())
+    assert "db.internal" in caplog.text
+
+
+def test_a_text_from_outside_cannot_forge_a_line_of_the_log(tmp_path: Path) -> None:
+    with serving(tmp_path / "studies\n2026-11-23 forged\x1b[2J") as served:
+        assert r"studies\n2026-11-23 forged\x1b[2J" in served.said()
+        assert "\n2026-11-23 forged" not in served.said()
+
+
+def test_log_records_and_their_errors_stay_apart() -> None:
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(LineFormatter("now %(message)s"))
+    log = logging.Logger("test")
+    log.addHandler(handler)
+    log.info("refused: %s", "a\nnow forged \x1b[2J\u2028")
+    try:
+        raise ValueError("a\nnow forged \x9b2J")
+    except ValueError:
+        log.exception("failed")
+    lines = written.getvalue().splitlines()
+    assert lines[0] == r"now refused: a\nnow forged \x1b[2J\u2028"
+    assert lines[-1] == r"    now forged \x9b2J"
+    assert [line for line in lines if line.startswith("now")] == [lines[0], "now failed"]
