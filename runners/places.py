@@ -112,7 +112,24 @@ def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say
         OSError: The folder or the lock file can't be written.
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
-    path = (state_root() / "locks" if root is None else root) / f"{digest}.lock"
+    with file_lock((state_root() / "locks" if root is None else root) / f"{digest}.lock", name, on_wait):
+        yield
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, name: str = "", on_wait: Say = silent) -> Iterator[None]:
+    """Hold the lock of a file while the context is open. If another process holds the lock, wait for it.
+
+    To lock a folder, lock a file inside it: then all paths that lead to the folder lead to the same lock.
+
+    Args:
+        path: The lock file. It is created if missing, and never removed.
+        name: Name of the study that takes the lock, shown to those that wait for it.
+        on_wait: Called once if another process holds the lock, with the holder as `name (process 1234)`.
+
+    Raises:
+        OSError: The lock file can't be written.
+    """
     with _acquired(path, lambda: on_wait(path.read_text(encoding="utf-8", errors="replace") or "another process")):
         try:
             path.write_text(f"{name or 'a study'} (process {os.getpid()})", encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from runners.places import target_lock
+from runners.places import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
@@ -237,7 +237,7 @@ class FolderStorage:
             )
 
         folder.mkdir(parents=True, exist_ok=True)
-        lock = target_lock(str(folder), name, root=folder / "lock", on_wait=refuse)
+        lock = file_lock(folder / "lock" / "study.lock", name, on_wait=refuse)
         with lock, closing(SqliteStore(folder)) as store:
             yield store
 
