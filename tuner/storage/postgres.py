@@ -14,7 +14,7 @@ from runners.reporting import Say
 from tuner.model.errors import StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
 from tuner.storage.connection import Connection, Db, closed_on_error
-from tuner.storage.postgres_lease import LEASE_S, Keeping, take, taken_over
+from tuner.storage.postgres_lease import LEASE_S, RENEWALS, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.url import StorageUrl
@@ -124,7 +124,7 @@ class PostgresStorage:
             study = connection.run(begin)
             token = take(connection, study, name, self._lease_s, tell)
             connection.patience_s = self._patience_s
-            keeper = Connection(self._url, _KEEPER_PATIENCE_S, durable=False)
+            keeper = Connection(self._url, max(_KEEPER_PATIENCE_S, self._lease_s / RENEWALS), durable=False)
             keeping = Keeping(keeper, study, token, self._lease_s)
             with closing(PostgresStore(connection, study, folder.name, keeping)) as store:
                 yield store

@@ -19,7 +19,7 @@ from tuner.model.trial import Progress
 from tuner.storage.connection import Connection, Db
 
 LEASE_S: Final = 30.0
-_RENEWALS: Final = 6
+RENEWALS: Final = 6
 """How often a lease is renewed in the time that it lasts."""
 _POLL_S: Final = 0.5
 _PROGRESS_S: Final = 0.5
@@ -137,10 +137,10 @@ class Keeping:
         self._news.set()
         self._thread.join(_FAREWELL_S)
         self._connection.close()
-        self._thread.join()
+        self._thread.join(_FAREWELL_S)
 
     def _run(self) -> None:
-        renewed_s, period_s = time.monotonic(), self._lease_s / _RENEWALS
+        renewed_s, period_s = time.monotonic(), self._lease_s / RENEWALS
         while not self._ending.is_set() and not self.lost:
             self._news.wait(max(0.0, renewed_s + period_s - time.monotonic()))
             self._news.clear()
