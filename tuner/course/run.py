@@ -134,7 +134,8 @@ def run_study(
         # them again for a load that still sends.
         leases = stack.enter_context(ExitStack())
         # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
-        bench = Bench(targets, stack.enter_context(closing(existing_pool or make_pool())))
+        pool = stack.enter_context(closing(existing_pool or make_pool()))
+        bench = Bench(targets, pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:

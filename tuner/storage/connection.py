@@ -162,9 +162,11 @@ class Connection:
 
     def _bounded(self) -> "type[psycopg.Connection[tuple[Any, ...]]]":
         """Return the library's class of connections, in which each wait for the server has an end."""
-        lost, closed = self._psycopg.OperationalError, self._closed
+        import psycopg
 
-        class Bounded(self._psycopg.Connection[tuple[Any, ...]]):
+        closed = self._closed
+
+        class Bounded(psycopg.Connection[tuple[Any, ...]]):
             def wait(self, gen: Generator[Any, Any, Result], *args: Any, **options: Any) -> Result:
                 return super().wait(within(gen, self.pgconn.finish), *args, **options)
 
@@ -180,7 +182,7 @@ class Connection:
                     return result
                 if not state and (closed.is_set() or time.monotonic() > until_s):
                     finish()
-                    raise lost(f"an answer must come within {answer_s:.0f} s, but none has come")
+                    raise psycopg.OperationalError(f"an answer must come within {answer_s:.0f} s, but none has come")
 
         return Bounded
 

@@ -170,6 +170,14 @@ class SqliteStore(ResultsStore):
         return read_progress(self.folder)
 
     @override
+    def tenure(self) -> int:
+        return 0  # the kernel keeps the lock of the folder as long as this process lives
+
+    @override
+    def await_tenure(self) -> None:
+        """Return at once, because `tenure` is never None."""
+
+    @override
     def hold(self, what: str) -> TextIOWrapper | None:
         file = (self.folder / f"{what}.lock").open("a")
         try:
