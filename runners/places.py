@@ -4,9 +4,12 @@ The kernel releases a lock when the process that holds it ends, even if that pro
 """
 
 import contextlib
+import errno
 import hashlib
 import os
+import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -16,6 +19,8 @@ from runners.reporting import Say, silent
 
 _POLL_S: Final = 0.1
 _NO_LIMIT: Final = -1.0
+_ADDRESS_BYTES: Final = 108
+"""How long the name of a Unix socket may be in Linux."""
 
 
 def cache_root() -> Path:
@@ -96,23 +101,67 @@ def locked(path: Path, timeout_s: float, progress: Say = silent) -> Iterator[Non
 
 
 @contextlib.contextmanager
-def target_lock(key: str, name: str = "", root: Path | None = None, on_wait: Say = silent) -> Iterator[None]:
+def target_lock(key: str, name: str = "", on_wait: Say = silent) -> Iterator[None]:
     """Hold the lock of a target cluster (a Kafka cluster to be measured) while the context is open.
 
-    The lock lets only one study on this host use the cluster at a time. If another study holds the lock, the call
-    waits. Signals are still handled during the wait.
+    The lock lets only one load on this host use the cluster at a time, whichever user runs it. If another process holds
+    the lock, the call waits. Signals are still handled during the wait.
+
+    The lock is the name of a Unix socket in the abstract namespace, which lies in no folder: every user can take it, no
+    file stays behind or can be exchanged for a link, and the kernel frees it when the process ends. Containers with a
+    network namespace of their own have locks of their own.
 
     Args:
-        key: Identifies the cluster, such as its sorted bootstrap addresses. Only a hash of the key is written to disk.
-        name: Name of the study that takes the lock, shown to studies that wait for it.
-        root: Folder of the lock files; None uses `locks` below `state_root()`.
-        on_wait: Called once if another study holds the lock, with that study as `name (process 1234)`.
+        key: Identifies the cluster, such as its cluster id. Other users of the host see only a hash of the key.
+        name: Name of the study that takes the lock, shown to those that wait for it. All users of the host can read it.
+        on_wait: Called once if another process holds the lock, with the holder as `name (process 1234)`.
+    """
+    address = f"kafka-tuner target {hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    with socket.socket(socket.AF_UNIX) as lock, socket.socket(socket.AF_UNIX) as label:
+        told = False
+        while True:
+            try:
+                lock.bind(f"\0{address}")
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            if not told:
+                on_wait(_target_holder(address))
+                told = True
+            time.sleep(_POLL_S)
+        holder = f" (process {os.getpid()})".encode()
+        shown = f"\0{address} {name or 'a run'}".encode()[: _ADDRESS_BYTES - len(holder)]
+        with contextlib.suppress(OSError):  # only the message to others lacks the name then
+            label.bind(shown + holder)
+        yield
+
+
+def _target_holder(address: str) -> str:
+    """Return who holds the lock of a target, from the name of the second socket that the holder has bound."""
+    try:
+        sockets = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        sockets = ""
+    found = sockets.partition(f"@{address} ")[2].partition("\n")[0]
+    # Any user of the host can bind such a name, with any characters in it.
+    return "".join(character for character in found if character.isprintable()) or "another process"
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, name: str = "", on_wait: Say = silent) -> Iterator[None]:
+    """Hold the lock of a file while the context is open. If another process holds the lock, wait for it.
+
+    To lock a folder, lock a file inside it: then all paths that lead to the folder lead to the same lock.
+
+    Args:
+        path: The lock file. It is created if missing, and never removed.
+        name: Name of the study that takes the lock, shown to those that wait for it.
+        on_wait: Called once if another process holds the lock, with the holder as `name (process 1234)`.
 
     Raises:
-        OSError: The folder or the lock file can't be written.
+        OSError: The lock file can't be written.
     """
-    digest = hashlib.sha256(key.encode()).hexdigest()[:32]
-    path = (state_root() / "locks" if root is None else root) / f"{digest}.lock"
     with _acquired(path, lambda: on_wait(path.read_text(encoding="utf-8", errors="replace") or "another process")):
         try:
             path.write_text(f"{name or 'a study'} (process {os.getpid()})", encoding="utf-8")

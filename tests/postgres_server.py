@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -98,11 +99,30 @@ class PostgresServer:
             time.sleep(0.05)
         raise AssertionError(f"the server does not answer: {self.log}")
 
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Stop all processes of the server while the context is open, as a paused virtual machine does."""
+        family = self._family()
+        for each in family:
+            with suppress(psutil.NoSuchProcess):
+                each.suspend()
+        try:
+            yield
+        finally:
+            for each in family:
+                with suppress(psutil.NoSuchProcess):
+                    each.resume()
+
+    def _family(self) -> list[psutil.Process]:
+        """Return the first process of the server, and those that it has started."""
+        assert self._process is not None
+        postmaster = psutil.Process(self._process.pid)
+        return [postmaster, *postmaster.children(recursive=True)]
+
     def kill(self) -> None:
         """Kill all processes of the server at once, as a power cut would."""
         assert self._process is not None
-        postmaster = psutil.Process(self._process.pid)
-        family = [postmaster, *postmaster.children(recursive=True)]
+        family = self._family()
         for each in family:
             # The first process starts the others, so no new ones appear once it is killed.
             try:

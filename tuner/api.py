@@ -261,8 +261,9 @@ def bench(
         TargetError: The cluster does not answer, or refuses access.
     """
     from runners.workload import RecordSizes, Workload
-    from tuner.course.open_target import open_target
+    from tuner.course.open_target import open_alone
     from tuner.model.target import Target
+    from tuner.present.console import say
 
     load = Workload(
         RecordSizes.parse(_size_text(record_bytes)),
@@ -270,7 +271,7 @@ def bench(
         measured_s=measured_s,
         rate_records_per_s=rate_records_per_s,
     )
-    with open_target(Target(bootstrap=bootstrap)) as opened:
+    with open_alone(Target(bootstrap=bootstrap), "tuner.bench", say) as opened:
         return opened.runner().run(_config(config), load)
 
 

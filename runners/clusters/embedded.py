@@ -32,7 +32,7 @@ class Brokers:
 
     Attributes:
         record: The file in the state folder that lists what must be cleaned up when the brokers stop. Its `facts` are
-            `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs` and `brokers` (process ids and start times).
+            `bootstrap`, `started_s`, `folders`, `logs`, `log_dirs` and `brokers` (process ids and starts).
         local_brokers: The processes, ports and data of the brokers.
         lifeline: The child process (the keeper) that stops the brokers when this process ends. None if the brokers may
             outlive this process.
@@ -139,7 +139,7 @@ def _try_to_start(kind: str, cluster: "EmbeddedCluster", kafka: KafkaJava, first
         launched, pids = launch_keeper(layout, commands, record, owned=owned)
         lifeline = launched if owned else None
         brokers = identities(layout, pids[1:])
-        facts["brokers"] = [[broker.pid, broker.started_s] for broker in brokers]
+        facts["brokers"] = [[broker.pid, broker.started] for broker in brokers]
         record = replace(record, owner=ProcessIdentity.of(pids[0]))
         record.save()
         await_answers(layout, brokers, cluster.connection, cluster.start_timeout_s)

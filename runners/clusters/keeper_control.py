@@ -86,7 +86,7 @@ def launch_keeper(
 
 
 def identities(layout: Layout, pids: Sequence[int]) -> list[ProcessIdentity]:
-    """Return the process id and the start time of each broker, which together identify its process.
+    """Return the process id and the start of each broker, which together identify its process.
 
     Args:
         layout: The layout of the cluster.
@@ -152,9 +152,9 @@ def clear_leftovers() -> None:
         for record in records(kind):
             if record.state != "dead":
                 continue
-            for pid, started_s in record.facts.get("brokers", ()):
+            for pid, started in record.facts.get("brokers", ()):
                 # On Linux the kernel has already killed the brokers.
-                if process := ProcessIdentity(int(pid), float(started_s)).process():
+                if process := ProcessIdentity.parse(pid, started).process():
                     with contextlib.suppress(psutil.NoSuchProcess):
                         process.kill()
             remove_folders(record.facts.get("folders", ()))

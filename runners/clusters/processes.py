@@ -1,6 +1,7 @@
 """Finds processes and free TCP ports on this host, and writes files that list what a process must clean up at its end.
 
-A process is identified by its id and its start time, because the system reuses process ids.
+A process is identified by its id and its start, because the system reuses process ids. The start is counted from the
+boot of the host and not read from a clock, because somebody may set the clock.
 """
 
 import contextlib
@@ -18,22 +19,24 @@ import psutil
 from runners.errors import BrokerDidNotStart
 from runners.places import state_root, write_atomically
 
-# psutil computes the start time from the boot time, which shifts when the clock is set. Two readings for the same
-# process may therefore differ a little.
 _SAME_START_S = 2.0
+"""How far the start times in the files of earlier releases may be off, since psutil computes them from the clock."""
+_ENDED = ("Z", "X")
+"""States of a process that has ended, in `/proc/PID/stat`: a zombie, and a process that is being removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process id together with the start time, so that a later process with the same id is not mistaken for it.
+    """A process id together with the start, so that a later process with the same id is not mistaken for it.
 
     Attributes:
         pid: Process id.
-        started_s: Time of its start in seconds since the epoch.
+        started: When the process started: the id of the host's boot, and the clock ticks from that boot to the start.
+            A number is the time of the start in seconds since the epoch, as earlier releases wrote it.
     """
 
     pid: int
-    started_s: float
+    started: str | float
 
     @classmethod
     def of(cls, pid: int | None = None) -> Self:
@@ -42,16 +45,25 @@ class ProcessIdentity:
         Raises:
             psutil.NoSuchProcess: The process has ended.
         """
-        process = psutil.Process(pid)
-        return cls(pid=process.pid, started_s=process.create_time())
+        own = os.getpid() if pid is None else pid
+        return cls(own, _started(own))
+
+    @classmethod
+    def parse(cls, pid: Any, started: Any) -> Self:
+        """Return the identity that a file gives.
+
+        Raises:
+            ValueError or TypeError: A value has another form.
+        """
+        return cls(int(pid), started if isinstance(started, str) else float(started))
 
     def process(self) -> psutil.Process | None:
         """Return the process, or None if it has ended."""
         try:
-            process = psutil.Process(self.pid)
-            if abs(process.create_time() - self.started_s) > _SAME_START_S:
-                return None
-            return None if process.status() == psutil.STATUS_ZOMBIE else process
+            started, process = _started(self.pid), psutil.Process(self.pid)
+            if isinstance(self.started, str):
+                return process if started == self.started else None
+            return process if abs(process.create_time() - self.started) <= _SAME_START_S else None
         except psutil.NoSuchProcess:
             return None
 
@@ -97,12 +109,30 @@ class Record:
         Call this before creating what the record lists. If the process is killed between the two steps, the record
         lists things that do not exist, which does no harm.
         """
-        text = {"owner": [self.owner.pid, self.owner.started_s], "host": self.host, "facts": self.facts}
+        text = {"owner": [self.owner.pid, self.owner.started], "host": self.host, "facts": self.facts}
         write_atomically(self.path, json.dumps(text))
 
     def remove(self) -> None:
         """Delete the file of the record. Call this when everything that the record lists has been removed."""
         self.path.unlink(missing_ok=True)
+
+
+def _started(pid: int) -> str:
+    """Return when a process started, as `ProcessIdentity.started` holds it.
+
+    Raises:
+        psutil.NoSuchProcess: The process has ended.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        raise psutil.NoSuchProcess(pid) from None
+    # The name of the program comes second, in parentheses; it may contain any character.
+    state, *others = stat.rpartition(")")[2].split()
+    if state in _ENDED:
+        raise psutil.NoSuchProcess(pid)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {others[18]}"
 
 
 def this_host() -> str:
@@ -128,8 +158,8 @@ def records(kind: str) -> Iterator[Record]:
     for path in sorted((state_root() / "live" / kind).glob("*.json")):
         try:
             text = json.loads(path.read_text(encoding="utf-8"))
-            pid, started_s = text["owner"]
-            owner = ProcessIdentity(int(pid), float(started_s))
+            pid, started = text["owner"]
+            owner = ProcessIdentity.parse(pid, started)
             yield Record(kind, path.stem, owner, dict(text["facts"]), str(text["host"]))
         except (OSError, ValueError, KeyError, TypeError):
             continue

@@ -66,7 +66,7 @@ def test_it_stops_if_its_keeper_is_killed_and_can_be_started_again() -> None:
 
 def test_a_record_with_a_reused_process_id_is_removed() -> None:
     me = ProcessIdentity.of()
-    Record("persistent", "broker", ProcessIdentity(me.pid, me.started_s - 1000), {"folders": ["x"]}).save()
+    Record("persistent", "broker", ProcessIdentity(me.pid, f"{me.started}0"), {"folders": ["x"]}).save()
     assert persistent_status() is None
     assert stop_persistent() is None
     assert list(records("persistent")) == []

@@ -11,7 +11,7 @@ from runners.workload import RecordSizes
 from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import DURABILITY, ProducerConfig
 from tuner.model.errors import StudyChanged
-from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
+from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import (
     ConfirmSpec,
     Executor,
@@ -118,7 +118,7 @@ def test_limits_names_and_where_things_run_may_change(changes: dict[str, Any]) -
 def test_no_secret_is_in_the_identity_or_in_a_label() -> None:
     secret = Target("broker:9092", connection={"sasl.password": "s3cret", "sasl.username": "us3r"})
     spec = replace(SPEC, targets=(secret,))
-    told = f"{study_identity(spec)} {target_label(secret)} {lock_key(secret)} {spec!r}"
+    told = f"{study_identity(spec)} {target_label(secret)} {spec!r}"
     assert "broker:9092" in told
     assert "s3cret" not in told
     assert "us3r" not in told
@@ -135,9 +135,3 @@ def test_no_secret_is_in_the_identity_or_in_a_label() -> None:
 )
 def test_a_target_has_a_label_for_people(target: Target, label: str) -> None:
     assert target_label(target) == label
-
-
-def test_a_cluster_has_one_lock_key_in_any_order_of_its_brokers() -> None:
-    assert lock_key(Target("a:1,b:2")) == lock_key(Target("b:2,a:1"))
-    assert lock_key(Target("a:1")) != lock_key(Target("b:2"))
-    assert lock_key(Target()) == lock_key(Target(brokers=3)) == lock_key(Target(container="apache/kafka"))

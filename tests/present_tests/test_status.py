@@ -85,8 +85,21 @@ def test_a_study_whose_process_is_gone_was_interrupted(tmp_path: Path, confirmin
 
 
 def test_a_process_that_started_later_with_the_same_pid_is_another_one(tmp_path: Path, searching: Progress) -> None:
+    reused = replace(searching, process_started=f"{searching.process_started}0")
+    assert asked(tmp_path, reused).state is StudyState.INTERRUPTED
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_study_still_runs_after_the_clock_was_set(tmp_path: Path, searching: Progress, days: int) -> None:
+    then = (datetime.now(UTC) + timedelta(days=days)).isoformat()
+    assert asked(tmp_path, replace(searching, updated_at=then)).state is StudyState.RUNNING
+
+
+def test_a_report_of_an_earlier_release_is_judged_by_its_time(tmp_path: Path, searching: Progress) -> None:
+    old = replace(searching, process_started="")
+    assert asked(tmp_path / "same", old).state is StudyState.RUNNING
     long_ago = datetime(2020, 1, 1, tzinfo=UTC).isoformat()
-    assert asked(tmp_path, replace(searching, updated_at=long_ago)).state is StudyState.INTERRUPTED
+    assert asked(tmp_path / "later", replace(old, updated_at=long_ago)).state is StudyState.INTERRUPTED
 
 
 @pytest.mark.parametrize(

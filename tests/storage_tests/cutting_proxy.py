@@ -16,6 +16,8 @@ class CuttingProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.cuts = 0
+        self.silent = threading.Event()
+        """While this is set, nothing is forwarded, and the connections stay open."""
         self._words: bytes | None = None
         self._answered = False
         self._threads: list[threading.Thread] = []
@@ -59,6 +61,9 @@ class CuttingProxy:
         server = socket.create_connection(("127.0.0.1", self._to_port))
         with client, server, contextlib.suppress(OSError):
             while not self._ending.is_set():
+                if self.silent.is_set():
+                    self._ending.wait(0.05)
+                    continue
                 for ready in select.select([client, server], [], [], 0.05)[0]:
                     data = ready.recv(1 << 16)
                     if not data:

@@ -271,6 +271,53 @@ def test_a_long_outage_is_an_error_and_the_study_can_continue_later(
         assert [kept.number for _, kept in store.trials()] == [0, 1]
 
 
+def ends(work: Callable[[], object]) -> bool:
+    """Return whether the work ends, in a thread of its own, so that a test does not hang if it does not."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    return not thread.is_alive()
+
+
+def test_a_driver_ends_while_the_server_stands_still(hasty: Opened, postgres: PostgresServer) -> None:
+    driver, reader = hasty.drive(), hasty.read()
+    driver.append(trial(0))
+    driver.set_progress(Progress(StudyState.RUNNING))
+    until_s = time.monotonic() + 25
+    while reader.progress() is None and time.monotonic() < until_s:  # until then, the lease's connection is not open
+        time.sleep(0.05)
+    with postgres.standing_still():
+        driver.set_progress(Progress(StudyState.INTERRUPTED))
+        assert ends(driver.close)
+        assert ends(reader.close)
+
+
+def test_a_write_to_a_server_that_stands_still_is_an_error(
+    database: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    with opened(database, tmp_path / "night", patience_s=0.5) as stores:
+        store, raised = stores.drive(), list[Exception]()
+
+        def write() -> None:
+            try:
+                store.append(trial(1))
+            except StorageUnreachable as error:
+                raised.append(error)
+
+        store.append(trial(0))
+        with postgres.standing_still():
+            assert ends(write)
+        assert "an answer must come within" in str(raised[0])
+        store.append(trial(2))
+        assert {0, 2} <= {kept.number for _, kept in store.trials()}
+
+
+def test_a_transaction_of_a_driver_that_stands_still_ends(database: str, night: Opened) -> None:
+    store = night.drive()
+    assert isinstance(store, PostgresStore)
+    assert store._connection.rows("SHOW idle_in_transaction_session_timeout") == [("30s",)]
+
+
 @pytest.mark.parametrize("cut", ["before", "after"])
 def test_a_commit_whose_answer_is_lost_stores_the_trial_once(
     postgres: PostgresServer, database: str, tmp_path: Path, cut: str

@@ -7,19 +7,21 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
-from tuner.model.errors import RecordDamaged, StudyNotFound
+from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore
-from tuner.storage.sqlite import MIGRATIONS, SqliteStore
+from tuner.storage.sqlite import MIGRATIONS, FolderStorage, SqliteStore
+
+Reach = Callable[[Path, Path], contextlib.AbstractContextManager[None]]
 
 
 class TestSqliteStore(ResultsStoreContract):
@@ -110,6 +112,39 @@ def test_a_store_of_a_newer_release_is_refused_with_advice(tmp_path: Path) -> No
     db.close()
     with pytest.raises(RecordDamaged, match="but has 2: a newer release wrote it; upgrade kafka-tuner"):
         SqliteStore(tmp_path)
+
+
+@contextlib.contextmanager
+def by_link(folder: Path, other: Path) -> Iterator[None]:
+    other.symlink_to(folder)
+    yield
+
+
+@contextlib.contextmanager
+def by_mount(folder: Path, other: Path) -> Iterator[None]:
+    other.mkdir()
+    mounted = subprocess.run(["mount", "--bind", folder, other], capture_output=True, check=False, text=True)
+    if mounted.returncode:
+        pytest.skip(f"this user may not mount a folder: {mounted.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", other], check=True)
+
+
+@pytest.mark.parametrize("reached", [by_link, by_mount])
+def test_a_folder_that_two_paths_lead_to_has_one_driver(tmp_path: Path, reached: Reach) -> None:
+    storage, folder, other = FolderStorage(), tmp_path / "night", tmp_path / "other"
+    folder.mkdir()
+    with reached(folder, other):
+        with (
+            storage.drive(folder, "night", print),
+            pytest.raises(StudyBusy, match=rf"may run the study night, but night \(process {os.getpid()}\) does"),
+            storage.drive(other, "night", print),
+        ):
+            pass
+        with storage.drive(other, "night", print) as store:
+            store.append(trial(0))
 
 
 def test_a_store_without_objectives_has_no_results(store: SqliteStore, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
 from tuner.cli.measurement_view import live_view, print_measurement, print_spread
-from tuner.course.open_target import open_target
+from tuner.course.open_target import open_alone
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 from tuner.present.console import OUT, say
 
@@ -181,7 +181,7 @@ def bench(
         raise typer.BadParameter(f"the picture's file name must end in .png, .svg or .pdf, but got {png}")
     options.check_folder(png, "picture")
     alone = quiet or as_json
-    with open_target(target, silent if alone else say) as session:
+    with open_alone(target, "tuner bench", say, silent if alone else say) as session:
         runner = session.runner(str(generator), limits)
         runs: list[Measurement] = []
         for number in range(repeat):
@@ -255,7 +255,7 @@ def compare_tools(
     tell = silent if as_json else say
     ours: list[float] = []
     theirs: list[float] = []
-    with open_target(options.target_of(bootstrap, None, brokers=brokers), tell) as session:
+    with open_alone(options.target_of(bootstrap, None, brokers=brokers), "tuner compare-tools", say, tell) as session:
         runner = session.runner()
         expected = _FIRST_GUESS_RECORDS_PER_S
         for number in range(rounds + 1):

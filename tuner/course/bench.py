@@ -99,6 +99,7 @@ class TrialDone:
         stops: Why a phase was stopped early, by phase.
         progress: What the windows of each phase have shown so far, by phase.
         replaced: Measurements of phases that were stopped early and then run again at their full length.
+        tenure: What `ResultsStore.tenure` said when the trial began.
     """
 
     job: TrialJob
@@ -109,6 +110,7 @@ class TrialDone:
     stops: dict[str, Stop] = field(default_factory=dict)
     progress: dict[str, PhaseProgress] = field(default_factory=dict)
     replaced: list[Measurement] = field(default_factory=list)
+    tenure: int | None = None
 
     def next_phase(self) -> tuple[str, Workload] | None:
         """Return the name and the load of the next phase to measure; None if all phases were measured."""
@@ -124,10 +126,27 @@ class _UnderWay:
 
 
 class Bench:
-    """Measures trials, one trial at a time on each target (cluster)."""
+    """Measures trials, one trial at a time on each target (cluster).
 
-    def __init__(self, targets: list[TrialTarget], pool: Pool) -> None:
-        self._targets, self._pool = targets, pool
+    If this process may have lost the study to another one, all trials are stopped. They begin again when it is sure
+    that this process still runs the study.
+
+    Args:
+        targets: The clusters.
+        pool: The workers.
+        tenure: Returns `ResultsStore.tenure`.
+        await_tenure: Waits as `ResultsStore.await_tenure` does.
+    """
+
+    def __init__(
+        self,
+        targets: list[TrialTarget],
+        pool: Pool,
+        tenure: Callable[[], int | None] = lambda: 0,
+        await_tenure: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._targets, self._pool, self._tenure, self._await_tenure = targets, pool, tenure, await_tenure
+        self._stopped: list[int] = []
         self._under_way: dict[int, _UnderWay] = {}
         self._ended: dict[int, ExitStack] = {}
 
@@ -148,6 +167,8 @@ class Bench:
             TargetError: A lost broker did not come back.
         """
         while True:
+            if len(self._stopped) == len(self._under_way):
+                self._begin_stopped_again()
             ended = self._pool.next_done()
             assert ended is not None, "a trial is under way"
             finished = self._advance(int(ended.job.key), ended)
@@ -164,8 +185,19 @@ class Bench:
         for index in list(self._ended):
             self._give_back(index)
 
+    def _begin_stopped_again(self) -> None:
+        if self._stopped:
+            self._await_tenure()
+        while self._stopped:
+            index = self._stopped.pop()
+            stopped = self._under_way[index].done
+            self._leave(index)
+            self._begin(index, TrialDone(stopped.job, attempts=stopped.attempts))
+
     def _begin(self, index: int, done: TrialDone) -> None:
         stack, job = ExitStack(), done.job
+        if not done.measurements:
+            done.tenure = self._tenure()
         try:
             lease = stack.enter_context(self._targets[index].lease(job.phases[0][1], job.limits, job.started.number))
         except (BrokerLost, TargetUnreachable):
@@ -191,7 +223,21 @@ class Bench:
             runners = (Stopping(runners[0], rule),)
         config = trial.done.job.started.proposal.config
         job = Job(str(index), runners, config, workload, partial(_note_stored, trial))
-        self._pool.submit(job, _watch(trial.done, name, rule))
+        self._pool.submit(job, self._while_ours(trial.done, _watch(trial.done, name, rule)))
+
+    def _while_ours(self, done: TrialDone, watch: Watch) -> Watch:
+        """Return a function that also stops the phase when this process may have lost the study."""
+
+        def stopping(window: Window) -> WatchDecision:
+            decision = watch(window)
+            return decision if self._is_ours(done) else WatchDecision.STOP
+
+        return stopping
+
+    def _is_ours(self, done: TrialDone) -> bool:
+        """Return whether this process has certainly run the study, and nobody else, since a trial began."""
+        tenure = self._tenure()
+        return tenure is not None and tenure == done.tenure
 
     def _advance(self, index: int, ended: Done) -> TrialDone | None:
         trial = self._under_way[index]
@@ -199,6 +245,9 @@ class Bench:
         phase = done.next_phase()
         assert phase is not None
         done.attempts, done.worker = max(done.attempts, ended.attempts), ended.worker
+        if not self._is_ours(done):
+            self._stopped.append(index)
+            return None
         match ended.outcome:
             case Measurement() as seen:
                 done.measurements[phase[0]] = _with_stored(seen, trial)

@@ -14,6 +14,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -29,6 +30,7 @@ from runners.errors import RunnerError, TargetError, TargetRefused
 from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement
+from runners.places import target_lock
 from runners.reporting import Say, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
@@ -106,6 +108,39 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
                 if swept := list(sweep_dead_runs(running)):
                     progress(f"deleted {len(swept)} topics that an earlier run left behind")
         yield OpenTarget(target, running, topics, progress)
+
+
+def lock_key(target: Target) -> str:
+    """Return the name of the lock on a target: the id of its cluster, or this host if we start the brokers.
+
+    Two loads whose locks have the same name must not run at the same time. An address would not do as the name, because
+    many addresses may lead to one cluster.
+
+    Raises:
+        TargetError: The cluster does not answer, or refuses us.
+    """
+    if target.bootstrap is None:
+        return "brokers on this host"
+    return TopicAdmin(target.cluster().start(silent).connection).cluster()[0]
+
+
+def tell_waiting(tell: Say, holder: str) -> None:
+    """Tell the user that another process uses the target, and that we wait for it."""
+    tell(f"the target is in use by {holder}; waiting until it is free, as two loads would disturb each other")
+
+
+@contextmanager
+def open_alone(target: Target, name: str, tell: Say, progress: Say = silent) -> Iterator[OpenTarget]:
+    """Open the cluster as `open_target` does, as soon as no other load on this host uses it.
+
+    Args:
+        target: Which cluster to open.
+        name: What is run, for those that wait for it.
+        tell: Called with a sentence for the user if another load uses the cluster.
+        progress: Called with a short sentence for the user about each step.
+    """
+    with target_lock(lock_key(target), name, partial(tell_waiting, tell)), open_target(target, progress) as opened:
+        yield opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import datetime
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -32,10 +32,18 @@ from tuner.course.bench import Bench
 from tuner.course.budget import Budget
 from tuner.course.confirm import RATES
 from tuner.course.driver import drive
-from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget, all_facts, open_target
+from tuner.course.open_target import (
+    ClusterTarget,
+    SimulatedTarget,
+    TrialTarget,
+    all_facts,
+    lock_key,
+    open_target,
+    tell_waiting,
+)
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.trial_loop import TrialLoop, utc_now
-from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
+from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
 from tuner.results.size_record import SizeRecord
@@ -115,15 +123,19 @@ def run_study(
         # Connect to an existing Ray cluster before the target, as it may lack the nodes that the study asks for. Ray on
         # this host is started after the target, as that takes seconds.
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
-        existing_pool = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
-        targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
+        is_real = spec.executor is not Executor.SIMULATED and simulated is None
+        keys = sorted({lock_key(target) for target in spec.targets}) if is_real else []
+        make_pool = partial(_pool, spec, folder, reporter, keys)
+        existing_pool = stack.enter_context(closing(make_pool())) if elsewhere else None
+        targets, topic_max, facts = _targets(spec, stack, reporter, simulated, keys)
         for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
         # them again for a load that still sends.
         leases = stack.enter_context(ExitStack())
         # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
-        bench = Bench(targets, stack.enter_context(closing(existing_pool or _pool(spec, folder, reporter))))
+        pool = stack.enter_context(closing(existing_pool or make_pool()))
+        bench = Bench(targets, pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
         loop = _loop(spec, store, bench, reporter, mirror)
         try:
@@ -240,9 +252,9 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
 
 
 def _targets(
-    spec: StudySpec, stack: ExitStack, reporter: Reporter, simulated: Runner | None
+    spec: StudySpec, stack: ExitStack, reporter: Reporter, simulated: Runner | None, keys: Sequence[str]
 ) -> tuple[list[TrialTarget], int, dict[str, Any]]:
-    """Open the clusters (targets) of a study.
+    """Lock the clusters (targets) of a study, whose locks have the names `keys`, and open them.
 
     Returns:
         The targets, the size in bytes of the largest message that their topics accept, and the facts about the
@@ -253,8 +265,8 @@ def _targets(
         nowhere = SimulatedTarget((runner,) * spec.workload.producers)
         return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(None)
     targets: list[ClusterTarget] = []
-    for key in sorted({lock_key(target) for target in spec.targets}):
-        stack.enter_context(target_lock(key, spec.name, on_wait=partial(_say_waiting, reporter)))
+    for key in keys:
+        stack.enter_context(target_lock(key, spec.name, partial(tell_waiting, reporter.say)))
     load = spec.workload
     overlapping = min(load.saturate.warmup_s, load.paced.warmup_s) >= DELETION_S
     for target in spec.targets:
@@ -274,7 +286,7 @@ def _targets(
     return list(targets), topic_max, all_facts(first)
 
 
-def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:
+def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]) -> Pool:
     """Return the pool of workers that measures the trials: processes on this host, or Ray."""
     if spec.executor is not Executor.RAY:
         return LocalPool(len(spec.targets))
@@ -283,8 +295,8 @@ def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:
         slots=len(spec.targets),
         producers=spec.workload.producers,
         cluster=_ray_cluster(spec, reporter),
-        target=",".join(sorted(lock_key(target) for target in spec.targets)),
-        on_wait=partial(_say_waiting, reporter),
+        target=",".join(keys) or None,
+        on_wait=partial(tell_waiting, reporter.say),
         tell=reporter.say,
     )
 
@@ -310,7 +322,3 @@ def _ray_cluster(spec: StudySpec, reporter: Reporter) -> RayCluster | None:
         spec.ray_wait_s,
         this_host_only=any(target.of_this_host_only for target in spec.targets),
     )
-
-
-def _say_waiting(reporter: Reporter, holder: str) -> None:
-    reporter.say(f"the target is in use by {holder}; waiting until it is free, as two loads would disturb each other")

@@ -1,7 +1,6 @@
 """The loop of a study: each trial is measured, judged, stored and shown, until the study has to stop."""
 
 import datetime
-import os
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from statistics import fmean
 from typing import Final
 
 from objectives.racing import followed
+from runners.clusters.processes import ProcessIdentity
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
 from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Window
@@ -64,6 +64,7 @@ class TrialLoop:
     on_record: int
     totals: dict[RecordSizes, int | None]
     _failures: int = 0
+    _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
     def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
@@ -216,7 +217,8 @@ class TrialLoop:
         now = replace(
             progress,
             behind_mlflow=self.mirror.behind(self.on_record) if self.mirror is not None else 0,
-            pid=os.getpid(),
+            pid=self._process.pid,
+            process_started=str(self._process.started),
             started_at=self._started_at,
             updated_at=utc_now().isoformat(timespec="seconds"),
         )

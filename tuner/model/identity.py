@@ -85,14 +85,6 @@ def target_label(target: Target) -> str:
     return "embedded" if target.brokers == 1 else f"embedded, {target.brokers} brokers"
 
 
-def lock_key(target: Target) -> str:
-    """Return the name of a study's lock on its target: the cluster's address, or this host if we start the brokers.
-
-    Two studies whose locks have the same name must not run at the same time.
-    """
-    return ",".join(sorted(target.bootstrap.split(","))) if target.bootstrap is not None else "brokers on this host"
-
-
 def _target(target: Target) -> dict[str, Any]:
     return {
         "bootstrap": target.bootstrap,

@@ -186,6 +186,8 @@ class Progress:
         ends_at: Estimated end of the study, ISO 8601; None if unknown.
         behind_mlflow: Number of stored trials that MLflow does not show yet.
         pid: Process ID of the process that runs the study.
+        process_started: When that process started, counted from the boot of its host (see
+            `runners.clusters.processes`); empty in the reports of earlier releases.
         started_at: Start time of that process, ISO 8601.
         updated_at: Time of this report, ISO 8601.
         alive: Whether that process still runs, if the storage knows; None if only the process's own host can tell.
@@ -201,6 +203,7 @@ class Progress:
     ends_at: str | None = None
     behind_mlflow: int = 0
     pid: int | None = None
+    process_started: str = ""
     started_at: str = ""
     updated_at: str = ""
     alive: bool | None = None

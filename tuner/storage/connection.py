@@ -5,7 +5,7 @@ This is the only module that imports psycopg. Other modules contain the SQL stat
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -37,6 +37,9 @@ _DEFAULTS: Final = {
 }
 _FIRST_PAUSE_S: Final = 0.1
 _LAST_PAUSE_S: Final = 2.0
+_ANSWER_S: Final = 30.0
+"""How long to wait for the answer to one statement; the server may stand still with its connections open."""
+_LEAST_ANSWER_S: Final = 1.0
 _NEWS_S: Final = 2.0
 """How long an outage must last before the user is told of it."""
 _HOPELESS: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist", "certificate")
@@ -46,10 +49,16 @@ If a server reports such an error in another language than English, we retry unt
 """
 
 
-_DURABLE: Final = """
-    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+_SETTINGS: Final = """
+    SELECT set_config('idle_in_transaction_session_timeout', '30s', false),
+        CASE WHEN current_setting('synchronous_commit') = 'off' OR NOT %(durable)s
+        THEN set_config('synchronous_commit', CASE WHEN %(durable)s THEN 'on' ELSE 'off' END, false) END
 """
-"""Switch synchronous commits on if they are off; stronger settings, such as waiting for replicas, are kept."""
+"""Settings of a new connection.
+
+The server ends a transaction in the middle of which our process stands still, since its locks keep others waiting.
+Synchronous commits are switched on if they are off; stronger settings, such as waiting for replicas, are kept.
+"""
 
 
 class Connection:
@@ -143,13 +152,39 @@ class Connection:
             parameters = {**_DEFAULTS, **self.url.parameters}
             try:
                 # Statements are not prepared, because connection poolers mix up prepared statements of several clients.
-                self._open = self._psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
+                self._open = self._bounded().connect(**parameters, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
             except self._psycopg.ProgrammingError as error:
                 raise StorageMisnamed(
                     f"{self.url.shown} must have only options that libpq knows, but libpq says: {self._line(error)}"
                 ) from None
-            self._open.execute(_DURABLE if self._durable else "SET synchronous_commit = off")
+            self._open.execute(_SETTINGS, {"durable": self._durable})
         return self._open
+
+    def _bounded(self) -> "type[psycopg.Connection[tuple[Any, ...]]]":
+        """Return the library's class of connections, in which each wait for the server has an end."""
+        import psycopg
+
+        closed = self._closed
+
+        class Bounded(psycopg.Connection[tuple[Any, ...]]):
+            def wait(self, gen: Generator[Any, Any, Result], *args: Any, **options: Any) -> Result:
+                return super().wait(within(gen, self.pgconn.finish), *args, **options)
+
+        def within(waiting: Generator[Any, Any, Result], finish: Callable[[], None]) -> Generator[Any, Any, Result]:
+            # The library hands control back here several times a second, also while no answer comes.
+            answer_s, state = min(_ANSWER_S, max(self.patience_s, _LEAST_ANSWER_S)), None
+            until_s = time.monotonic() + answer_s
+            while True:
+                try:
+                    state = yield waiting.send(state)
+                except StopIteration as done:
+                    result: Result = done.value
+                    return result
+                if not state and (closed.is_set() or time.monotonic() > until_s):
+                    finish()
+                    raise psycopg.OperationalError(f"an answer must come within {answer_s:.0f} s, but none has come")
+
+        return Bounded
 
     def _drop(self) -> None:
         if self._open is not None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -11,10 +12,10 @@ from typing import Any, Final
 from typing_extensions import override
 
 from runners.reporting import Say
-from tuner.model.errors import StudyBusy, StudyNotFound
+from tuner.model.errors import StorageUnreachable, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
 from tuner.storage.connection import Connection, Db, closed_on_error
-from tuner.storage.postgres_lease import LEASE_S, Keeping, take, taken_over
+from tuner.storage.postgres_lease import LEASE_S, RENEWALS, Keeping, take, taken_over
 from tuner.storage.postgres_schema import migrate, version_of
 from tuner.storage.protocols import ResultsStore
 from tuner.storage.url import StorageUrl
@@ -24,6 +25,7 @@ READER_PATIENCE_S: Final = 10.0
 DRIVER_PATIENCE_S: Final = 600.0
 """How long a running study retries while the server does not answer, so that its measurements are not lost."""
 _KEEPER_PATIENCE_S: Final = 1.0
+_TENURE_POLL_S: Final = 0.1
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
 _NAMES: Final = """
     SELECT name FROM kafka_tuner.studies AS study LEFT JOIN kafka_tuner.leases AS held ON held.study = study.id
@@ -124,7 +126,7 @@ class PostgresStorage:
             study = connection.run(begin)
             token = take(connection, study, name, self._lease_s, tell)
             connection.patience_s = self._patience_s
-            keeper = Connection(self._url, _KEEPER_PATIENCE_S, durable=False)
+            keeper = Connection(self._url, max(_KEEPER_PATIENCE_S, self._lease_s / RENEWALS), durable=False)
             keeping = Keeping(keeper, study, token, self._lease_s)
             with closing(PostgresStore(connection, study, folder.name, keeping)) as store:
                 yield store
@@ -228,6 +230,27 @@ class PostgresStore(ResultsStore):
         """
         rows = self._connection.rows(_PROGRESS, self._study)
         return replace(Progress.from_json(json.loads(rows[0][0])), alive=bool(rows[0][1])) if rows else None
+
+    @override
+    def tenure(self) -> int | None:
+        return self._writing().tenure()
+
+    @override
+    def await_tenure(self) -> None:
+        shown, patience_s = self._connection.url.shown, self._connection.patience_s
+        began_s = time.monotonic()
+        if self.tenure() is None and self._connection.tell is not None:
+            self._connection.tell(
+                f"the lease of the study could not be renewed, as the storage at {shown} does not answer; nothing is "
+                f"measured until it does, for up to {patience_s:.0f} s, and the running trial begins again then"
+            )
+        while self.tenure() is None:
+            if time.monotonic() - began_s > patience_s:
+                raise StorageUnreachable(
+                    f"a study is run only while its lease in {shown} is renewed, but the server did not answer for "
+                    f"{patience_s:.0f} s; run the study again to continue it"
+                )
+            time.sleep(_TENURE_POLL_S)
 
     @override
     def hold(self, what: str) -> Connection | None:

@@ -3,6 +3,9 @@
 The process that holds the lease, the driver, runs the study. Every new driver gets a higher token. Every write checks
 the token. So a driver that was paused or cut off, and replaced in the meantime, can't write any more (fencing). All
 times come from the server's clock, so hosts whose clocks differ agree on when a lease ends.
+
+A driver that can't reach the server does not learn that it was replaced. It counts the time since its last renewal
+itself, and stops measuring before its lease ends at the server.
 """
 
 import json
@@ -19,7 +22,7 @@ from tuner.model.trial import Progress
 from tuner.storage.connection import Connection, Db
 
 LEASE_S: Final = 30.0
-_RENEWALS: Final = 6
+RENEWALS: Final = 6
 """How often a lease is renewed in the time that it lasts."""
 _POLL_S: Final = 0.5
 _PROGRESS_S: Final = 0.5
@@ -105,6 +108,11 @@ def take(connection: Connection, study: int, name: str, lease_s: float, tell: Sa
         time.sleep(min(_POLL_S, max(0.01, left_s)))
 
 
+def _now_s() -> float:
+    """Return the time on a clock of this host that nobody can set, and that goes on while the host is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class Keeping:
     """The lease on a study that this process runs, with a thread that renews the lease and writes the study's progress.
 
@@ -120,6 +128,7 @@ class Keeping:
         self._news, self._ending = threading.Event(), threading.Event()
         self._progress: str | None = None
         self.lost = False
+        self._ends_s, self._ended = _now_s() + self._own_s, 0
         self._thread = threading.Thread(target=self._run, name="tuner-lease", daemon=True)
         self._thread.start()
 
@@ -127,6 +136,15 @@ class Keeping:
         """Hand the progress to the thread that writes it soon, and return without waiting."""
         self._progress = json.dumps(progress.as_json())
         self._news.set()
+
+    def tenure(self) -> int | None:
+        """Return how often the lease has ended by our own clock so far; None if it has ended now and is not renewed."""
+        return self._ended if _now_s() <= self._ends_s else None
+
+    @property
+    def _own_s(self) -> float:
+        """How long after a renewal we still measure, in seconds: shorter than the lease, since stopping takes time."""
+        return self._lease_s * (1 - 1 / RENEWALS)
 
     def end(self) -> None:
         """Write the last progress, release the lease and end the thread.
@@ -137,10 +155,10 @@ class Keeping:
         self._news.set()
         self._thread.join(_FAREWELL_S)
         self._connection.close()
-        self._thread.join()
+        self._thread.join(_FAREWELL_S)
 
     def _run(self) -> None:
-        renewed_s, period_s = time.monotonic(), self._lease_s / _RENEWALS
+        renewed_s, period_s = time.monotonic(), self._lease_s / RENEWALS
         while not self._ending.is_set() and not self.lost:
             self._news.wait(max(0.0, renewed_s + period_s - time.monotonic()))
             self._news.clear()
@@ -151,8 +169,13 @@ class Keeping:
         self._changed_rows(_RELEASE, self._study, self.token)
 
     def _renew(self) -> bool:
+        asked_s = _now_s()
         renewed = self._changed_rows(_RENEW, self._lease_s, self._study, self.token)
         self.lost = self.lost or renewed == 0
+        if renewed:
+            # `tenure` reads these two in the other order, in another thread.
+            self._ended += _now_s() > self._ends_s
+            self._ends_s = asked_s + self._own_s
         return bool(renewed)
 
     def _tell(self) -> bool:

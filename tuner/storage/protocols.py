@@ -71,6 +71,24 @@ class ResultsStore(Protocol):
             what: The name of the task.
         """
 
+    def tenure(self) -> int | None:
+        """Return how often the right of this process to run the study has run out so far; None if it has now.
+
+        If two calls return the same number, no other process has run the study in between. None means that another
+        process may run the study, so this one must not measure.
+
+        Raises:
+            StudyTakenOver: Another process runs the study now.
+        """
+
+    def await_tenure(self) -> None:
+        """Wait until `tenure` is not None.
+
+        Raises:
+            StudyTakenOver: Another process runs the study now.
+            StorageUnreachable: The server did not answer for too long.
+        """
+
     def close(self) -> None:
         """Close files and connections; may be called again."""
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from runners.places import target_lock
+from runners.places import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
@@ -172,6 +172,14 @@ class SqliteStore(ResultsStore):
         return read_progress(self.folder)
 
     @override
+    def tenure(self) -> int:
+        return 0  # the kernel keeps the lock of the folder as long as this process lives
+
+    @override
+    def await_tenure(self) -> None:
+        """Return at once, because `tenure` is never None."""
+
+    @override
     def hold(self, what: str) -> TextIOWrapper | None:
         file = (self.folder / f"{what}.lock").open("a")
         try:
@@ -239,7 +247,7 @@ class FolderStorage:
             )
 
         folder.mkdir(parents=True, exist_ok=True)
-        lock = target_lock(str(folder), name, root=folder / "lock", on_wait=refuse)
+        lock = file_lock(folder / "lock" / "study.lock", name, on_wait=refuse)
         with lock, closing(SqliteStore(folder)) as store:
             yield store
 

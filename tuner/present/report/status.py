@@ -170,13 +170,18 @@ def _is_alive(progress: Progress) -> bool:
     """Return whether the process that wrote the progress report still runs.
 
     A report from a shared storage says whether the process still runs. For any other report, the process is looked up
-    on this host by its ID. A process that started after the report was written is a different process with the same ID.
+    on this host by its ID and its start. Reports of earlier releases have no start: a process that started after the
+    report was written is a different process with the same ID.
     """
     if progress.alive is not None or progress.pid is None:
         return bool(progress.alive)
     # Imported here because a status without a running process does not need it.
     import psutil
 
+    from runners.clusters.processes import ProcessIdentity
+
+    if progress.process_started:
+        return ProcessIdentity(progress.pid, progress.process_started).process() is not None
     try:
         process_started = psutil.Process(progress.pid).create_time()
         reported = datetime.fromisoformat(progress.updated_at).timestamp()

@@ -16,7 +16,7 @@ import uvicorn
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from runners.places import target_lock
+from runners.places import file_lock
 from runners.reporting import Say, one_line, printable
 from tuner.service.config import ServiceConfig, is_loopback
 from tuner.service.errors import ServiceConfigError
@@ -45,7 +45,7 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
     config.root.mkdir(parents=True, exist_ok=True)
     _log_to_stderr(access_log)
     with ExitStack() as stack:
-        stack.enter_context(target_lock(str(config.root), "the service", root=config.root / ".lock", on_wait=_refuse))
+        stack.enter_context(file_lock(config.root / ".lock" / "service.lock", "the service", on_wait=_refuse))
         listening = stack.enter_context(closing(_listen(config)))
         queue = stack.enter_context(closing(open_queue(config.root)))
         supervisor = Supervisor(config, queue, config_file, say)

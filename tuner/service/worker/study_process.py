@@ -58,7 +58,7 @@ class StudyProcess:
     Attributes:
         folder: The folder of the study.
         attempt: A random id of this start of the process. Each start has a new id.
-        identity: The process id together with the start time, since process ids are reused.
+        identity: The process id together with the start, since process ids are reused.
     """
 
     def __init__(
@@ -116,7 +116,10 @@ class StudyProcess:
         """
         told = _read(folder / _PROCESS_FILE)
         try:
-            identity = ProcessIdentity(int(told["pid"]), float(told["started_s"]))
+            identity = ProcessIdentity.parse(
+                told["pid"],
+                told["started"] if "started" in told else told["started_s"],  # earlier releases wrote a time
+            )
             return cls(folder, str(told["attempt"]), identity, None)
         except (KeyError, TypeError, ValueError):
             return None
@@ -200,7 +203,7 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     folder = config.root / name
     attempt = attempt or uuid.uuid4().hex
     own = ProcessIdentity.of()
-    started = {"attempt": attempt, "pid": own.pid, "started_s": own.started_s, "after": last_sequence(folder)}
+    started = {"attempt": attempt, "pid": own.pid, "started": own.started, "after": last_sequence(folder)}
     write_atomically(folder / _PROCESS_FILE, json.dumps(started).encode())
     try:
         _run(folder, config)
