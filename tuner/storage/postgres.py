@@ -25,6 +25,7 @@ DRIVER_PATIENCE_S: Final = 600.0
 """How long a running study retries while the server does not answer, so that its measurements are not lost."""
 _KEEPER_PATIENCE_S: Final = 1.0
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
+_CREATE: Final = "INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING"
 _NAMES: Final = """
     SELECT name FROM kafka_tuner.studies AS study LEFT JOIN kafka_tuner.leases AS held ON held.study = study.id
     ORDER BY coalesce(held.renewed_at, study.created_at) DESC, study.id DESC
@@ -87,6 +88,21 @@ class PostgresStorage:
         with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
             return [name for (name,) in self._rows(connection, _NAMES)]
 
+    def create(self, folder: Path) -> bool:
+        """Create a study without results; return False if the database has a study of that name.
+
+        Raises:
+            RecordDamaged: The tables can't be read, or a newer release made them.
+            StorageUnreachable: The server does not answer.
+        """
+
+        def make(db: Db, _: bool) -> bool:
+            migrate(db, self.shown)
+            return db.execute(_CREATE, [folder.name]).rowcount == 1
+
+        with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
+            return connection.run(make)
+
     def read(self, folder: Path) -> ResultsStore:
         """Open a study's results to read them.
 
@@ -116,7 +132,7 @@ class PostgresStorage:
 
         def begin(db: Db, _: bool) -> int:
             migrate(db, self.shown)
-            db.execute("INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING", [folder.name])
+            db.execute(_CREATE, [folder.name])
             ((study,),) = db.execute(_STUDY, [folder.name]).fetchall()
             return int(study)
 
