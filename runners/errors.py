@@ -23,7 +23,13 @@ Every message states the rule first, then the values, then what to do.
 
 
 class RunnerError(Exception):
-    """Base class of all errors that `runners` raises on purpose."""
+    """Base class of all errors that `runners` raises on purpose.
+
+    Attributes:
+        sent_bytes: Bytes of values and keys that the run had sent before this error; None if unknown.
+    """
+
+    sent_bytes: int | None = None
 
 
 class TargetError(RunnerError):

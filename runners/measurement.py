@@ -334,6 +334,7 @@ class Measurement:
         stopped_early: Whether `watch` stopped the run before its end.
         warnings: Sentences for the user about anything that weakens the measurement.
         flush_s: Seconds after the last window in which the client still delivered records.
+        sent_bytes: Bytes of values and keys that were sent in the whole run; None if only the records were counted.
     """
 
     config: ProducerConfig
@@ -353,6 +354,7 @@ class Measurement:
     stopped_early: bool = False
     warnings: tuple[str, ...] = ()
     flush_s: float = 0.0
+    sent_bytes: int | None = None
 
     @property
     def records_per_s(self) -> float:

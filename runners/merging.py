@@ -70,6 +70,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         stopped_early=any(each.stopped_early for each in measurements),
         flush_s=max(each.flush_s for each in measurements),
         warnings=tuple(dict.fromkeys(warning for each in measurements for warning in each.warnings)),
+        sent_bytes=_sum(each.sent_bytes for each in measurements),
     )
 
 

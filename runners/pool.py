@@ -9,6 +9,7 @@ apart, usually still in the warm-up. If they began further apart than 5 % of the
 has a warning.
 """
 
+import math
 import os
 import socket
 import time
@@ -30,10 +31,6 @@ _TOGETHER_RATIO: Final = 0.05
 _ATTEMPTS: Final = 2
 
 
-def no_matter(attempt: int) -> None:
-    """Do nothing; the default of `Job.on_attempt`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """One benchmark for a pool: a config, a workload and the runners that measure the config.
@@ -44,14 +41,15 @@ class Job:
         config: The config to measure.
         workload: The whole workload; `runners.merging.share` divides it among the producers.
         on_attempt: Called before each attempt, before any record is sent, with the number of the attempt, from 1. It
-            is called in the thread that submits jobs or waits for them.
+            returns the runners of this attempt, as many as in `runners`. It is called in the thread that submits jobs
+            or waits for them. With None, each attempt has the same runners.
     """
 
     key: str
     runners: tuple[Runner, ...]
     config: ProducerConfig
     workload: Workload
-    on_attempt: Callable[[int], None] = no_matter
+    on_attempt: Callable[[int], tuple[Runner, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,15 @@ class Done:
         outcome: The merged measurement of all producers, or the error that prevented it.
         attempts: Number of attempts: 2 if a lost worker was replaced and the job was repeated.
         worker: Names of the processes that measured, as host/process id, separated by commas.
+        sent_bytes: Bytes of values and keys that all producers sent in the last attempt; None if a producer could not
+            report it.
     """
 
     job: Job
     outcome: Outcome
     attempts: int
     worker: str
+    sent_bytes: int | None = None
 
 
 class Pool(Protocol):
@@ -192,6 +193,14 @@ def _with_priority_warning(measurement: Measurement) -> Measurement:
     return replace(measurement, warnings=(*measurement.warnings, warning))
 
 
+def _sent_bytes(outcome: Outcome) -> int | None:
+    """Return the bytes of values and keys that a producer sent; None if it could not report them."""
+    if isinstance(outcome, Measurement) and outcome.sent_bytes is None:
+        each_bytes = outcome.workload.record_sizes.mean_bytes + outcome.workload.key_bytes
+        return math.ceil(outcome.counts.handed_over * each_bytes)
+    return 0 if isinstance(outcome, ConfigError) else outcome.sent_bytes  # a config is refused before a record is sent
+
+
 class Underway:
     """A running job: its attempts, and the windows and reports that its producers have sent.
 
@@ -212,7 +221,8 @@ class Underway:
             stop: Called at most once per attempt, to ask all producers to end soon.
         """
         self.attempts += 1
-        self.job.on_attempt(self.attempts)
+        if self.job.on_attempt is not None:
+            self.job = replace(self.job, runners=self.job.on_attempt(self.attempts))
         self._stop_producers = stop
         self._stop_requested = False
         self._windows: list[deque[Window]] = [deque() for _ in self.job.runners]
@@ -263,7 +273,10 @@ class Underway:
 
     def done(self, worker: str) -> Done:
         """Return the finished job and its producers' merged outcome; `worker` names the processes that measured."""
-        return Done(self.job, self._outcome(), self.attempts, worker)
+        sent = [_sent_bytes(report.outcome) for report in self._reports.values()]
+        known = [each for each in sent if each is not None]
+        in_all = sum(known) if len(known) == len(sent) else None
+        return Done(self.job, self._outcome(), self.attempts, worker, in_all)
 
     def _outcome(self) -> Outcome:
         # The reports are in the order of their arrival. The first error is the cause of the others, except that a

@@ -119,8 +119,7 @@ class RayPool(Pool):
     def _begin(self, slot: "_Slot", underway: Underway) -> None:
         self._runs += 1
         run = self._runs
-        job = underway.job
-        count = len(job.runners)
+        count = len(underway.job.runners)
         slot.crew.complete()
         if count > 1:
             slot.crew.set_clocks(count)
@@ -131,6 +130,7 @@ class RayPool(Pool):
                 hand.actor.stop.options(concurrency_group="control").remote(run)
 
         underway.begin(stop)
+        job = underway.job
         wait_s = _SETTLE_S if underway.attempts > 1 else _LEAD_S if count > 1 else 0.0
         begin_unix_s = time.time() + wait_s
         slot.streams = {

@@ -20,6 +20,7 @@ class RecordSizes:
 
     Attributes:
         shares: Pairs of a value size in bytes and its share of the records. Sizes ascend, and the shares add up to 1.
+            Shares are rounded to 12 digits, so that the text of a mix gives exactly the same mix again.
     """
 
     shares: tuple[tuple[int, float], ...]
@@ -46,6 +47,7 @@ class RecordSizes:
                 f"the record sizes of a mix must add up to at most {_MOST_MIX_BYTES} bytes, because a record of each "
                 f"size is kept in memory, but they add up to {sum(sizes)}; name fewer sizes"
             )
+        object.__setattr__(self, "shares", tuple((size, float(f"{share:.12g}")) for size, share in self.shares))
 
     @classmethod
     def fixed(cls, size_bytes: int) -> Self:
@@ -74,6 +76,8 @@ class RecordSizes:
         total = sum(bars.values())
         if not 0 < total < float("inf"):
             raise WorkloadRefused(f"the weights of a mix must add up to a finite number above 0, but got {text!r}")
+        if math.isclose(total, 1.0):  # these are shares already, and a division might change their last digit
+            total = 1.0
         return cls(tuple(sorted((size, weight / total) for size, weight in bars.items())))
 
     @property
@@ -87,10 +91,16 @@ class RecordSizes:
         return self.shares[-1][0]
 
     def __str__(self) -> str:
-        """Return the sizes and shares in the form that `parse` reads, such as `1000` or `100:0.7,1000:0.3`."""
+        """Return the sizes and shares as text from which `parse` makes an equal mix: `1000` or `100:0.7,1000:0.3`.
+
+        Records of a study are stored under this text. So it has six digits, as in older releases, where they suffice.
+        """
         if len(self.shares) == 1:
             return str(self.shares[0][0])
-        return ",".join(f"{size}:{share:g}" for size, share in self.shares)
+        six_digits = ",".join(f"{size}:{share:g}" for size, share in self.shares)
+        if RecordSizes.parse(six_digits) == self:
+            return six_digits
+        return ",".join(f"{size}:{share!r}" for size, share in self.shares)
 
 
 @dataclass(frozen=True, slots=True)

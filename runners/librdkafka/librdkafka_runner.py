@@ -85,7 +85,19 @@ class LibrdkafkaRunner:
             workload: The records to send: their sizes, their rate and how long to send them.
             watch: Called with the values of each window (a period of at most a second). It can stop the measurement
                 early.
+
+        Raises:
+            RunnerError: There is no measurement. The error's `sent_bytes` says how much was sent before it.
         """
+        loads: list[Load] = []
+        try:
+            return self._measured(config, workload, watch, loads)
+        except RunnerError as error:
+            error.sent_bytes = sum(load.sent_bytes for load in loads)
+            raise
+
+    def _measured(self, config: ProducerConfig, workload: Workload, watch: Watch, loads: list[Load]) -> Measurement:
+        """Measure the config, and add the load to `loads` before it sends its first record."""
         check_record(
             config,
             workload.record_sizes.largest_bytes,
@@ -103,7 +115,9 @@ class LibrdkafkaRunner:
             clock = SystemClock()
             probe = HostProbe({}, self.cluster.local_brokers)
             watchdog = self._watchdog(config, clock)
-            result = Load(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes).run(watch)
+            load = Load(client, tally, pool, workload, clock, watchdog, probe, self.limits.max_bytes)
+            loads.append(load)
+            result = load.run(watch)
         stored_after = self._stored()
         stored = None if stored_before is None or stored_after is None else stored_after - stored_before
         resources = usage(result.before, result.after)
@@ -138,6 +152,7 @@ class LibrdkafkaRunner:
             series=result.series,
             stopped_early=result.stopped_early,
             flush_s=result.flush_s,
+            sent_bytes=load.sent_bytes,
         )
 
     def _watchdog(self, config: ProducerConfig, clock: Clock) -> Watchdog:

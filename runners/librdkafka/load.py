@@ -17,7 +17,7 @@ from runners.histogram import Histogram
 from runners.host import HostProbe, Reading
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import Cut, Drain, LoadClient, Sender
+from runners.librdkafka.threads import Cut, Drain, LoadClient, Sender, check_budget
 from runners.librdkafka.watchdog import Watchdog
 from runners.measurement import TimePoint, Window
 from runners.pacing import Schedule
@@ -91,6 +91,8 @@ class Load:
     watchdog: Watchdog
     probe: HostProbe
     max_bytes: int | None = None
+    _primed: int = 0
+    _sender: Sender | None = None
     _trouble: list[BaseException] = field(default_factory=list)
     _all_sent: threading.Event = field(default_factory=threading.Event)
     _series: list[TimePoint] = field(default_factory=list)
@@ -114,7 +116,8 @@ class Load:
         phases = Phases.of(self.workload)
         measured_from_ns, end_ns = start_ns + phases.measured_from_ns, start_ns + phases.ends_ns[-1]
         self.tally.measured.start_ns, self.tally.measured.end_ns = measured_from_ns, end_ns
-        sender = Sender(self.client, self.pool, self.clock, end_ns, measured_from_ns, self.max_bytes, primed=1)
+        sender = Sender(self.client, self.pool, self.clock, end_ns, measured_from_ns, self.max_bytes, self._primed)
+        self._sender = sender
         drain = Drain(self.client, self.tally, self.clock, sender, start_ns, phases)
         threads = {
             "sender": self._thread("sender", lambda: self._send(sender, start_ns, drain.over)),
@@ -131,6 +134,11 @@ class Load:
             for thread in threads.values():
                 thread.join()
 
+    @property
+    def sent_bytes(self) -> int:
+        """Number of bytes of values and keys that the client has accepted so far; final when `run` has ended."""
+        return self.pool.bytes_of_first(self._primed) if self._sender is None else self._sender.sent_bytes
+
     def _thread(self, role: str, work: Callable[[], None]) -> threading.Thread:
         def guarded() -> None:
             try:
@@ -146,6 +154,8 @@ class Load:
         This opens the connection. If rights are missing or the topic is not suitable, the method raises an error before
         the load begins.
         """
+        check_budget(self.pool, 0, 1, self.max_bytes)
+        self._primed = 1
         self.client.send(self.clock.now_ns(), 1)
         while not self.tally.done:
             self.client.drain(_PRIME_POLL_MS)

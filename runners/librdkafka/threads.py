@@ -187,13 +187,7 @@ class Sender:
         self.full_ns += self.clock.now_ns() - since_ns
 
     def _check_budget(self, records: int) -> None:
-        if self.max_bytes is None:
-            return
-        if self._bytes_after(self.sent + records) > self.max_bytes:
-            raise ByteBudgetExceeded(
-                f"a run may send at most {self.max_bytes:,} bytes, but has already sent {self.sent_bytes:,}; allow "
-                "more (--max-bytes, or safety.max_bytes_per_trial in a study file), or measure for fewer seconds"
-            )
+        check_budget(self.pool, self.primed + self.sent, records, self.max_bytes)
 
     def settle_delays(self) -> None:
         """Move the list of send delays into a histogram, which needs less memory.
@@ -211,6 +205,26 @@ class Sender:
         """
         self.settle_delays()
         return self._recorder.histogram()
+
+
+def check_budget(pool: PayloadPool, sent: int, records: int, max_bytes: int | None) -> None:
+    """Check that a run may send its next records.
+
+    Args:
+        pool: The records to send.
+        sent: Number of records from the pool that the run has sent.
+        records: Number of records to send next.
+        max_bytes: Largest number of bytes of values and keys that the run may send; None for no limit.
+
+    Raises:
+        ByteBudgetExceeded: The run would exceed `max_bytes`.
+    """
+    if max_bytes is not None and pool.bytes_of_first(sent + records) > max_bytes:
+        raise ByteBudgetExceeded(
+            f"a run may send at most {max_bytes:,} bytes, but has already sent {pool.bytes_of_first(sent):,}; allow "
+            "more (--max-bytes, or in a study file safety.max_bytes_per_trial and search.max_bytes), or measure for "
+            "fewer seconds"
+        )
 
 
 def first_sample_ratio(rate_records_per_s: float | None, mean_bytes: float) -> float:

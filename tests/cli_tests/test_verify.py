@@ -1,14 +1,17 @@
 """`tuner verify` and `tuner confirm` as a user types them, on the simulated cluster."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli_tests.command import tuner
+from tests.cli_tests.command import arguments, tuner
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind
 from tuner.results.study_results import load_results
+from tuner.storage.home import storage_at
 
 QUICK = ("--executor", "simulated", "--warmup", "0", "--seconds", "1")
 STUDY = """\
@@ -133,6 +136,32 @@ def test_each_verification_is_a_new_study(better: Path, studies: Path) -> None:
     assert sorted(folder.name for folder in studies.iterdir()) == ["verify-better-1", "verify-better-2"]
     trials = load_results(studies / "verify-better-1").sizes[0].trials
     assert {trial.kind for trial in trials} == {Kind.STABILISE, Kind.BASELINE, Kind.CONFIRM}
+
+
+def test_verifications_on_shared_storage_have_names_of_their_own(
+    database: str, better: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CI runners begin with an empty workspace, and verify files of the same name, possibly at the same time."""
+    monkeypatch.setenv("KAFKA_TUNER_STORAGE", database)
+
+    def begun(workspace: str) -> subprocess.Popen[str]:
+        environ = {**os.environ, "KAFKA_TUNER_STUDIES": str(tmp_path / workspace)}
+        words = arguments("verify", str(better), *QUICK, "--rounds", "2", "--max-rounds", "2", "--json")
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ)
+
+    def ended(process: subprocess.Popen[str]) -> str:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode in (0, 99), err
+        return str(json.loads(out)["study"])
+
+    at_once = [begun("one"), begun("two")]
+    names = {ended(process) for process in at_once}
+    better.write_text("linger.ms=50\n")
+    names.add(ended(begun("three")))
+    assert names == {"verify-better-1", "verify-better-2", "verify-better-3"}
+    assert set(storage_at().names(tmp_path)) == names
+    last = load_results(tmp_path / "verify-better-3", storage_at()).sizes[0]
+    assert {trial.values["linger.ms"] for trial in last.trials if "linger.ms" in trial.values} == {"50"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A budget counts over all runs of a study, and the study ends at the first limit that it reaches."""
 
 import datetime
+import json
 import time
 
 import pytest
@@ -95,6 +96,41 @@ def test_a_study_ends_at_the_earlier_of_hours_and_time_of_day() -> None:
     assert left_s(SearchSpec(hours=1, until="06:00")) == pytest.approx(3_600, abs=ABOUT)
     assert left_s(SearchSpec(hours=10, until="06:00")) == pytest.approx(6.5 * 3_600, abs=ABOUT)
     assert left_s(SearchSpec(hours=1, until="06:00"), 4_000) == 0.0
+
+
+BYTES = SearchSpec(max_bytes=1_000)
+
+
+def test_an_interrupted_trial_counts_with_all_that_was_reserved() -> None:
+    first = Budget(BYTES, (), EVENING)
+    assert first.reserve(trial(0).key, 300, free=1, largest_bytes=0) == 300
+    assert first.left_bytes() == 1_000, "what is reserved is not spent yet"
+    killed = Budget(BYTES, (), EVENING, json.loads(json.dumps(first.reserved())))
+    assert killed.left_bytes() == 700
+    assert killed.reserve(trial(0).key, 300, free=1, largest_bytes=0) == 300, "its number is free again"
+    again = Budget(BYTES, (), EVENING, killed.reserved())
+    assert again.left_bytes() == 400
+    stored = Budget(BYTES, [trial(0, sent_bytes=120)], EVENING, killed.reserved())
+    assert stored.left_bytes() == 1_000 - 300 - 120, "a stored trial counts with what it sent"
+
+
+def test_trials_that_run_at_the_same_time_share_what_is_left() -> None:
+    budget = Budget(BYTES, (), EVENING)
+    assert [budget.reserve(trial(n).key, 10**9, free, largest_bytes=0) for n, free in enumerate((3, 2, 1))] == [
+        333,
+        333,
+        334,
+    ]
+    budget.spend(trial(1, sent_bytes=100))
+    assert budget.reserve(trial(3).key, 10**9, free=1, largest_bytes=100) == 233
+    alone = Budget(BYTES, (), EVENING)
+    assert alone.reserve(trial(0).key, 10**9, free=3, largest_bytes=600) == 1_000, "not enough for two such trials"
+    assert alone.reserve(trial(1).key, 10**9, free=2, largest_bytes=600) == 0
+
+
+def test_a_trial_of_an_older_release_counts_with_its_acknowledged_bytes() -> None:
+    old = {name: value for name, value in trial(0, value_bytes=250).as_json().items() if name != "sent_bytes"}
+    assert Budget(BYTES, [Trial.from_json(old)], EVENING).left_bytes() == 750
 
 
 def test_bytes_count_over_all_runs_and_while_a_run_writes() -> None:

@@ -9,6 +9,7 @@ from tuner.course.reporter import SilentReporter
 from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Executor, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind, Trial
+from tuner.results.recommendation import recommend
 
 _SPEC = StudySpec(
     "more",
@@ -40,3 +41,14 @@ def test_additional_trials_are_searched_and_confirmed_in_new_rounds(tmp_path: Pa
     assert Counter(t.round for t in after if t.kind is Kind.CONFIRM and t.fingerprint == baseline) == dict.fromkeys(
         rounds, 1
     )
+
+
+def test_a_mix_without_exact_decimal_shares_is_measured_and_found(tmp_path: Path) -> None:
+    text = "100:2,1000:1"
+    spec = replace(_SPEC, workload=replace(_SPEC.workload, record_sizes=(RecordSizes.parse(text),)))
+    before = _trials(spec, tmp_path)
+    after = run_study(replace(spec, search=replace(spec.search, trials=12)), "", tmp_path, SilentReporter())
+    assert after.sizes[0].trials[: len(before)] == before
+    assert after.size(text) == after.sizes[0]
+    assert after.size("100:1,1000:1") is None
+    assert recommend(after, text).warnings == recommend(after, after.sizes[0].record_bytes).warnings

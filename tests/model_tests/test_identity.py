@@ -95,6 +95,15 @@ def test_changed_settings_are_refused_naming_only_their_section(section: str, ch
     assert "give the study another name" in str(caught.value)
 
 
+def test_the_configs_that_a_verification_measures_may_not_change() -> None:
+    fast, slow = (
+        replace(SPEC, confirm=ConfirmSpec(configs=(ProducerConfig.parse({"linger.ms": ms}),))) for ms in (1, 9)
+    )
+    check_unchanged("verify-1", study_identity(fast), on_record(fast))
+    with pytest.raises(StudyChanged, match=r"verified is \[{'linger.ms': '9'}\] but was \[{'linger.ms': '1'}\]"):
+        check_unchanged("verify-1", study_identity(slow), on_record(fast))
+
+
 def test_each_of_several_changed_sections_is_named() -> None:
     now = study_identity(replace(SPEC, constraints=(P99,), baseline=ProducerConfig.parse({"acks": "1"})))
     with pytest.raises(StudyChanged, match=r"baseline is .*acks.* but was {}; constraints is .*p99.* but was \[\]"):

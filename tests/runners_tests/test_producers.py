@@ -2,11 +2,11 @@
 
 import pytest
 
-from runners.errors import BrokerLost, GeneratorError
+from runners.errors import BrokerLost, ByteBudgetExceeded, GeneratorError, WorkerLost
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
 from runners.pool import Job, Report, Underway, produce
-from runners.runner import WatchDecision, go_on
+from runners.runner import Runner, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from tests.runners_tests.builders import measurement, window
 from tests.runners_tests.children import Failing
@@ -35,6 +35,30 @@ def test_producers_that_began_apart_give_a_warning(apart_s: float, warns: bool) 
     outcome = underway.done("me").outcome
     assert isinstance(outcome, Measurement)
     assert any("must start together, but began 0.11 s apart" in each for each in outcome.warnings) == warns
+
+
+def test_bytes_of_all_producers_add_up_unless_one_is_lost() -> None:
+    stopped = ByteBudgetExceeded("enough")
+    stopped.sent_bytes = 500
+    for last, sent in ((measurement(sent_bytes=70), 570), (WorkerLost("gone"), None)):
+        underway = begun()
+        underway.take(0, Report(stopped))
+        underway.take(1, Report(last))
+        assert underway.done("me").sent_bytes == sent
+
+
+def test_each_attempt_has_runners_of_its_own() -> None:
+    asked: list[int] = []
+
+    def on_attempt(attempt: int) -> tuple[Runner, ...]:
+        asked.append(attempt)
+        return (SimulatedRunner(attempt / 10),)
+
+    underway = Underway(Job("a key", (SimulatedRunner(),), CONFIG, WORKLOAD, on_attempt), go_on)
+    for attempt in (1, 2):
+        underway.begin(lambda: None)
+        assert underway.job.runners == (SimulatedRunner(attempt / 10),)
+    assert asked == [1, 2]
 
 
 def test_a_window_is_shown_when_the_last_producer_has_reached_it() -> None:

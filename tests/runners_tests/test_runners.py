@@ -56,8 +56,10 @@ class RealRunnerContract(RunnerContract):
 
     def test_the_byte_budget_ends_the_run(self, limited: Runner) -> None:
         before, interpreter = Left.now(), (sys.getswitchinterval(), gc.isenabled())
-        with pytest.raises(ByteBudgetExceeded, match="at most 100,000 bytes"):
+        with pytest.raises(ByteBudgetExceeded, match="at most 100,000 bytes") as caught:
             limited.run(CONFIG, PACED)
+        assert caught.value.sent_bytes is not None
+        assert 0 < caught.value.sent_bytes <= 100_000
         assert (sys.getswitchinterval(), gc.isenabled()) == interpreter
         assert eventually(lambda: not Left.now().more_than(before))
 
@@ -100,6 +102,13 @@ class TestLibrdkafka(RealRunnerContract):
     @pytest.fixture
     def limited(self, mock_cluster: RunningCluster, generator: str) -> Runner:
         return LibrdkafkaRunner(mock_cluster, new_topic(), generator, Limits(max_bytes=100_000))
+
+    def test_a_budget_below_one_record_sends_nothing(self, mock_cluster: RunningCluster, generator: str) -> None:
+        topic = new_topic()
+        with pytest.raises(ByteBudgetExceeded, match="has already sent 0") as caught:
+            LibrdkafkaRunner(mock_cluster, topic, generator, Limits(max_bytes=99)).run(CONFIG, PACED)
+        assert caught.value.sent_bytes == 0
+        assert LibrdkafkaRunner(mock_cluster, topic, generator).run(CONFIG, PACED).counts.agree
 
 
 class TestIsolated(RealRunnerContract):

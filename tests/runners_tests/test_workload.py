@@ -30,12 +30,31 @@ def test_a_mix_has_shares_in_proportion_to_its_weights(bars: dict[int, float]) -
     assert sizes.mean_bytes == pytest.approx(sum(size * weight for size, weight in bars.items()) / total)
 
 
-@given(st.dictionaries(SIZES, st.integers(1, 1000), min_size=1, max_size=6))
-def test_the_text_of_a_mix_can_be_parsed_again(bars: dict[int, int]) -> None:
-    sizes = RecordSizes.parse(",".join(f"{size}:{weight}" for size, weight in bars.items()))
-    again = RecordSizes.parse(str(sizes))
-    assert [size for size, _ in again.shares] == [size for size, _ in sizes.shares]
-    assert [share for _, share in again.shares] == pytest.approx([share for _, share in sizes.shares], rel=1e-4)
+@given(st.dictionaries(SIZES, st.integers(1, 1000) | WEIGHTS, min_size=1, max_size=6))
+def test_the_text_of_a_mix_gives_the_same_mix_again(bars: dict[int, float]) -> None:
+    sizes = RecordSizes.parse(",".join(f"{size}:{weight!r}" for size, weight in bars.items()))
+    assert RecordSizes.parse(str(sizes)) == sizes
+
+
+@given(st.dictionaries(SIZES, st.integers(1, 1000), min_size=1, max_size=6), st.integers(2, 1000))
+def test_mixes_of_the_same_proportions_have_the_same_text(bars: dict[int, int], factor: int) -> None:
+    plain, scaled = (
+        RecordSizes.parse(",".join(f"{size}:{weight * by}" for size, weight in bars.items())) for by in (1, factor)
+    )
+    assert (plain, str(plain)) == (scaled, str(scaled))
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("100:70,1000:25,10000:5", "100:0.7,1000:0.25,10000:0.05"),
+        ("100:1,200:1,300:1", "100:0.333333,200:0.333333,300:0.333333"),
+        ("100:0.7,200:0.2,300:0.1", "100:0.7,200:0.2,300:0.1"),
+    ],
+)
+def test_a_mix_keeps_the_text_under_which_older_releases_stored_it(text: str, stored: str) -> None:
+    assert str(RecordSizes.parse(text)) == stored
+    assert RecordSizes.parse(stored) == RecordSizes.parse(text)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from tuner.present.console import ERR, OUT, say, warn
 from tuner.present.study_view import StudyView
 from tuner.present.wording import number, one_more_round, title
 from tuner.results.verification import Promises, Verification, promises_of, verification_of
-from tuner.storage.home import studies_root, study_folder
+from tuner.storage.home import storage_at, studies_root, study_folder
+from tuner.storage.protocols import Storage
 from tuner.study_file import drop_used_secrets, parse_study, same_measurement, sizes_in, study_text
 
 _GOALS = (Goal.THROUGHPUT, Goal.LATENCY)
@@ -138,7 +139,8 @@ def verify(
         tuner verify best.properties --study overnight      does a recommendation of that study still hold?
     """
     config = ProducerConfig.parse(read_properties(file))
-    name = _free_name(f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80])
+    storage, stem = storage_at(), f"verify-{re.sub(r'[^A-Za-z0-9_.-]+', '-', file.stem)}"[:80]
+    name = _free_name(stem, storage)
     if study is None:
         phase = {"warmup": 2.0 if warmup is None else warmup, "measured": 10.0 if seconds is None else seconds}
         text = study_text(
@@ -181,8 +183,12 @@ def verify(
     silent = quiet or as_json
     if given_up and not silent:
         say(f"{given_up[0]}; the file is measured nevertheless, so that you see the numbers")
+    while not storage.create(study_folder(name)):  # another process, maybe on another host, has just taken the name
+        name = _free_name(stem, storage)
+        spec = replace(spec, name=name)
+        text = same_measurement(text, name, [str(size) for size in spec.workload.record_sizes])
     with StudyView(quiet=silent) as view:
-        results = run_study(spec, text, study_folder(name), view, rates=rates)
+        results = run_study(spec, text, study_folder(name), view, rates=rates, storage=storage)
     found = [verification_of(size, spec) for size in results.sizes]
     misses = {each.record_bytes: each.misses(min_gain, tolerance_ratio, allow_weaker=allow_weaker) for each in found}
     if as_json:
@@ -245,12 +251,13 @@ def _parsed(text: str, name: str, folder: Path, origin: str) -> StudySpec:
     return parse_study(text, name=name, folder=folder, origin=origin, environ=os.environ, searched=False)
 
 
-def _free_name(name: str) -> str:
-    """Return `NAME-1`, or the name with the next number for which there is no study yet.
+def _free_name(name: str, storage: Storage) -> str:
+    """Return `NAME-1`, or the name with the next number for which there is no study and no folder yet.
 
     Each verification is kept as a new study.
     """
-    taken = {path.name for path in studies_root().glob(f"{name}*")}
+    root = studies_root()
+    taken = {each for each in (*storage.names(root), *(path.name for path in root.glob("*"))) if each.startswith(name)}
     return next(each for number in range(1, len(taken) + 2) if (each := f"{name}-{number}") not in taken)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import ceil
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, metrics_of
@@ -61,7 +62,8 @@ class TrialJob:
     Attributes:
         started: The trial.
         phases: The name and the load of each phase, in the order in which they run: `paced`, then `saturated`.
-        limits: How many bytes each phase may write, and how much disk space the phase must leave free.
+        max_bytes: The most bytes of values and keys that the trial may send, in all its phases and attempts.
+        min_free_disk_bytes: How much disk space the trial must leave free.
         on_window: Called at the end of each window (at most a second of the load), with the name of the phase.
         metrics: The metrics that are computed for each window, to decide whether to stop early.
         race: What the trial has to beat so that it is not stopped early; None if there is nothing that it has to beat.
@@ -69,7 +71,8 @@ class TrialJob:
 
     started: StartedTrial
     phases: tuple[tuple[str, Workload], ...]
-    limits: Limits
+    max_bytes: int
+    min_free_disk_bytes: int
     on_window: Callable[[str, Window], None]
     metrics: tuple[str, ...]
     race: Race | None
@@ -100,6 +103,8 @@ class TrialDone:
         progress: What the windows of each phase have shown so far, by phase.
         replaced: Measurements of phases that were stopped early and then run again at their full length.
         tenure: What `ResultsStore.tenure` said when the trial began.
+        sent_bytes: Bytes of values and keys that were sent in all phases and attempts. Where a producer could not
+            report them, the most that it may have sent counts.
     """
 
     job: TrialJob
@@ -111,6 +116,7 @@ class TrialDone:
     progress: dict[str, PhaseProgress] = field(default_factory=dict)
     replaced: list[Measurement] = field(default_factory=list)
     tenure: int | None = None
+    sent_bytes: int = 0
 
     def next_phase(self) -> tuple[str, Workload] | None:
         """Return the name and the load of the next phase to measure; None if all phases were measured."""
@@ -122,7 +128,30 @@ class _UnderWay:
     done: TrialDone
     stack: ExitStack
     lease: TrialLease
+    sent_elsewhere: int
     stored_before: int | None = None
+
+    def runners(self, rule: PhaseRule) -> tuple[Runner, ...]:
+        """Return the runners of the next phase or attempt; together they send only what the trial may still send."""
+        runners = self.lease.runners(self.done.job.max_bytes - self.done.sent_bytes)
+        return (Stopping(runners[0], rule),) if len(runners) == 1 else runners
+
+    def count_sent(self, sent_bytes: int | None, workload: Workload) -> None:
+        """Add the bytes that a phase has sent.
+
+        Args:
+            sent_bytes: The bytes; None if a worker was lost. Then the topic tells how much the trial has sent. If we
+                can't read it, or others write to it, all that the trial was allowed to send counts.
+            workload: The load of the phase.
+        """
+        done, most = self.done, self.done.job.max_bytes
+        if sent_bytes is not None:
+            done.sent_bytes += sent_bytes
+            return
+        stored = self.lease.settled() if self.lease.owned else None
+        each_bytes = workload.record_sizes.mean_bytes + workload.key_bytes
+        on_topic = most if stored is None else self.sent_elsewhere + ceil(stored * each_bytes)
+        done.sent_bytes = min(most, max(done.sent_bytes, on_topic))
 
 
 class Bench:
@@ -192,24 +221,25 @@ class Bench:
             index = self._stopped.pop()
             stopped = self._under_way[index].done
             self._leave(index)
-            self._begin(index, TrialDone(stopped.job, attempts=stopped.attempts))
+            self._begin(index, TrialDone(stopped.job, attempts=stopped.attempts, sent_bytes=stopped.sent_bytes))
 
     def _begin(self, index: int, done: TrialDone) -> None:
         stack, job = ExitStack(), done.job
         if not done.measurements:
             done.tenure = self._tenure()
         try:
-            lease = stack.enter_context(self._targets[index].lease(job.phases[0][1], job.limits, job.started.number))
+            limits = Limits(job.max_bytes, job.min_free_disk_bytes)
+            lease = stack.enter_context(self._targets[index].lease(job.phases[0][1], limits, job.started.number))
         except (BrokerLost, TargetUnreachable):
             if done.attempts > 1:
                 raise
             self._targets[index].mend()
-            self._begin(index, TrialDone(job, attempts=2))
+            self._begin(index, TrialDone(job, attempts=2, sent_bytes=done.sent_bytes))
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.
         self._give_back(index)
-        self._under_way[index] = _UnderWay(done, stack, lease)
+        self._under_way[index] = _UnderWay(done, stack, lease, done.sent_bytes)
         self._run_phase(index)
 
     def _run_phase(self, index: int) -> None:
@@ -218,11 +248,9 @@ class Bench:
         assert phase is not None
         name, workload = phase
         rule = _rule(trial.done, name, workload)
-        runners: tuple[Runner, ...] = trial.lease.runners
-        if len(runners) == 1:
-            runners = (Stopping(runners[0], rule),)
         config = trial.done.job.started.proposal.config
-        job = Job(str(index), runners, config, workload, partial(_note_stored, trial))
+        on_attempt = partial(_begin_attempt, trial, rule, workload)
+        job = Job(str(index), trial.runners(rule), config, workload, on_attempt)
         self._pool.submit(job, self._while_ours(trial.done, _watch(trial.done, name, rule)))
 
     def _while_ours(self, done: TrialDone, watch: Watch) -> Watch:
@@ -245,6 +273,7 @@ class Bench:
         phase = done.next_phase()
         assert phase is not None
         done.attempts, done.worker = max(done.attempts, ended.attempts), ended.worker
+        trial.count_sent(ended.sent_bytes, phase[1])
         if not self._is_ours(done):
             self._stopped.append(index)
             return None
@@ -266,7 +295,7 @@ class Bench:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
                 self._targets[index].mend()
                 self._leave(index)
-                self._begin(index, TrialDone(done.job, attempts=2))
+                self._begin(index, TrialDone(done.job, attempts=2, sent_bytes=done.sent_bytes))
                 return None
             case other:
                 done.error = other
@@ -284,14 +313,17 @@ class Bench:
                 lease.close()
 
 
-def _note_stored(trial: _UnderWay, attempt: int) -> None:
-    """Note how many records the topic holds before an attempt to measure a phase.
+def _begin_attempt(trial: _UnderWay, rule: PhaseRule, workload: Workload, attempt: int) -> tuple[Runner, ...]:
+    """Return the runners of an attempt to measure a phase, and note how many records the topic holds before it.
 
     If the worker of the first attempt was lost, the topic holds the records that this worker has written. They must not
-    be counted as records of the second attempt.
+    be counted as records of the second attempt, but they count as bytes of the trial.
     """
-    lease = trial.lease
-    trial.stored_before = (lease.stored() if attempt == 1 else lease.settled()) if len(lease.runners) > 1 else None
+    if attempt > 1:
+        trial.count_sent(None, workload)
+    lease, runners = trial.lease, trial.runners(rule)
+    trial.stored_before = (lease.stored() if attempt == 1 else lease.settled()) if len(runners) > 1 else None
+    return runners
 
 
 def _with_stored(seen: Measurement, trial: _UnderWay) -> Measurement:

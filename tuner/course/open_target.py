@@ -148,14 +148,15 @@ class TrialLease:
     """What a trial gets from a cluster while it runs: a topic, and the runners that measure on this topic.
 
     Attributes:
-        runners: One runner per producer, all on the same topic.
+        runners: Returns one runner per producer, all on the same topic, for a phase that may send at most the given
+            number of bytes of values and keys in all.
         stored: Returns the number of records in the topic; None if it can't be read.
         owned: Whether only these runners write to the topic.
         settled: Waits until the number of records no longer grows, and returns that number as `stored` does. The
             load of a lost worker may go on for a while.
     """
 
-    runners: tuple[Runner, ...]
+    runners: Callable[[int], tuple[Runner, ...]]
     stored: Callable[[], int | None]
     owned: bool
     settled: Callable[[], int | None] = lambda: None
@@ -169,7 +170,7 @@ class TrialTarget(Protocol):
 
         Args:
             workload: The load of the trial's first phase.
-            limits: How many bytes each phase may write, and how much disk space the phase must leave free.
+            limits: How many bytes the trial may send, and how much disk space it must leave free.
             trial: The number of the trial.
         """
 
@@ -213,10 +214,12 @@ class ClusterTarget:
         with self.opened.lease(overlapping=self._overlapping)(workload) as topic:
             # If several producers share the topic, its end offsets do not tell one producer how many records it stored.
             ours = topic if self._producers == 1 else replace(topic, owned=False)
-            share_of = replace(limits, max_bytes=limits.max_bytes and limits.max_bytes // self._producers)
-            runners = tuple(
-                Isolated(self.opened.on_topic(ours, limits=share_of), kept=True) for _ in range(self._producers)
-            )
+            opened, producers = self.opened, self._producers
+
+            def runners(max_bytes: int) -> tuple[Runner, ...]:
+                share_of = replace(limits, max_bytes=max_bytes // producers)
+                return (Isolated(opened.on_topic(ours, limits=share_of), kept=True),) * producers
+
             yield TrialLease(runners, lambda: self._stored(topic), topic.owned, lambda: self._settled(topic))
 
     def mend(self) -> None:
@@ -279,7 +282,8 @@ class SimulatedTarget:
     @contextmanager
     def lease(self, workload: Workload, limits: Limits, trial: int) -> Iterator[TrialLease]:
         """Provide the runners; there is no topic."""
-        yield TrialLease(tuple(_SeededByTrial(runner, trial) for runner in self.runners), lambda: None, owned=True)
+        seeded = tuple(_SeededByTrial(runner, trial) for runner in self.runners)
+        yield TrialLease(lambda _: seeded, lambda: None, owned=True)
 
     def mend(self) -> None:
         """Do nothing, as there is no broker that could be lost."""

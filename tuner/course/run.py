@@ -42,7 +42,7 @@ from tuner.course.open_target import (
     tell_waiting,
 )
 from tuner.course.reporter import Mirror, Reporter
-from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.course.trial_loop import RESERVED, TrialLoop, utc_now
 from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
@@ -246,7 +246,7 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
     }
     if trials:
         reporter.say(f"{len(trials)} trials are stored already; the study continues after them")
-    budget = Budget(spec.search, trials, datetime.datetime.now())
+    budget = Budget(spec.search, trials, datetime.datetime.now(), store.facts().get(RESERVED, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 

@@ -70,6 +70,7 @@ def trial_of(
             measured.counts.acknowledged * measured.workload.record_sizes.mean_bytes
             for measured in (*seen, *done.replaced)
         ),
+        sent_bytes=done.sent_bytes,
         round=started.round,
         proposal=started.proposal.index if started.kind is Kind.SEARCH else None,
         sampler_state=dict(started.proposal.sampler_state),

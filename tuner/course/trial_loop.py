@@ -11,7 +11,6 @@ from typing import Final
 from objectives.racing import followed
 from runners.clusters.processes import ProcessIdentity
 from runners.errors import SafetyStop, TargetRefused, WorkloadRefused
-from runners.librdkafka.librdkafka_runner import Limits
 from runners.measurement import Window
 from runners.workload import RecordSizes, Workload
 from tuner.confirmation.rounds import least_steps
@@ -22,10 +21,12 @@ from tuner.course.reporter import KIND_WORDS, Mirror, Reporter, Standing
 from tuner.course.scoring import trial_of
 from tuner.model.errors import TooManyFailures
 from tuner.model.spec import StudySpec
-from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial
+from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial, trial_key
 from tuner.results.size_record import SizeRecord
 from tuner.storage.protocols import ResultsStore
 
+RESERVED: Final = "reserved_bytes"
+"""The name under which the results store keeps the bytes that are reserved for running trials."""
 _OVERHEAD_S: Final = 1.0
 _MEASURED_CONFIG: Final = {
     Kind.STABILISE: "a config that will be compared with the baseline",
@@ -85,15 +86,16 @@ class TrialLoop:
             self.reporter.window(standing, phase, window)
             self._tell_trial(standing, phase, f"{description}: {'paced' if phase == PACED else 'saturating'} phase")
 
-        left_bytes, most_bytes = self.budget.left_bytes(), self.spec.safety.max_bytes_per_trial
-        bytes_now = most_bytes if left_bytes is None else max(1, min(most_bytes, int(left_bytes)))
-        limits = Limits(bytes_now, self.spec.safety.min_free_disk_bytes)
+        safety, key = self.spec.safety, trial_key(started.record_bytes, started.number)
+        max_bytes = self.budget.reserve(key, safety.max_bytes_per_trial, self.bench.free, self._most_bytes())
+        self.store.set_fact(RESERVED, self.budget.reserved())
         metrics, race = tuple[str, ...](), None
         if self.spec.search.racing:
             metrics = followed(self.spec.objectives, self.spec.constraints)
             if started.kind is Kind.SEARCH:
                 race = race_of(self.spec, standing.record, started.proposal.config, started.number)
-        self.bench.submit(TrialJob(started, phases, limits, on_window, metrics, race))
+        job = TrialJob(started, phases, max_bytes, safety.min_free_disk_bytes, on_window, metrics, race)
+        self.bench.submit(job)
 
     def finish(self) -> tuple[StartedTrial, Trial]:
         """Wait for the next trial to end, and store it.
@@ -254,8 +256,8 @@ class TrialLoop:
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        """Return the largest number of bytes that any of the newest trials has written."""
-        return max((trial.value_bytes for trial in self.recent), default=0.0)
+        """Return the largest number of bytes that any of the newest trials has sent."""
+        return max((trial.spent_bytes for trial in self.recent), default=0.0)
 
     def _left_s(self, size: RecordSizes) -> float | None:
         """Return the estimated seconds until the study ends; None if the study has no limit to estimate them from."""

@@ -48,8 +48,9 @@ def study_identity(spec: StudySpec) -> dict[str, Any]:
             "grid_steps": spec.search.grid_steps,
         },
         "executor": "simulated" if spec.executor == "simulated" else "real",
-        # Left out if empty, so that studies that older releases stored without zones can still be resumed.
+        # Left out if empty, so that studies that older releases stored without them can still be resumed.
         **({"placement": list(spec.placement)} if spec.placement else {}),
+        **({"verified": [config.values for config in spec.confirm.configs]} if spec.confirm.configs else {}),
     }
 
 

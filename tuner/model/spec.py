@@ -128,7 +128,7 @@ class SearchSpec:
             search.
         hours: Limit of the whole study in hours, over all its runs; None is no limit.
         until: Local time of day, `HH:MM`, after which no trial is started; None is no limit.
-        max_bytes: Value bytes that the whole study may write; None is no limit.
+        max_bytes: Bytes of values and keys that the whole study may send; None is no limit.
         seed: Seed of the sampler.
         startup_trials: Random trials before the sampler uses a model.
         baseline_every: Number of trials after which the baseline is measured again.
@@ -205,7 +205,8 @@ class SafetySpec:
     """Limits that protect the cluster that is measured.
 
     Attributes:
-        max_bytes_per_trial: The most value bytes that a trial may send; a trial that reaches the limit stops.
+        max_bytes_per_trial: The most bytes of values and keys that a trial may send, in all its phases and attempts; a
+            trial that reaches the limit stops.
         min_free_disk_bytes: The least free space on a local broker's disk; a trial stops before less is free.
         max_failures_in_a_row: Number of trials in a row without a measurement after which the study stops.
         broker_wait_s: Seconds to wait for a broker that has become unreachable.

@@ -70,6 +70,9 @@ class Trial:
         duration_s: Seconds from the proposal to the stored result, overhead included.
         load_s: Seconds of load, including the delivery of records that were still queued.
         value_bytes: Bytes of values acknowledged, warm-up included.
+        sent_bytes: Bytes of values and keys that were sent in all phases and attempts, also in those that failed. If a
+            lost worker could not report them, the most that it may have sent counts. None in a record of an older
+            release.
         round: Round of the confirmation; None for other trials.
         proposal: Index of the proposal in the search; None for other trials.
         sampler_state: Data that the sampler attached, given back to it when the study is resumed.
@@ -102,6 +105,7 @@ class Trial:
     duration_s: float = 0.0
     load_s: float = 0.0
     value_bytes: float = 0.0
+    sent_bytes: int | None = None
     round: int | None = None
     proposal: int | None = None
     sampler_state: Mapping[str, Any] = field(default_factory=dict)
@@ -122,7 +126,12 @@ class Trial:
     @property
     def key(self) -> str:
         """The trial's name within its study: `1000/0007`."""
-        return f"{self.record_bytes}/{self.number:04d}"
+        return trial_key(self.record_bytes, self.number)
+
+    @property
+    def spent_bytes(self) -> float:
+        """The bytes that count against the byte limit of the study."""
+        return self.value_bytes if self.sent_bytes is None else self.sent_bytes
 
     def config(self) -> ProducerConfig:
         """Return the config, checked against the client's rules."""
@@ -142,6 +151,11 @@ class Trial:
             known[name] = tuple(known.get(name, ()))
         known["course"] = {name: tuple(values) for name, values in known.get("course", {}).items()}
         return cls(**known)
+
+
+def trial_key(record_bytes: str, number: int) -> str:
+    """Return the name of a trial within its study: `1000/0007`."""
+    return f"{record_bytes}/{number:04d}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from objectives.front import Front, hypervolume, surely_dominates
 from objectives.outcome import COMPARED
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
+from runners.workload import RecordSizes
 from tuner.confirmation.gains import Confirmation, confirmations_of, goals_without_winner
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
@@ -155,8 +156,9 @@ class StudyResults:
     sizes: tuple[SizeResults, ...]
 
     def size(self, record_bytes: str) -> SizeResults | None:
-        """Return the results of a record size; None if the study does not have it."""
-        return next((found for found in self.sizes if found.record_bytes == record_bytes), None)
+        """Return the results of a record size or mix, such as `100:70,1000:30`; None if the study does not have it."""
+        wanted = RecordSizes.parse(record_bytes)
+        return next((found for found in self.sizes if RecordSizes.parse(found.record_bytes) == wanted), None)
 
     @property
     def simulated(self) -> bool:

@@ -27,6 +27,7 @@ DRIVER_PATIENCE_S: Final = 600.0
 _KEEPER_PATIENCE_S: Final = 1.0
 _TENURE_POLL_S: Final = 0.1
 _STUDY: Final = "SELECT id FROM kafka_tuner.studies WHERE name = %s"
+_CREATE: Final = "INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING"
 _NAMES: Final = """
     SELECT name FROM kafka_tuner.studies AS study LEFT JOIN kafka_tuner.leases AS held ON held.study = study.id
     ORDER BY coalesce(held.renewed_at, study.created_at) DESC, study.id DESC
@@ -89,6 +90,21 @@ class PostgresStorage:
         with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
             return [name for (name,) in self._rows(connection, _NAMES)]
 
+    def create(self, folder: Path) -> bool:
+        """Create a study without results; return False if the database has a study of that name.
+
+        Raises:
+            RecordDamaged: The tables can't be read, or a newer release made them.
+            StorageUnreachable: The server does not answer.
+        """
+
+        def make(db: Db, _: bool) -> bool:
+            migrate(db, self.shown)
+            return db.execute(_CREATE, [folder.name]).rowcount == 1
+
+        with closing(Connection(self._url, READER_PATIENCE_S)) as connection:
+            return connection.run(make)
+
     def read(self, folder: Path) -> ResultsStore:
         """Open a study's results to read them.
 
@@ -118,7 +134,7 @@ class PostgresStorage:
 
         def begin(db: Db, _: bool) -> int:
             migrate(db, self.shown)
-            db.execute("INSERT INTO kafka_tuner.studies (name) VALUES (%s) ON CONFLICT DO NOTHING", [folder.name])
+            db.execute(_CREATE, [folder.name])
             ((study,),) = db.execute(_STUDY, [folder.name]).fetchall()
             return int(study)
 

@@ -125,6 +125,16 @@ class Storage(Protocol):
     def names(self, root: Path) -> list[str]:
         """Return the names of all studies, the newest first."""
 
+    def create(self, folder: Path) -> bool:
+        """Create a study without results; return False, and change nothing, if there is a study of that name.
+
+        If several processes create the same study at the same time, one of them gets True.
+
+        Raises:
+            RecordDamaged: The results can't be read, or a newer release wrote them.
+            StorageUnreachable: The server does not answer.
+        """
+
     def read(self, folder: Path) -> ResultsStore:
         """Open the results of a study for reading.
 

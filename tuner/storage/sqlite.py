@@ -221,6 +221,14 @@ class FolderStorage:
         files = sorted(root.glob(f"*/{RESULTS_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
         return [path.parent.name for path in files]
 
+    def create(self, folder: Path) -> bool:
+        """Make the folder of a study; return False if it exists."""
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            return False
+        return True
+
     def read(self, folder: Path) -> ResultsStore:
         """Open the results in a study's folder for reading.
 

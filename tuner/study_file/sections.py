@@ -194,7 +194,7 @@ class SearchSection(Section):
     until: Annotated[str, fields.clock()] | None = _SEARCH.until
     """Local time of day after which no new trial starts."""
     max_bytes: Bytes | None = _SEARCH.max_bytes
-    """Bytes of record values that the whole study may write."""
+    """Bytes of record values and keys that the whole study may send."""
     seed: Seed = _SEARCH.seed
     """Seed of the method that proposes configs."""
     startup_trials: Annotated[int, fields.whole(0, 1_000_000)] = _SEARCH.startup_trials
@@ -247,7 +247,7 @@ class SafetySection(Section):
     """Limits that protect the target."""
 
     max_bytes_per_trial: Bytes = _SAFETY.max_bytes_per_trial
-    """A trial is stopped before it sends more than this: a number of bytes, or a text such as 50GB."""
+    """A trial is stopped before all its phases send more than this: a number of bytes, or a text such as 50GB."""
     min_free_disk: Annotated[int, fields.size(0, _MOST_BYTES)] = _SAFETY.min_free_disk_bytes
     """A trial is stopped if a broker's disk on this machine has less free space: bytes, or a text such as 5GB."""
     max_failures_in_a_row: Annotated[int, fields.whole(1, 1_000_000)] = _SAFETY.max_failures_in_a_row

@@ -77,7 +77,7 @@ search:
   trials: 60                    # per record size; with another limit, leave it out (or null) for no limit on trials
 #  hours: 8                      # of the whole study
 #  until: "07:00"                # local time after which no new trial starts
-#  max_bytes: 2TB                # record values that the whole study may write
+#  max_bytes: 2TB                # record values and keys that the whole study may send
   seed: 0
   startup_trials: 10            # random trials before the method uses a model
   baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster

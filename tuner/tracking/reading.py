@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from objectives.scoring import Objective
+from runners.workload import RecordSizes
 from tuner.model.errors import NoFeasibleConfig, StudyError, StudyNotFound
 from tuner.model.goals import goals_of
 from tuner.model.spec import Goal, TrackingSpec
@@ -27,7 +28,7 @@ def recommend_from_tracking(uri: str | None, study: str, record_bytes: str, goal
     Args:
         uri: The tracking URI. None: MLFLOW_TRACKING_URI, or else the SQLite file beside the studies.
         study: Name of the study. If there are several of that name, the newest counts.
-        record_bytes: The record size or mix of sizes, as it was measured.
+        record_bytes: The record size or mix of sizes.
         goal: The goal of the recommendation.
 
     Raises:
@@ -53,7 +54,7 @@ def recommendations_from_tracking(uri: str | None, study: str, record_bytes: str
     Args:
         uri: The tracking URI, as for `recommend_from_tracking`.
         study: Name of the study. If there are several of that name, the newest counts.
-        record_bytes: The record size or mix of sizes, as it was measured.
+        record_bytes: The record size or mix of sizes.
 
     Raises:
         StudyNotFound: MLflow does not hold this study, or not this record size. The message names those that it holds.
@@ -78,6 +79,7 @@ def _run_of(uri: str | None, study: str, record_bytes: str) -> "Iterator[tuple[M
 
     Errors that MLflow raises are raised again as `TrackingError`.
     """
+    record_bytes = str(RecordSizes.parse(record_bytes))  # MLflow's tag has this text
     location = TrackingLocation.of(TrackingSpec(uri=uri), studies_root())
     if location.sqlite_file is not None and not location.sqlite_file.is_file():
         raise TrackingError(
