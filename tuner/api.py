@@ -113,6 +113,7 @@ def run_study(
     Raises:
         StudyFileError: The study file is wrong; the message names every problem.
         StudyChanged: There are results under this name, and they were measured with other settings.
+        DeadlinePassed: The time of `search.until` has passed.
         StudyBusy: Another process is running this study.
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
         TooManyFailures: Too many trials in a row gave no measurement.

@@ -7,6 +7,7 @@ import pytest
 
 from tests.builders.trials import trial
 from tuner.course.budget import Budget, next_occurrence, spent_s
+from tuner.model.errors import DeadlinePassed
 from tuner.model.spec import SearchSpec
 from tuner.model.trial import Trial
 
@@ -20,13 +21,14 @@ def spent(*durations_s: float, value_bytes: float = 0.0) -> list[Trial]:
 
 
 def left_s(search: SearchSpec, *durations_s: float, now: datetime.datetime = EVENING) -> float:
-    left = Budget(search, spent(*durations_s), now).left_s()
+    deadline = None if search.until is None else next_occurrence(search.until, now)
+    left = Budget(search, spent(*durations_s), deadline, lambda: now).left_s()
     assert left is not None
     return left
 
 
 def test_without_limits_a_study_never_ends() -> None:
-    budget = Budget(SearchSpec(), spent(1e9, value_bytes=1e18), EVENING)
+    budget = Budget(SearchSpec(), spent(1e9, value_bytes=1e18))
     assert budget.left_s() is None
     assert budget.left_bytes() is None
 
@@ -61,7 +63,7 @@ def test_a_night_in_which_clocks_are_put_back_is_an_hour_longer(monkeypatch: pyt
 
 
 def test_the_time_left_never_grows() -> None:
-    budget = Budget(SearchSpec(hours=1), [], EVENING)
+    budget = Budget(SearchSpec(hours=1), [])
     first, second = budget.left_s(), budget.left_s()
     assert first is not None
     assert second is not None
@@ -78,6 +80,7 @@ def test_the_time_left_never_grows() -> None:
         (EVENING, "23:29", datetime.datetime(2026, 3, 2, 23, 29)),
         (datetime.datetime(2026, 3, 1, 5, 59, 59, 999_999), "06:00", datetime.datetime(2026, 3, 1, 6, 0)),
         (datetime.datetime(2026, 12, 31, 22, 0), "6:05", datetime.datetime(2027, 1, 1, 6, 5)),
+        (EVENING, "2026-02-01 06:00", datetime.datetime(2026, 2, 1, 6, 0)),
         (datetime.datetime(2028, 2, 28, 22, 0), "06:00", datetime.datetime(2028, 2, 29, 6, 0)),
     ],
 )
@@ -97,8 +100,24 @@ def test_a_study_ends_at_the_earlier_of_hours_and_time_of_day() -> None:
     assert left_s(SearchSpec(hours=1, until="06:00"), 4_000) == 0.0
 
 
+def test_a_deadline_is_compared_with_the_wall_clock() -> None:
+    """While the host sleeps, only the wall clock goes on."""
+    clock = [EVENING]
+    budget = Budget(SearchSpec(until="06:00"), [], next_occurrence("06:00", EVENING), lambda: clock[0])
+    budget.check_deadline()
+    clock[0] = datetime.datetime(2026, 3, 2, 5, 59)
+    assert budget.left_s() == 60.0
+    clock[0] = datetime.datetime(2026, 3, 2, 6, 5)
+    assert (budget.left_s(), budget.late_s()) == (0.0, 300.0)
+    budget.check_deadline(allowed_s=301.0)
+    with pytest.raises(
+        DeadlinePassed, match=r"after 2026-03-02 06:00 .* is 2026-03-02 06:05.*--until '2026-03-03 06:00'"
+    ):
+        budget.check_deadline(allowed_s=299.0)
+
+
 def test_bytes_count_over_all_runs_and_while_a_run_writes() -> None:
-    budget = Budget(SearchSpec(max_bytes=1_000), spent(1, 1, value_bytes=200), EVENING)
+    budget = Budget(SearchSpec(max_bytes=1_000), spent(1, 1, value_bytes=200))
     assert budget.left_bytes() == 600
     budget.spend(trial(2, value_bytes=450))
     assert budget.left_bytes() == 150

@@ -12,7 +12,6 @@ from tuner import api
 from tuner.cli import options
 from tuner.cli.recommend import study_record
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.quantities import clock_time
 from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
@@ -92,14 +91,7 @@ def run(
         float | None,
         typer.Option(min=0, help="Hours that the whole study may take, such as 8.", rich_help_panel="How long"),
     ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HH:MM",
-            help="Local time after which no new trial starts, such as 07:00.",
-            rich_help_panel="How long",
-        ),
-    ] = None,
+    until: options.Until = None,
     executor: Annotated[
         Executor | None,
         typer.Option(
@@ -204,16 +196,8 @@ def _with_options(
 
     A time limit on the command line replaces `hours`, `until` and `trials` of the file. A number of trials alone
     replaces only `trials`.
-
-    Raises:
-        typer.BadParameter: `until` is not a time of day.
     """
     changes: dict[str, Any] = {}
-    if until is not None:
-        try:
-            until = clock_time(until)
-        except ValueError as error:
-            raise typer.BadParameter(f"--until: {error}") from None
     if hours is not None or until is not None:
         changes = {"hours": hours, "until": until, "trials": trials}
     elif trials is not None:

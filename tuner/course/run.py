@@ -4,7 +4,7 @@ import datetime
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,9 @@ from tuner.course.confirm import RATES
 from tuner.course.driver import drive
 from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget, all_facts, open_target
 from tuner.course.reporter import Mirror, Reporter
+from tuner.course.resuming import deadline_of
 from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.errors import DeadlinePassed
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
@@ -65,6 +67,7 @@ def run_study(
     searching: bool = True,
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
+    now: Callable[[], datetime.datetime] = datetime.datetime.now,
 ) -> StudyResults:
     """Run a study to its end; a study that already has trials is continued.
 
@@ -82,6 +85,7 @@ def run_study(
         storage: Where the results are kept; by default the storage that the environment names.
         rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
             is a share of the throughput of the baseline.
+        now: Returns the current local time, with which `search.until` is compared.
 
     Returns:
         All results of the study.
@@ -89,6 +93,7 @@ def run_study(
     Raises:
         StudyChanged: The stored trials belong to a study with another specification.
         StudyBusy: Another process is running this study.
+        DeadlinePassed: The time of `search.until` has passed. Run the study with another time to continue it.
         StudyTakenOver: Another host has taken the study over, because this host's lease ran out.
         StorageUnreachable: The shared storage was unreachable for too long. Run the study again to continue it.
         RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
@@ -104,6 +109,8 @@ def run_study(
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
+        deadline = deadline_of(spec, store, now(), searching=searching)
+        Budget(spec.search, (), deadline, now).check_deadline()
         _begin(spec, study_text, store, searching=searching)
         options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
@@ -125,14 +132,16 @@ def run_study(
         # A pool that was opened above is entered a second time, so that it too is closed before the leases are closed.
         bench = Bench(targets, stack.enter_context(closing(existing_pool or _pool(spec, folder, reporter))))
         leases.callback(bench.close)
-        loop = _loop(spec, store, bench, reporter, mirror)
+        budget = Budget(spec.search, [trial for _, trial in store.trials()], deadline, now)
+        loop = _loop(spec, store, bench, reporter, mirror, budget)
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             drive(loop, make_strategy, topic_max, confirmation_id, searching=searching)
             if not searching:
                 ended(store)
         except BaseException as error:
-            state = StudyState.FAILED if isinstance(error, Exception) else StudyState.INTERRUPTED
+            interrupted = isinstance(error, DeadlinePassed) or not isinstance(error, Exception)
+            state = StudyState.INTERRUPTED if interrupted else StudyState.FAILED
             loop.tell_progress(Progress(state))
             raise
         return results_of(store, folder)
@@ -226,7 +235,9 @@ def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
 
 
-def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None) -> TrialLoop:
+def _loop(
+    spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None, budget: Budget
+) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
         size: SizeRecord(str(size), spec.objectives, [trial for trial in trials if trial.record_bytes == str(size)])
@@ -234,7 +245,6 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
     }
     if trials:
         reporter.say(f"{len(trials)} trials are stored already; the study continues after them")
-    budget = Budget(spec.search, trials, datetime.datetime.now())
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 
