@@ -15,7 +15,8 @@
     │   └── DiskTooFull             the broker's disk is nearly full
     ├── DeliveryFailed              the client gave up on records, so there is no measurement      (exit 1)
     └── GeneratorError              the load generator failed: a defect, or an unsuitable client library (exit 1)
-        ├── WorkerLost              its process was killed or ran out of memory; run it again
+        ├── WorkerLost              its process was killed, ran out of memory or hangs; run it again
+        ├── LoadPaused              its process stood still for a while, so what it measured is wrong; run it again
         └── RayUnfit                the Ray cluster lacks zones, cores or the right versions; change it or the study
 
 Every message states the rule first, then the values, then what to do.
@@ -89,7 +90,11 @@ class GeneratorError(RunnerError):
 
 
 class WorkerLost(GeneratorError):
-    """The process that ran the load generator ended without reporting an error."""
+    """The process that ran the load generator ended without reporting an error, or it gave no sign for too long."""
+
+
+class LoadPaused(GeneratorError):
+    """The process that ran the load generator stood still for a while, and so did the measurement."""
 
 
 class RayUnfit(GeneratorError):

@@ -184,6 +184,14 @@ def _demand(spent: ThreadTime | None) -> float | None:
     return None if spent is None else spent.demand_s
 
 
+def runs(pid: int) -> bool:
+    """Return whether a process has not ended and is not stopped."""
+    try:
+        return psutil.Process(pid).status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
 def free_disk_bytes(paths: Iterable[Path]) -> int | None:
     """Return the smallest number of free bytes on any file system that holds `paths`; None if no path exists."""
     free = []

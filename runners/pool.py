@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from runners.errors import GeneratorError, RunnerError, WorkerLost
+from runners.errors import GeneratorError, LoadPaused, RunnerError, WorkerLost
 from runners.measurement import Measurement, TimePoint, Window
 from runners.merging import merge, merge_windows
 from runners.runner import Runner, Watch, WatchDecision, go_on
@@ -59,7 +59,7 @@ class Done:
     Attributes:
         job: The job as it was submitted.
         outcome: The merged measurement of all producers, or the error that prevented it.
-        attempts: Number of attempts: 2 if a lost worker was replaced and the job was repeated.
+        attempts: Number of attempts: 2 if the job was repeated because a worker was lost or stood still.
         worker: Names of the processes that measured, as host/process id, separated by commas.
         sent_bytes: Bytes of values and keys that all producers sent in the last attempt; None if a producer could not
             report it.
@@ -96,7 +96,8 @@ class Pool(Protocol):
     def next_done(self) -> Done | None:
         """Wait until the next job ends.
 
-        A job whose worker died is repeated once. If its worker dies again, the outcome is a `WorkerLost`.
+        A job whose worker died, hung or stood still for a while is repeated once. If that happens again, the outcome is
+        a `WorkerLost` or a `LoadPaused`.
 
         Returns:
             The job with its outcome, or None if no job is running.
@@ -267,8 +268,8 @@ class Underway:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the job can be repeated: a worker process was lost, and another attempt is allowed."""
-        lost = any(isinstance(report.outcome, WorkerLost) for report in self._reports.values())
+        """Whether the job can be repeated: a worker was lost or stood still, and another attempt is allowed."""
+        lost = any(isinstance(report.outcome, WorkerLost | LoadPaused) for report in self._reports.values())
         return lost and self.attempts < _ATTEMPTS
 
     def done(self, worker: str) -> Done:
@@ -280,11 +281,14 @@ class Underway:
 
     def _outcome(self) -> Outcome:
         # The reports are in the order of their arrival. The first error is the cause of the others, except that a
-        # lost worker is always the cause.
+        # lost worker is always the cause, and so is one that stood still.
         errors = [report.outcome for report in self._reports.values() if not isinstance(report.outcome, Measurement)]
         for error in errors:
             if isinstance(error, WorkerLost):
                 return WorkerLost(f"a worker must run until its job ends, but it died {self.attempts} times: {error}")
+        for error in errors:
+            if isinstance(error, LoadPaused):
+                return LoadPaused(f"{error}. There were {self.attempts} attempts, and none gave a measurement")
         if errors:
             return errors[0]
         reports = [self._reports[producer] for producer in range(len(self.job.runners))]

@@ -30,8 +30,12 @@ from runners.ray_seats import Seats, reason
 from runners.ray_session import hold, own_ray, running_ray
 from runners.reporting import Say, silent
 from runners.runner import Watch, go_on
+from runners.wrappers import PATIENCE_S
 
 _LOOK_S: Final = 0.2
+_PATIENCE_S: Final = PATIENCE_S + 60.0
+"""Longest time in seconds without a message of a worker. The worker itself notices sooner that its load process hangs.
+"""
 _LEAD_S: Final = 1.0
 _SETTLE_S: Final = 2.0
 """Within this time Ray ends the processes that a dead worker had started; 1.4 to 1.7 s were measured with Ray 2.60."""
@@ -49,6 +53,7 @@ class RayPool(Pool):
         target: str | None = None,
         on_wait: Say = silent,
         tell: Say = silent,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         """Start Ray or connect to it, and start the workers. This takes seconds.
 
@@ -61,6 +66,8 @@ class RayPool(Pool):
                 Kafka cluster at a time, so we wait until no other pool uses it.
             on_wait: Called once if another pool uses `target`, with that pool's process as host/process id.
             tell: Called with a short sentence that says what went wrong and what was done about it.
+            patience_s: A worker that sends no message for so many seconds of its job is killed and counts as lost. The
+                config's `linger.ms` is added.
 
         Raises:
             GeneratorError: Ray could not be started or reached, or it has no room for the workers.
@@ -68,6 +75,7 @@ class RayPool(Pool):
         """
         self._own = cluster is None
         self._producers = producers
+        self._patience_s = patience_s
         self._runs = 0
         self._slots: list[_Slot] = []
         with contextlib.ExitStack() as stack:
@@ -104,11 +112,20 @@ class RayPool(Pool):
     @override
     def next_done(self) -> Done | None:
         while streams := [(stream, slot, number) for slot in self._slots for number, stream in slot.streams.items()]:
+            began = time.monotonic()
             # Each wait is short, because signals are not handled during a wait.
             with _signals_unwrapped():
                 ready, _ = self._ray.wait([stream for stream, _, _ in streams], timeout=_LOOK_S)
+            # If this process itself stood still, the workers were not silent for all that time.
+            waited_s = min(time.monotonic() - began, _LOOK_S)
             for stream, slot, number in streams:
-                if any(stream is each for each in ready) and (done := self._take(slot, number)):
+                message = None
+                if any(stream is each for each in ready):
+                    slot.silent_s[number], message = 0.0, self._message(slot, number)
+                else:
+                    slot.silent_s[number] += waited_s
+                    message = self._report_if_hung(slot, number)
+                if message is not None and (done := self._take(slot, number, message)):
                     return done
         return None
 
@@ -133,6 +150,7 @@ class RayPool(Pool):
         job = underway.job
         wait_s = _SETTLE_S if underway.attempts > 1 else _LEAD_S if count > 1 else 0.0
         begin_unix_s = time.time() + wait_s
+        slot.silent_s = dict.fromkeys(range(count), 0.0)
         slot.streams = {
             number: hand.actor.run.options(num_returns="streaming").remote(
                 run,
@@ -143,9 +161,21 @@ class RayPool(Pool):
             for number, (hand, runner) in enumerate(zip(hands, job.runners, strict=True))
         }
 
-    def _take(self, slot: "_Slot", number: int) -> Done | None:
+    def _report_if_hung(self, slot: "_Slot", number: int) -> Report | None:
+        """Kill a producer's worker that has been silent for too long, and return the report in its place."""
+        assert slot.underway is not None
+        patience_s = self._patience_s + slot.underway.job.config.linger_ms / 1e3
+        if slot.silent_s[number] <= patience_s:
+            return None
+        if self._own:
+            _kill_tree(slot.crew.hands[number].pid)  # Ray asks a worker to end, and a stopped worker does not answer
+        name = slot.crew.lose(number)
+        return Report(
+            WorkerLost(f"the worker {name} must send a message every {patience_s:.0f} s, but sent none and was killed")
+        )
+
+    def _take(self, slot: "_Slot", number: int, message: Window | Report) -> Done | None:
         """Handle one message of a producer; return the job if this message finished the job, or else None."""
-        message = self._message(slot, number)
         if isinstance(message, Report):
             del slot.streams[number]
         underway = slot.underway
@@ -204,11 +234,13 @@ class _Slot:
     Attributes:
         crew: The workers.
         streams: Streams of messages from the running producers, by the producer's number.
+        silent_s: For how many seconds each producer has sent no message, by the producer's number.
         underway: The running job; None if the workers are free.
     """
 
     crew: Crew
     streams: dict[int, Any] = field(default_factory=dict)
+    silent_s: dict[int, float] = field(default_factory=dict)
     underway: Underway | None = None
 
 

@@ -29,6 +29,12 @@ DELETION_S: Final = 1.0
 
 Lease = Callable[[Workload], contextlib.AbstractContextManager[Topic]]
 """A function that returns a context manager for one run of a workload; entering it gives the topic to write to."""
+PATIENCE_S: Final = 180.0
+"""Longest time in seconds without a window or a result of a run.
+
+The longest silences of a healthy run are its start (a request to the cluster takes up to 35 s, and a first delivery may
+take 15 s) and its end (up to 60 s for the last deliveries, 3 s for statistics, and another request).
+"""
 _LOOK_S: Final = 0.2
 _FAREWELL_S: Final = 5.0
 _LAST_WORK_S: Final = 0.5
@@ -111,20 +117,23 @@ class Isolated:
         kept: Whether the child process is kept for the next run, because starting one takes most of a second. A child
             process is kept only if its run gave a measurement, and only for a limited number of runs. `end_kept` ends
             the child processes that wait for a run. They also end when this process ends, even if it is killed.
+        patience_s: A child process that shows no window and gives no result for so many seconds is killed. The config's
+            `linger.ms` is added.
     """
 
     runner: Runner
     kept: bool = False
+    patience_s: float = PATIENCE_S
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Measure the config in a child process.
 
         Raises:
-            WorkerLost: The child process ended without reporting an error.
+            WorkerLost: The child process ended without reporting an error, or hung and was killed.
         """
         child = _waiting_child() if self.kept else _Child()
         try:
-            measured = child.run(self.runner, config, workload, watch)
+            measured = child.run(self.runner, config, workload, watch, self.patience_s + config.linger_ms / 1e3)
         except BaseException:
             child.end()
             raise
@@ -155,13 +164,15 @@ class _Child:
         theirs.close()
         self.runs = 0
 
-    def run(self, runner: Runner, config: ProducerConfig, workload: Workload, watch: Watch) -> Measurement:
+    def run(
+        self, runner: Runner, config: ProducerConfig, workload: Workload, watch: Watch, patience_s: float
+    ) -> Measurement:
         # Named after the thread that waits for it, so that a pool recognises its own child processes.
         self._process.name = threading.current_thread().name
         self.runs += 1
         self._send((runner, config, workload))
         while True:
-            message = self._receive()
+            message = self._receive(patience_s)
             if isinstance(message, Measurement):
                 return message
             if not isinstance(message, Window):
@@ -194,10 +205,19 @@ class _Child:
         except OSError:
             raise self._worker_lost() from None
 
-    def _receive(self) -> Window | Measurement | RunnerError | ConfigError:
+    def _receive(self, patience_s: float) -> Window | Measurement | RunnerError | ConfigError:
+        looks = 0
         while not self._ours.poll(_LOOK_S):
             if not self._process.is_alive() and not self._ours.poll():
                 raise self._worker_lost()
+            # The looks are counted, as a clock would also count the time for which this process itself stood still.
+            looks += 1
+            if looks * _LOOK_S > patience_s:
+                self._process.kill()  # a stopped process ends only by this signal
+                raise WorkerLost(
+                    f"the load process must show a window or a result every {patience_s:.0f} s, but showed none and "
+                    "was killed; check whether it, or the host, was stopped"
+                )
         try:
             message: Window | Measurement | RunnerError | ConfigError = self._ours.recv()
         except (EOFError, OSError):  # the connection is reset if the child is killed before it has read our answer

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-import psutil
-
 from runners.clock import NS_PER_S, NS_PER_US, US_PER_S, Clock, SystemClock
 from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.clusters.topics import Topic
 from runners.errors import RunnerError
-from runners.host import HostProbe, usage
+from runners.host import HostProbe, runs, usage
 from runners.librdkafka import capi
 from runners.librdkafka.load import Load, LoadResult
 from runners.librdkafka.native import NativeClient
@@ -162,7 +160,7 @@ class LibrdkafkaRunner:
             stall_patience_s=_STALL_PATIENCE_S + config.linger_ms / 1e3,
             disks=tuple(broker.log_dir for broker in brokers if broker.log_dir is not None),
             min_free_disk_bytes=self.limits.min_free_disk_bytes,
-            broker_alive=lambda: not brokers or any(psutil.pid_exists(broker.pid) for broker in brokers),
+            broker_alive=lambda: not brokers or any(runs(broker.pid) for broker in brokers),
         )
 
     def _client(self, config: ProducerConfig, pool: PayloadPool, tally: Tally) -> LoadClient:

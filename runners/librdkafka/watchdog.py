@@ -9,6 +9,7 @@ from runners.clock import NS_PER_S, Clock
 from runners.clusters.memory import LEAST_FREE_BYTES, in_memory, room_bytes
 from runners.errors import BrokerLost, DeliveryFailed, DiskTooFull, RunnerError, TargetRefused, WorkloadRefused
 from runners.host import free_disk_bytes
+from runners.librdkafka.pulse import Pulse
 from runners.librdkafka.tally import Tally
 
 _DOWN_PATIENCE_S: Final = 3.0
@@ -64,6 +65,7 @@ class Watchdog:
         min_free_disk_bytes: Free space that must remain on these disks.
         broker_alive: Function that returns whether any local broker still runs. It returns true if all brokers are
             remote.
+        pulse: Notices if this process stood still.
     """
 
     clock: Clock
@@ -71,6 +73,7 @@ class Watchdog:
     disks: tuple[Path, ...] = ()
     min_free_disk_bytes: int = 1 << 30
     broker_alive: Callable[[], bool] = field(default=lambda: True)
+    pulse: Pulse = field(default_factory=Pulse)
     _acknowledged: int = -1
     _acknowledged_ns: int = 0
     _done: int = -1
@@ -91,7 +94,9 @@ class Watchdog:
             BrokerLost: No more deliveries arrive.
             DeliveryFailed: The client can't send any more.
             DiskTooFull: A local broker's disk is nearly full.
+            LoadPaused: This process stood still.
         """
+        self.pulse.look()  # first, because deliveries seem to be missing after a pause
         self._check_errors(tally)
         self._check_deliveries(tally, waiting)
         self._check_disk()

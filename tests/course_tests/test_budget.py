@@ -8,6 +8,7 @@ import pytest
 
 from tests.builders.trials import trial
 from tuner.course.budget import Budget, next_occurrence, spent_s
+from tuner.model.errors import DeadlinePassed
 from tuner.model.spec import SearchSpec
 from tuner.model.trial import Trial
 
@@ -21,13 +22,14 @@ def spent(*durations_s: float, value_bytes: float = 0.0) -> list[Trial]:
 
 
 def left_s(search: SearchSpec, *durations_s: float, now: datetime.datetime = EVENING) -> float:
-    left = Budget(search, spent(*durations_s), now).left_s()
+    deadline = None if search.until is None else next_occurrence(search.until, now)
+    left = Budget(search, spent(*durations_s), deadline, lambda: now).left_s()
     assert left is not None
     return left
 
 
 def test_without_limits_a_study_never_ends() -> None:
-    budget = Budget(SearchSpec(), spent(1e9, value_bytes=1e18), EVENING)
+    budget = Budget(SearchSpec(), spent(1e9, value_bytes=1e18))
     assert budget.left_s() is None
     assert budget.left_bytes() is None
 
@@ -62,7 +64,7 @@ def test_a_night_in_which_clocks_are_put_back_is_an_hour_longer(monkeypatch: pyt
 
 
 def test_the_time_left_never_grows() -> None:
-    budget = Budget(SearchSpec(hours=1), [], EVENING)
+    budget = Budget(SearchSpec(hours=1), [])
     first, second = budget.left_s(), budget.left_s()
     assert first is not None
     assert second is not None
@@ -79,6 +81,7 @@ def test_the_time_left_never_grows() -> None:
         (EVENING, "23:29", datetime.datetime(2026, 3, 2, 23, 29)),
         (datetime.datetime(2026, 3, 1, 5, 59, 59, 999_999), "06:00", datetime.datetime(2026, 3, 1, 6, 0)),
         (datetime.datetime(2026, 12, 31, 22, 0), "6:05", datetime.datetime(2027, 1, 1, 6, 5)),
+        (EVENING, "2026-02-01 06:00", datetime.datetime(2026, 2, 1, 6, 0)),
         (datetime.datetime(2028, 2, 28, 22, 0), "06:00", datetime.datetime(2028, 2, 29, 6, 0)),
     ],
 )
@@ -102,20 +105,20 @@ BYTES = SearchSpec(max_bytes=1_000)
 
 
 def test_an_interrupted_trial_counts_with_all_that_was_reserved() -> None:
-    first = Budget(BYTES, (), EVENING)
+    first = Budget(BYTES, ())
     assert first.reserve(trial(0).key, 300, free=1, largest_bytes=0) == 300
     assert first.left_bytes() == 1_000, "what is reserved is not spent yet"
-    killed = Budget(BYTES, (), EVENING, json.loads(json.dumps(first.reserved())))
+    killed = Budget(BYTES, (), reserved=json.loads(json.dumps(first.reserved())))
     assert killed.left_bytes() == 700
     assert killed.reserve(trial(0).key, 300, free=1, largest_bytes=0) == 300, "its number is free again"
-    again = Budget(BYTES, (), EVENING, killed.reserved())
+    again = Budget(BYTES, (), reserved=killed.reserved())
     assert again.left_bytes() == 400
-    stored = Budget(BYTES, [trial(0, sent_bytes=120)], EVENING, killed.reserved())
+    stored = Budget(BYTES, [trial(0, sent_bytes=120)], reserved=killed.reserved())
     assert stored.left_bytes() == 1_000 - 300 - 120, "a stored trial counts with what it sent"
 
 
 def test_trials_that_run_at_the_same_time_share_what_is_left() -> None:
-    budget = Budget(BYTES, (), EVENING)
+    budget = Budget(BYTES, ())
     assert [budget.reserve(trial(n).key, 10**9, free, largest_bytes=0) for n, free in enumerate((3, 2, 1))] == [
         333,
         333,
@@ -123,18 +126,34 @@ def test_trials_that_run_at_the_same_time_share_what_is_left() -> None:
     ]
     budget.spend(trial(1, sent_bytes=100))
     assert budget.reserve(trial(3).key, 10**9, free=1, largest_bytes=100) == 233
-    alone = Budget(BYTES, (), EVENING)
+    alone = Budget(BYTES, ())
     assert alone.reserve(trial(0).key, 10**9, free=3, largest_bytes=600) == 1_000, "not enough for two such trials"
     assert alone.reserve(trial(1).key, 10**9, free=2, largest_bytes=600) == 0
 
 
 def test_a_trial_of_an_older_release_counts_with_its_acknowledged_bytes() -> None:
     old = {name: value for name, value in trial(0, value_bytes=250).as_json().items() if name != "sent_bytes"}
-    assert Budget(BYTES, [Trial.from_json(old)], EVENING).left_bytes() == 750
+    assert Budget(BYTES, [Trial.from_json(old)]).left_bytes() == 750
+
+
+def test_a_deadline_is_compared_with_the_wall_clock() -> None:
+    """While the host sleeps, only the wall clock goes on."""
+    clock = [EVENING]
+    budget = Budget(SearchSpec(until="06:00"), [], next_occurrence("06:00", EVENING), lambda: clock[0])
+    budget.check_deadline()
+    clock[0] = datetime.datetime(2026, 3, 2, 5, 59)
+    assert budget.left_s() == 60.0
+    clock[0] = datetime.datetime(2026, 3, 2, 6, 5)
+    assert (budget.left_s(), budget.late_s()) == (0.0, 300.0)
+    budget.check_deadline(allowed_s=301.0)
+    with pytest.raises(
+        DeadlinePassed, match=r"after 2026-03-02 06:00 .* is 2026-03-02 06:05.*--until '2026-03-03 06:00'"
+    ):
+        budget.check_deadline(allowed_s=299.0)
 
 
 def test_bytes_count_over_all_runs_and_while_a_run_writes() -> None:
-    budget = Budget(SearchSpec(max_bytes=1_000), spent(1, 1, value_bytes=200), EVENING)
+    budget = Budget(SearchSpec(max_bytes=1_000), spent(1, 1, value_bytes=200))
     assert budget.left_bytes() == 600
     budget.spend(trial(2, value_bytes=450))
     assert budget.left_bytes() == 150

@@ -24,6 +24,9 @@ from tests.clusters_tests.waiting import eventually
 from tests.runners_tests.children import DetailedError, Failing, Stuck
 from tests.runners_tests.pool_runners import CONFIG, ENDLESS, WORKLOAD, Dying, Meeting, Slow
 
+PATIENCE_S = 15.0
+"""Longer than a worker takes to start on a busy host."""
+
 
 def job(*runners: Runner, workload: Workload = WORKLOAD, key: str = "a key") -> Job:
     return Job(key, runners, CONFIG, workload)
@@ -70,7 +73,10 @@ class PoolContract:
         raise NotImplementedError
 
     def mortal(self, runner: Runner) -> Runner:
-        """Return the runner, wrapped if necessary, so that it runs in a worker's process and not in the test's."""
+        """Return the runner, wrapped if necessary, so that it runs in a worker's process and not in the test's.
+
+        A worker that gives no sign for `PATIENCE_S` is lost.
+        """
         raise NotImplementedError
 
     def test_a_job_comes_back_with_its_measurement(self, pool: Pool) -> None:
@@ -208,6 +214,13 @@ class PoolContract:
         assert done.attempts == 2
         pool.submit(job(SimulatedRunner()))
         assert measured(pool.next_done()).records
+
+    def test_a_worker_that_stands_still_is_replaced(self, pool: Pool, tmp_path: Path) -> None:
+        pool.submit(job(self.mortal(Dying(tmp_path, 1, signal.SIGSTOP))))
+        done = pool.next_done()
+        assert measured(done).records == 2_000
+        assert done is not None
+        assert done.attempts == 2
 
     def test_an_error_of_the_watch_stops_the_job(self, pool: Pool) -> None:
         class Enough(Exception):

@@ -62,15 +62,17 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """Kills its own process after the first window, until it has died a given number of times.
+    """Kills or stops its own process after the first window, until it has done so a given number of times.
 
     Attributes:
         folder: Folder with one file for each death.
         times: Number of deaths.
+        by: The signal by which it dies.
     """
 
     folder: Path
     times: int
+    by: signal.Signals = signal.SIGKILL
 
     def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
         """Kill the process, or simulate."""
@@ -80,7 +82,7 @@ class Dying:
             died = len(list(self.folder.iterdir()))
             if died < self.times:
                 (self.folder / str(died)).touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), self.by)
             return answer
 
         return SimulatedRunner().run(config, workload, die)

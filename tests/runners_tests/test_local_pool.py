@@ -9,7 +9,7 @@ from runners.local_pool import LocalPool
 from runners.pool import Pool
 from runners.runner import Runner
 from runners.wrappers import Isolated
-from tests.runners_tests.pool_contract import PoolContract
+from tests.runners_tests.pool_contract import PATIENCE_S, PoolContract
 
 
 class TestLocalPool(PoolContract):
@@ -25,4 +25,4 @@ class TestLocalPool(PoolContract):
         return lambda: LocalPool(capacity=2)
 
     def mortal(self, runner: Runner) -> Runner:
-        return Isolated(runner)
+        return Isolated(runner, patience_s=PATIENCE_S)

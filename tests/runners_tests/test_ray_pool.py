@@ -17,7 +17,7 @@ from runners.pool import Pool
 from runners.ray_pool import RayPool
 from runners.runner import Runner
 from runners.wrappers import Isolated
-from tests.runners_tests.pool_contract import PoolContract, job, measured
+from tests.runners_tests.pool_contract import PATIENCE_S, PoolContract, job, measured
 from tests.runners_tests.pool_runners import Dying
 
 pytestmark = pytest.mark.campaign
@@ -58,7 +58,7 @@ def shared_pool(home: Path, temporary: Path) -> Iterator[Pool]:
     """
     variables, ours = ray_variables(), signal.signal(signal.SIGTERM, on_sigterm)
     try:
-        with closing(RayPool(home, slots=2, producers=2)) as pool:
+        with closing(RayPool(home, slots=2, producers=2, patience_s=PATIENCE_S)) as pool:
             assert signal.getsignal(signal.SIGTERM) is on_sigterm
             yield pool
     finally:

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -169,23 +170,27 @@ def test_three_brokers_acknowledge_together() -> None:
         cluster.stop()
 
 
-def test_a_broker_that_is_killed_ends_the_run_with_the_cause() -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_broker_that_is_killed_or_stopped_ends_the_run(signal_number: signal.Signals) -> None:
     cluster = EmbeddedCluster()
+    running = cluster.start()
     try:
-        running = cluster.start()
         # Only the run's client is kept. Another client would search for the dead broker with ever new threads.
         runner = LibrdkafkaRunner(running, OwnedTopics(running).create())
 
         def watch(window: Window) -> WatchDecision:
             if window.number == 1:
-                os.kill(running.local_brokers[0].pid, signal.SIGKILL)
+                os.kill(running.local_brokers[0].pid, signal_number)
             return WatchDecision.GO_ON
 
         before = Left.now()
+        # A client of a stopped broker reports nothing within the few seconds that we wait.
         with pytest.raises(
-            BrokerLost, match=r"none came for \d+ s while [\d,]+ records waited; .*(refused|down|Disconnected)"
+            BrokerLost, match=r"none came for \d s while [\d,]+ records waited; .*(refused|down|Disconnected|no error)"
         ):
             runner.run(config(acks=1), short("1000", measured_s=60.0), watch)
         assert eventually(lambda: not Left.now().more_than(before))
     finally:
+        with suppress(ProcessLookupError):
+            os.kill(running.local_brokers[0].pid, signal.SIGCONT)
         cluster.stop()

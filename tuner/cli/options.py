@@ -8,7 +8,7 @@ import typer
 
 from search_spaces.connection import ConnectionConfig
 from search_spaces.properties_file import parse_pairs, read_properties
-from tuner.model.quantities import size_bytes
+from tuner.model.quantities import clock_time, size_bytes
 from tuner.model.target import Target
 
 
@@ -20,6 +20,18 @@ def parse_size(text: str) -> int:
     """
     try:
         return size_bytes(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}, but got {text!r}") from None
+
+
+def parse_until(text: str) -> str:
+    """Return a local time, such as `07:00` or `2026-11-25 07:00`, in the form that study files have.
+
+    Raises:
+        typer.BadParameter: The text is not a time.
+    """
+    try:
+        return clock_time(text)
     except ValueError as error:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
@@ -78,6 +90,24 @@ Brokers = Annotated[
     int,
     typer.Option(
         min=1, max=9, help="Number of brokers to start on this machine without --bootstrap.", rich_help_panel="Target"
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[DATE] HH:MM",
+        parser=parse_until,
+        help="Local time after which no new trial starts, such as 07:00. A study that is resumed keeps the moment that "
+        "this meant when it began; another time, such as '2026-11-25 07:00', replaces it.",
+        rich_help_panel="How long",
+    ),
+]
+MixEnvironments = Annotated[
+    bool,
+    typer.Option(
+        "--mix-environments",
+        help="Resume the study although its trials were measured on another host, with another version of the client, "
+        "or on another cluster. The report then says so.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")]

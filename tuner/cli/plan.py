@@ -1,6 +1,7 @@
 """`tuner init`, `tuner plan` and `tuner schema`: the verbs about study files that need no cluster."""
 
 import datetime
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,6 +58,7 @@ def plan(
             min=0.001, help="Throughput that you expect at full load, to estimate how many bytes the study writes."
         ),
     ] = 200.0,
+    until: options.Until = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a study would do, without any traffic: trials, time, bytes, search space, topics that it creates.
@@ -64,9 +66,12 @@ def plan(
     \b
     Examples:
         tuner plan overnight.yaml
+        tuner plan overnight.yaml --until 07:00
         tuner plan overnight.yaml --mb-per-s 80 --json
     """
     spec, _ = load_study(study_file)
+    if until is not None:  # as `tuner run` does, it replaces the limits of the file
+        spec = replace(spec, search=replace(spec.search, trials=None, hours=None, until=until))
     spaces = {size: space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES) for size in spec.workload.record_sizes}
     record = _record(spec, spaces, mb_per_s)
     if as_json:

@@ -2,11 +2,12 @@
 
 import datetime
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
 from typing import Any
 
+from tuner.model.errors import DeadlinePassed
 from tuner.model.spec import SearchSpec
 from tuner.model.trial import Trial
 
@@ -20,7 +21,8 @@ class Budget:
     Args:
         search: The limits that the study file sets.
         spent: The trials of earlier runs.
-        now: The current local time.
+        deadline: The moment of `search.until`; None if there is none.
+        now: Returns the current local time.
         reserved: What `reserved` returned when it was stored last; empty if it was never stored.
     """
 
@@ -28,16 +30,13 @@ class Budget:
         self,
         search: SearchSpec,
         spent: Sequence[Trial],
-        now: datetime.datetime,
+        deadline: datetime.datetime | None = None,
+        now: Callable[[], datetime.datetime] = datetime.datetime.now,
         reserved: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        ends_s = []
-        if search.hours is not None:
-            ends_s.append(search.hours * 3600 - spent_s(spent))
-        if search.until is not None:
-            # The difference is taken in UTC, so that a night in which the clocks are put back is an hour longer.
-            ends_s.append(next_occurrence(search.until, now).timestamp() - now.timestamp())
-        self._deadline_s = time.monotonic() + min(ends_s) if ends_s else None
+        hours = search.hours
+        self._ends_s = None if hours is None else time.monotonic() + hours * 3600 - spent_s(spent)
+        self._deadline, self._now = deadline, now
         self._max_bytes = search.max_bytes
         stored, open_before = {trial.key for trial in spent}, reserved.get("running", {})
         self._interrupted_bytes: int = reserved.get("interrupted", 0)
@@ -74,7 +73,32 @@ class Budget:
 
     def left_s(self) -> float | None:
         """Return the seconds that the study has left; None if its time is not limited."""
-        return None if self._deadline_s is None else max(0.0, self._deadline_s - time.monotonic())
+        left_s = [] if self._ends_s is None else [self._ends_s - time.monotonic()]
+        if self._deadline is not None:
+            left_s.append(-self.late_s())
+        return max(0.0, min(left_s)) if left_s else None
+
+    def late_s(self) -> float:
+        """Return the seconds since the moment of `search.until`; negative before it, and if there is none."""
+        # The difference is taken in UTC, so that a night in which the clocks are put back is an hour longer.
+        return -inf if self._deadline is None else self._now().timestamp() - self._deadline.timestamp()
+
+    def check_deadline(self, allowed_s: float = 0.0) -> None:
+        """Check that a trial may still start, by the wall clock.
+
+        Args:
+            allowed_s: Seconds after the moment of `search.until` in which a trial may start nevertheless.
+
+        Raises:
+            DeadlinePassed: The moment of `search.until` has passed.
+        """
+        if self._deadline is None or self.late_s() < allowed_s:
+            return
+        now, next_time = self._now(), next_occurrence(f"{self._deadline:%H:%M}", self._now())
+        raise DeadlinePassed(
+            f"no trial may start after {self._deadline:%Y-%m-%d %H:%M} (search.until), but now it is "
+            f"{now:%Y-%m-%d %H:%M}; to go on, give another time, such as --until '{next_time:%Y-%m-%d %H:%M}'"
+        )
 
     def left_bytes(self) -> float | None:
         """Return the bytes that the study may still send; None if its bytes are not limited.
@@ -94,13 +118,15 @@ def spent_s(trials: Sequence[Trial]) -> float:
     return total + sum(trial.duration_s for trial in trials if not trial.started_at)
 
 
-def next_occurrence(time_of_day: str, now: datetime.datetime) -> datetime.datetime:
+def next_occurrence(until: str, now: datetime.datetime) -> datetime.datetime:
     """Return when the clock next shows a time of day: today, or tomorrow if that time has passed.
 
     Args:
-        time_of_day: The time of day as `HH:MM`.
+        until: The time of day as `HH:MM`. With a date, as `2026-11-25 07:00`, it is that moment, even if it has passed.
         now: The current local time.
     """
-    hour, minute = (int(part) for part in time_of_day.split(":"))
+    if " " in until:
+        return datetime.datetime.fromisoformat(until)
+    hour, minute = (int(part) for part in until.split(":"))
     today = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
     return today if today > now else today + datetime.timedelta(days=1)

@@ -94,7 +94,7 @@ class Stabiliser:
             if all(is_stable(values, at_most, LATENCY_AGREEMENT_RATIO) if until_agreed else values for values in known):
                 return
             rate_records_per_s = self.of_baseline(size)
-            if not self.loop.may_start(self.loop.ends_s()):
+            if not self.loop.may_start(0.0):
                 return
             if size not in self._announced_burn_in and config.fingerprint != self.loop.spec.baseline.fingerprint:
                 self._announced_burn_in.add(size)
@@ -179,7 +179,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             loop.reporter.say(f"{size} B: the confirmation ends, as too little of the byte budget is left for a trial")
             return
         beyond_plan = step.kind is Kind.ABLATION or measured >= least_steps(asked)
-        if beyond_plan and not loop.may_start(loop.ends_s()):
+        if beyond_plan and not loop.may_start(0.0):
             loop.reporter.say(f"{size} B: the confirmation ends, as no time is left for more rounds")
             return
         rate_records_per_s = stabiliser.of_baseline(size)

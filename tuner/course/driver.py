@@ -75,11 +75,11 @@ def _search(
     spec, record = loop.spec, loop.records[size]
     if next_kind(record.counted, spec.search) is None:
         return
-    left_s = loop.budget.left_s()
-    ends_s = None if left_s is None else time.monotonic() + left_s / sizes_left - loop.confirm_s()
+    left_s = loop.budget.left_s() or 0.0
+    kept_s = left_s - left_s / sizes_left + loop.confirm_s()
     left_bytes = loop.budget.left_bytes() or 0.0
     of_others = left_bytes - left_bytes / sizes_left
-    if not loop.may_start(ends_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
+    if not loop.may_start(kept_s, of_others + loop.confirm_bytes(), others=spec.stabilising_trials):
         loop.reporter.say(
             f"{size} B: not searched, as too little time or too little of the byte budget is left for a trial"
         )
@@ -91,7 +91,7 @@ def _search(
     seeds = seeds_of(spec, size, space, loop.records)
     under_way: list[StartedTrial] = []
     while True:
-        while loop.bench.free and loop.may_start(ends_s, of_others + loop.confirm_bytes(), len(under_way)):
+        while loop.bench.free and loop.may_start(kept_s, of_others + loop.confirm_bytes(), len(under_way)):
             started = _next(loop, size, strategy, seeds, under_way)
             if started is None:
                 break

@@ -4,7 +4,7 @@ import datetime
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,9 @@ from tuner.course.open_target import (
     tell_waiting,
 )
 from tuner.course.reporter import Mirror, Reporter
+from tuner.course.resuming import check_environment, deadline_of
 from tuner.course.trial_loop import RESERVED, TrialLoop, utc_now
+from tuner.model.errors import DeadlinePassed
 from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
@@ -73,6 +75,8 @@ def run_study(
     searching: bool = True,
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
+    now: Callable[[], datetime.datetime] = datetime.datetime.now,
+    mix_environments: bool = False,
 ) -> StudyResults:
     """Run a study to its end; a study that already has trials is continued.
 
@@ -90,13 +94,17 @@ def run_study(
         storage: Where the results are kept; by default the storage that the environment names.
         rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
             is a share of the throughput of the baseline.
+        now: Returns the current local time, with which `search.until` is compared.
+        mix_environments: Whether to continue a study whose trials were measured on another host, with another version
+            of the client, or on another cluster. The results then say so.
 
     Returns:
         All results of the study.
 
     Raises:
-        StudyChanged: The stored trials belong to a study with another specification.
+        StudyChanged: The stored trials belong to a study with another specification, or to another environment.
         StudyBusy: Another process is running this study.
+        DeadlinePassed: The time of `search.until` has passed. Run the study with another time to continue it.
         StudyTakenOver: Another host has taken the study over, because this host's lease ran out.
         StorageUnreachable: The shared storage was unreachable for too long. Run the study again to continue it.
         RunnerError: The cluster can't be used, or we stopped to protect it. Run the study again to continue it.
@@ -112,6 +120,8 @@ def run_study(
         # Check the search spaces first: a wrong one must be reported before anything is started or stored.
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
+        deadline = deadline_of(spec, store, now(), searching=searching)
+        Budget(spec.search, (), deadline, now).check_deadline()
         _begin(spec, study_text, store, searching=searching)
         options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
@@ -128,6 +138,7 @@ def run_study(
         make_pool = partial(_pool, spec, folder, reporter, keys)
         existing_pool = stack.enter_context(closing(make_pool())) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated, keys)
+        check_environment(spec, store, facts, loads_here=not elsewhere, mix=mix_environments)
         for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
@@ -137,14 +148,17 @@ def run_study(
         pool = stack.enter_context(closing(existing_pool or make_pool()))
         bench = Bench(targets, pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
-        loop = _loop(spec, store, bench, reporter, mirror)
+        spent = [trial for _, trial in store.trials()]
+        budget = Budget(spec.search, spent, deadline, now, store.facts().get(RESERVED, {}))
+        loop = _loop(spec, store, bench, reporter, mirror, budget)
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             drive(loop, make_strategy, topic_max, confirmation_id, searching=searching)
             if not searching:
                 ended(store)
         except BaseException as error:
-            state = StudyState.FAILED if isinstance(error, Exception) else StudyState.INTERRUPTED
+            interrupted = isinstance(error, DeadlinePassed) or not isinstance(error, Exception)
+            state = StudyState.INTERRUPTED if interrupted else StudyState.FAILED
             loop.tell_progress(Progress(state))
             raise
         return results_of(store, folder)
@@ -238,7 +252,9 @@ def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
 
 
-def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None) -> TrialLoop:
+def _loop(
+    spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None, budget: Budget
+) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
         size: SizeRecord(str(size), spec.objectives, [trial for trial in trials if trial.record_bytes == str(size)])
@@ -246,7 +262,6 @@ def _loop(spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter
     }
     if trials:
         reporter.say(f"{len(trials)} trials are stored already; the study continues after them")
-    budget = Budget(spec.search, trials, datetime.datetime.now(), store.facts().get(RESERVED, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 
@@ -263,7 +278,7 @@ def _targets(
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
         nowhere = SimulatedTarget((runner,) * spec.workload.producers)
-        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(None)
+        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(())
     targets: list[ClusterTarget] = []
     for key in keys:
         stack.enter_context(target_lock(key, spec.name, partial(tell_waiting, reporter.say)))
@@ -283,7 +298,7 @@ def _targets(
     first = targets[0].opened
     with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
-    return list(targets), topic_max, all_facts(first)
+    return list(targets), topic_max, all_facts([each.opened for each in targets])
 
 
 def _pool(spec: StudySpec, folder: Path, reporter: Reporter, keys: Sequence[str]) -> Pool:

@@ -137,7 +137,14 @@ class TrialLoop:
         rate_records_per_s: float | None,
         confirm_round: int | None = None,
     ) -> Trial:
-        """Measure one config now, while no other trial is running, and return its trial."""
+        """Measure one config now, while no other trial is running, and return its trial.
+
+        Raises:
+            DeadlinePassed: The time of `search.until` has passed for longer than a confirmation is allowed to take.
+        """
+        # Time is reserved for the confirmation, so it goes on if it takes a little longer. But if the host slept beyond
+        # the deadline, nothing more is measured.
+        self.budget.check_deadline(self.confirm_s())
         started = self.started_trial(size, kind, proposal, confirm_round=confirm_round)
         self.start(started, rate_records_per_s)
         return self.finish()[1]
@@ -167,15 +174,16 @@ class TrialLoop:
         started_s = time.monotonic() if since_s is None else since_s
         return StartedTrial(str(size), number, kind, proposal, utc_now(), started_s, confirm_round)
 
-    def may_start(self, ends_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
-        """Return whether the next trial will probably end before a deadline, and keep to the byte budget.
+    def may_start(self, kept_s: float | None, kept_bytes: float = 0.0, others: int = 0) -> bool:
+        """Return whether the next trial will probably keep to the study's time and to its byte budget.
 
         Args:
-            ends_s: The deadline, on the clock `time.monotonic`; None if there is none.
+            kept_s: Seconds that are reserved for later work; None if the trial is started however little time is left.
             kept_bytes: Bytes that are reserved for later trials.
             others: How many other trials will also write bytes, because they are running or are sure to follow.
         """
-        if ends_s is not None and time.monotonic() + self.mean_s() > ends_s:
+        left_s = self.budget.left_s()
+        if kept_s is not None and left_s is not None and left_s - kept_s < self.mean_s():
             return False
         left = self.budget.left_bytes()
         return left is None or left - kept_bytes > (1 + others) * self._most_bytes()
@@ -199,11 +207,6 @@ class TrialLoop:
     def _least_confirming_trials(self) -> int:
         """The least number of trials that the confirmation of one record size takes."""
         return least_steps(self.spec.confirm) + self.spec.least_winner_stabilising_trials
-
-    def ends_s(self) -> float | None:
-        """Return when the study must end, on the clock `time.monotonic`; None if time is not limited."""
-        left_s = self.budget.left_s()
-        return None if left_s is None else time.monotonic() + left_s
 
     def standing(self, started: StartedTrial) -> Standing:
         """Return how far the study is with the record size of the given trial."""

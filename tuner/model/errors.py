@@ -9,6 +9,7 @@ StudyError
 ├── StorageMisnamed     the storage's address is not valid                       (exit 2)
 ├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
 ├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
+├── DeadlinePassed      the time after which the study starts no trial has passed (exit 1)
 └── TooManyFailures     several trials in a row gave no measurement              (exit 1)
 """
 
@@ -57,6 +58,10 @@ class NoFeasibleConfig(StudyError):
 
 class TooManyFailures(StudyError):
     """Several trials in a row gave no measurement, so the cause is probably not their configs."""
+
+
+class DeadlinePassed(StudyError):
+    """The time after which the study may start no trial (`search.until`) has passed."""
 
 
 class ExitCode(IntEnum):

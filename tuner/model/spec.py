@@ -127,7 +127,7 @@ class SearchSpec:
         trials: Trials per record size, counting baseline and failed trials; None if only time or bytes limit the
             search.
         hours: Limit of the whole study in hours, over all its runs; None is no limit.
-        until: Local time of day, `HH:MM`, after which no trial is started; None is no limit.
+        until: Local time, `HH:MM` or with a date `2026-11-25 07:00`, after which no trial is started; None is no limit.
         max_bytes: Bytes of values and keys that the whole study may send; None is no limit.
         seed: Seed of the sampler.
         startup_trials: Random trials before the sampler uses a model.

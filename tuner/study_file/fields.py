@@ -87,7 +87,7 @@ def size(low: int, high: int) -> Reads:
 
 
 def clock() -> Reads:
-    """Return a reader that accepts a local time of day, and returns it in the form `HH:MM`."""
+    """Return a reader that accepts a local time, as `clock_time` does."""
 
     def read(value: object) -> str:
         try:
@@ -95,7 +95,10 @@ def clock() -> Reads:
         except ValueError:
             raise refused(CLOCK_RULE, advice="put it in quotes") from None
 
-    return Reads(read, {"type": "string", "description": "A time of day, such as 07:00"})
+    return Reads(
+        read,
+        {"type": "string", "description": "A time of day, such as 07:00, or with its date, such as 2026-11-25 07:00"},
+    )
 
 
 def flag() -> Reads:

@@ -1,0 +1,63 @@
+"""What a study that is resumed keeps of its earlier runs: its deadline, and the environment that it was measured in."""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tuner.course.budget import next_occurrence
+from tuner.model.errors import StudyChanged
+from tuner.model.identity import MIXED, environment_changes
+from tuner.model.spec import StudySpec
+from tuner.storage.protocols import ResultsStore
+
+_DEADLINE: Final = "deadline"
+"""The key under which the results store keeps the value of `search.until`, and the moment that it stands for."""
+
+
+def deadline_of(
+    spec: StudySpec, store: ResultsStore, now: datetime.datetime, *, searching: bool
+) -> datetime.datetime | None:
+    """Return the moment of `search.until`; None if there is none.
+
+    The moment is chosen when the study begins and kept with it. So a study that is continued in the morning does not go
+    on until the next morning. Another value of `until`, or a search after a finished one, chooses it anew. A
+    confirmation that was asked for has no deadline that lies in the past.
+    """
+    until, facts = spec.search.until, store.facts()
+    if until is None:
+        return None
+    if not searching:
+        moment = next_occurrence(until, now)
+        return moment if moment > now else None
+    kept = facts.get(_DEADLINE, {})
+    if kept.get("until") != until or facts.get("finished_at"):
+        kept = {"until": until, "ends_at": next_occurrence(until, now).astimezone().isoformat()}
+        store.set_fact(_DEADLINE, kept)
+    return datetime.datetime.fromisoformat(kept["ends_at"]).astimezone()
+
+
+def check_environment(
+    spec: StudySpec, store: ResultsStore, facts: Mapping[str, Any], *, loads_here: bool, mix: bool
+) -> None:
+    """Check that the stored trials were measured on this host, with this client and on this cluster.
+
+    Args:
+        spec: The specification of the study.
+        store: The results store.
+        facts: The facts about the environment of this run.
+        loads_here: Whether this host runs the loads.
+        mix: Whether to continue nevertheless, and store how the environment has changed.
+
+    Raises:
+        StudyChanged: The environment has changed.
+    """
+    on_record = store.facts()
+    changes = environment_changes(facts, on_record, loads_here=loads_here) if store.trials() else []
+    if changes and not mix:
+        raise StudyChanged(
+            f"all trials of {spec.name} must be measured in the same environment, but {'; '.join(changes)}; give the "
+            "study another name to start anew, or --mix-environments to go on with trials that can't be compared well"
+        )
+    if changes:
+        told = f"after {len(store.trials())} trials, {'; '.join(changes)}"
+        store.set_fact(MIXED, [*on_record.get(MIXED, []), told])
