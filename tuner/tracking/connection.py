@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from tuner.model.errors import StudyError
 from tuner.model.spec import TrackingSpec
-from tuner.storage.url import MASK, secrets_in
+from tuner.model.url import MASK, secrets_in
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
