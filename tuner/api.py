@@ -259,10 +259,11 @@ def bench(
     Raises:
         ConfigError: The client does not accept the config.
         TargetError: The cluster does not answer, or refuses access.
+        ValueError: An address of the cluster has no port.
     """
     from runners.workload import RecordSizes, Workload
     from tuner.course.open_target import open_target
-    from tuner.model.target import Target
+    from tuner.model.target import Target, check_addresses
 
     load = Workload(
         RecordSizes.parse(_size_text(record_bytes)),
@@ -270,7 +271,8 @@ def bench(
         measured_s=measured_s,
         rate_records_per_s=rate_records_per_s,
     )
-    with open_target(Target(bootstrap=bootstrap)) as opened:
+    target = Target(bootstrap=None if bootstrap is None else check_addresses(bootstrap))
+    with open_target(target) as opened:
         return opened.runner().run(_config(config), load)
 
 
