@@ -19,7 +19,6 @@ from typing import Any, Final
 import psutil
 
 from runners.errors import GeneratorError
-from runners.places import write_atomically
 from runners.pool import whoami
 from runners.ray_cluster import Code, RayCluster, packages
 from runners.reporting import Say
@@ -35,6 +34,10 @@ _QUIET: Final = {
     # Ray prints messages about dead workers to our standard output; this setting makes it leave out those lines.
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".*",
 }
+# Source: ray/_private/services.py of 2.60: without clusters, the address of a node is 127.0.0.1, and its servers listen
+# there. Otherwise they listen on all interfaces. RAY_AUTH_MODE stays unset: then Ray turns its tokens on for a new
+# cluster, even if this process has imported Ray in another mode.
+_LOCAL: Final = {**_QUIET, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 NOT_SHIPPED: Final = ("**/__pycache__", "*.pyc", "*.csv")
 """Files of our packages that are not sent to the workers, because they don't need them."""
 _SYSTEM: Final = {
@@ -51,7 +54,8 @@ _SYSTEM: Final = {
 def own_ray(home: Path, workers: int) -> Iterator[Any]:
     """Start Ray on this host with room for `workers` workers, and stop it at the end.
 
-    There may be more workers than cores. Ray 2.59 and later by default accepts only clients that have our token.
+    There may be more workers than cores. Ray listens only on loopback addresses and accepts only clients that have our
+    token. The caller's RAY_ variables don't count here: they could turn both off.
 
     Args:
         home: Our folder for the token file, which only its owner can read.
@@ -76,7 +80,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
             "_system_config": _SYSTEM,
         }
         try:
-            with _connected({**_QUIET, "RAY_AUTH_TOKEN_PATH": str(_same_token(_token(home)))}, options) as ray:
+            with _no_ray_variables(), _connected({**_LOCAL, "RAY_AUTH_TOKEN_PATH": str(_token(home))}, options) as ray:
                 yield ray
         finally:
             _kill_rest(folder)
@@ -165,6 +169,7 @@ def _connected(variables: Mapping[str, str], options: Mapping[str, Any], advice:
     with _environment(variables):
         with _own_sigterm():
             import ray  # takes seconds, and reads the environment
+        _read_environment_again()
         try:
             with _own_sigterm():
                 try:
@@ -195,9 +200,6 @@ def _short_folder() -> str:
     return folder if len(folder) <= _LONGEST_FOLDER else "/tmp"
 
 
-_read_by_ray: list[str] = []
-
-
 def _token(home: Path) -> Path:
     path = home / _TOKEN_FILE
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -214,17 +216,25 @@ def _token(home: Path) -> Path:
     return path
 
 
-def _same_token(path: Path) -> Path:
-    """Make sure that the file holds the token that Ray read first in this process, and return its path.
+def _read_environment_again() -> None:
+    """Let Ray read again what it reads once per process: the token, its mode, and whether it serves only this host."""
+    from ray._private import ray_constants
+    from ray._raylet import AuthenticationTokenLoader, Config
 
-    Ray reads the token only once per process.
-    """
-    token = path.read_text(encoding="ascii")
-    if not _read_by_ray:
-        _read_by_ray.append(token)
-    elif _read_by_ray[0] != token:
-        write_atomically(path, _read_by_ray[0])
-    return path
+    ray_constants.ENABLE_RAY_CLUSTER = ray_constants.env_bool(
+        ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, not ray_constants.IS_WINDOWS_OR_OSX
+    )
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
+
+
+@contextlib.contextmanager
+def _no_ray_variables() -> Iterator[None]:
+    """Remove all environment variables whose names begin with RAY_, until the context ends."""
+    with _environment({}):
+        for name in [name for name in os.environ if name.startswith("RAY_")]:
+            del os.environ[name]
+        yield
 
 
 @contextlib.contextmanager

@@ -265,10 +265,11 @@ def bench(
     Raises:
         ConfigError: The client does not accept the config.
         TargetError: The cluster does not answer, or refuses access.
+        ValueError: An address of the cluster has no port.
     """
     from runners.workload import RecordSizes, Workload
     from tuner.course.open_target import open_alone
-    from tuner.model.target import Target
+    from tuner.model.target import Target, check_addresses
     from tuner.present.console import say
 
     load = Workload(
@@ -277,7 +278,8 @@ def bench(
         measured_s=measured_s,
         rate_records_per_s=rate_records_per_s,
     )
-    with open_alone(Target(bootstrap=bootstrap), "tuner.bench", say) as opened:
+    target = Target(bootstrap=None if bootstrap is None else check_addresses(bootstrap))
+    with open_alone(target, "tuner.bench", say) as opened:
         return opened.runner().run(_config(config), load)
 
 

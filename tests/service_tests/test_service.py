@@ -1,12 +1,14 @@
 """The service on loopback, used over HTTP: studies are submitted, recommendations are fetched."""
 
 import json
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli_tests.command import tuner
+from tests.cli_tests.command import arguments, tuner
 from tests.present_tests.studies import write_study
 from tests.service_tests.serving import Serving, ended, eventually, serving, study_file
 from tuner.client import Client, ServiceRefused, ServiceUnreachable
@@ -230,6 +232,22 @@ def test_a_study_is_submitted_and_followed(served: Serving, tmp_path: Path) -> N
     again = tuner("--server", served.url, "run", str(file), "--json")
     assert again.json["name"] == "followed"
     assert [each["record_bytes"] for each in again.json["recommendations"]] == ["1000"]
+
+
+def test_ctrl_c_leaves_the_study_running_and_says_how_to_stop_it(served: Serving, tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text(study_file("long", trials=100_000))
+    command = arguments("--server", served.url, "run", str(file))
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as following:
+        assert following.stderr is not None
+        assert "Ctrl-C stops this command, not the study" in following.stderr.readline()
+        following.send_signal(signal.SIGINT)
+        said = following.stderr.read()
+    assert following.returncode == 130
+    assert f"the study long goes on at the service; `tuner --server {served.url} cancel long` stops it" in said
+    assert served.client.study("long")["state"] in ("queued", "running")
+    assert tuner("--server", served.url, "cancel", "long").code == 0
+    assert ended(served, "long") == "cancelled"
 
 
 def test_the_client_reports_errors(served: Serving) -> None:

@@ -7,10 +7,11 @@ import pytest
 from tests.postgres_server import PASSWORD
 from tests.storage_tests.shared import storage_of
 from tuner.model.errors import ExitCode, StorageMisnamed, exit_code_of
+from tuner.model.url import masked_url, secrets_in
 from tuner.storage.home import STORAGE_VARIABLE, storage_at
 from tuner.storage.postgres import PostgresStorage
 from tuner.storage.sqlite import FolderStorage
-from tuner.storage.url import StorageUrl, masked_url, secrets_in
+from tuner.storage.url import StorageUrl
 
 
 @pytest.mark.parametrize(

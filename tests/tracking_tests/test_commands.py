@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from runners.clusters.processes import free_ports
 from tests.tracking_tests.looking import files, runs
+from tests.tracking_tests.server import server
 from tests.tracking_tests.studies import OBJECTIVES, baseline, confirming, study, trial
 from tuner.cli.mlflow_verbs import sync_study, ui
 from tuner.cli.recommend import recommend
@@ -180,3 +182,13 @@ def test_conditions_choose_among_the_goals_in_mlflow(root: Path) -> None:
     refused = tuner(*words, "--min-mb-per-s", "50")
     assert isinstance(refused.exception, NoFeasibleConfig)
     assert "any goal" in str(refused.exception)
+
+
+def test_ctrl_c_ends_the_ui_without_a_traceback(root: Path) -> None:
+    (port,) = free_ports("127.0.0.1", 1)
+    with server(root, port) as process:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait()
+    said = (root / "server.log").read_text()
+    assert "Ctrl-C stops it" in said
+    assert "Traceback" not in said

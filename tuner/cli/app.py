@@ -1,10 +1,12 @@
 """The root of the command line: the table of its subcommands (verbs), and the exit codes and messages of errors."""
 
+import errno
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Final, NoReturn
 
@@ -94,6 +96,7 @@ REMOTE_VERBS: Final[Mapping[str, tuple[str, str]]] = {
     "cancel": ("remote:cancel", "Stop a study on the service for good; its results are kept."),
 }
 """The verbs that work on a service, in the form of `VERBS`. They replace local verbs if the user names a service."""
+_DISK_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _SERVER: Final = "KAFKA_TUNER_SERVER"
 
 
@@ -184,14 +187,17 @@ def _root(
         os.environ[STORAGE_VARIABLE] = storage  # the processes that we start read it there, too
 
 
-class _Interrupted(BaseException):
-    """Raised on Ctrl-C and SIGTERM. It is no KeyboardInterrupt, which the command-line library would catch."""
+class Interrupted(BaseException):
+    """Raised on Ctrl-C and SIGTERM. It is no KeyboardInterrupt, which the command-line library would catch.
+
+    Its text, if it has one, says what the command leaves running.
+    """
 
 
 def _on_signal(number: int, _: FrameType | None) -> None:
     # A second signal ends the process at once, so that the user can leave even if the clean-up hangs.
     signal.signal(number, signal.SIG_DFL)
-    raise _Interrupted
+    raise Interrupted
 
 
 def start() -> None:
@@ -202,17 +208,29 @@ def start() -> None:
         for verb, (_, sentence) in _verbs().items():
             app.command(verb, help=sentence)(_placeholder)
         app()
-    except (Exception, _Interrupted) as error:
+    except (Exception, Interrupted) as error:
         # Imported here, so that `tuner --help` does not wait for the import.
         from tuner.model.errors import EXPECTED, ExitCode, exit_code_of
 
         # A library written in C wraps the exception that a signal handler raises while the library runs.
         raised = error.__cause__ if isinstance(error, SystemError) else error
-        if isinstance(raised, _Interrupted):
-            _end("interrupted: nothing is left behind; run the same command again", ExitCode.INTERRUPTED, "yellow")
+        if isinstance(raised, Interrupted):
+            left = str(raised) or "nothing is left behind; run the same command again"
+            _end(f"interrupted: {left}", ExitCode.INTERRUPTED, "yellow")
+        if isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
+            _end(f"error: {_file_error(error)}", ExitCode.FAILED, "red")
         if not isinstance(error, EXPECTED):
             raise
         _end(f"error: {error}", exit_code_of(error), "red")
+
+
+def _file_error(error: OSError) -> str:
+    from tuner.storage.home import ROOT_VARIABLE, studies_root
+
+    what = "the disk" if error.filename is None else error.filename
+    studies = error.filename is not None and studies_root() in (path := Path(str(error.filename)), *path.parents)
+    advice = f"; set {ROOT_VARIABLE} to a folder for studies that can be written to" if studies else ""
+    return f"the files that the tuner needs must be readable and writable, but {what} is not: {error.strerror}{advice}"
 
 
 def _end(message: str, code: int, style: str) -> NoReturn:

@@ -3,6 +3,7 @@
 import statistics
 from contextlib import nullcontext
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.record_size import check_record
 from tuner.cli import options
 from tuner.cli.measurement_view import live_view, print_measurement, print_spread
+from tuner.cli.output import Force, check_picture, write_picture
 from tuner.course.open_target import open_alone
 from tuner.model.measurement_record import SCHEMA_VERSION, measurement_record
 from tuner.present.console import OUT, say
@@ -150,6 +152,7 @@ def bench(
         Path | None,
         typer.Option(metavar="FILE", help="Also draw the latency distribution as a picture: .png, .svg or .pdf."),
     ] = None,
+    force: Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -177,9 +180,7 @@ def bench(
     check_record(measured, workload.record_sizes.largest_bytes, key_bytes or None)
     limits = Limits(max_bytes=options.parse_size(max_bytes))
     target = options.target_of(bootstrap, command_config, container=container, brokers=brokers, topic=topic, like=like)
-    if png is not None and png.suffix.lower() not in {".png", ".svg", ".pdf"}:
-        raise typer.BadParameter(f"the picture's file name must end in .png, .svg or .pdf, but got {png}")
-    options.check_folder(png, "picture")
+    check_picture(png, force=force)
     alone = quiet or as_json
     with open_alone(target, "tuner bench", say, silent if alone else say) as session:
         runner = session.runner(str(generator), limits)
@@ -202,7 +203,7 @@ def bench(
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.pictures import draw_latency
 
-        draw_latency(runs, png)
+        write_picture(png, partial(draw_latency, runs), force=force)
         say(f"picture written to {png}")
 
 

@@ -143,7 +143,7 @@ def _show(broker: PersistentBroker | None, as_json: bool) -> None:
 
 
 def cleanup(
-    bootstrap: options.Bootstrap = None,
+    bootstrap: options.ClusterBootstrap = None,
     command_config: options.CommandConfig = None,
     remove: Annotated[
         bool,

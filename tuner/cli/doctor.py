@@ -227,7 +227,7 @@ def check_ceiling(progress: Callable[[str], None], seconds: float = 2.0) -> Iter
 
 
 def doctor(
-    bootstrap: options.Bootstrap = None,
+    bootstrap: options.ClusterBootstrap = None,
     command_config: options.CommandConfig = None,
     topic: Annotated[
         str | None,

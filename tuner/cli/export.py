@@ -7,8 +7,8 @@ import typer
 from tuner.api import load_study, optuna_study
 from tuner.cli import options
 from tuner.model.measurement_record import SCHEMA_VERSION
+from tuner.model.url import masked_url
 from tuner.present.console import OUT
-from tuner.storage.url import masked_url
 
 
 def export(

@@ -153,7 +153,8 @@ def _serve(place: TrackingLocation, host: str, port: int) -> None:
     }
     words = [
         *("server", "--host", host, "--port", str(port), "--workers", "1"),
-        *("--artifacts-destination", str(place.artifacts), "--uvicorn-opts", "--log-level warning"),
+        # With uvicorn's lifespan, Ctrl-C prints a traceback. MLflow needs it only for its assistant.
+        *("--artifacts-destination", str(place.artifacts), "--uvicorn-opts", "--log-level warning --lifespan off"),
     ]
     OUT.file.flush()
     os.execve(sys.executable, [sys.executable, "-m", "mlflow", *words], {**os.environ, **settings})

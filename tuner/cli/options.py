@@ -9,7 +9,7 @@ import typer
 from search_spaces.connection import ConnectionConfig
 from search_spaces.properties_file import parse_pairs, read_properties
 from tuner.model.quantities import clock_time, size_bytes
-from tuner.model.target import Target
+from tuner.model.target import Target, check_addresses
 
 
 def parse_size(text: str) -> int:
@@ -36,22 +36,6 @@ def parse_until(text: str) -> str:
         raise typer.BadParameter(f"{error}, but got {text!r}") from None
 
 
-def check_folder(file: Path | None, what: str = "file") -> None:
-    """Check that the folder of an output file exists, before the command begins its work.
-
-    Args:
-        file: The output file; None where the user asked for no file.
-        what: What the message calls the file.
-
-    Raises:
-        typer.BadParameter: The folder does not exist.
-    """
-    if file is not None and not file.absolute().parent.is_dir():
-        raise typer.BadParameter(
-            f"the folder of the {what} must exist, but {file.absolute().parent} does not; create it or choose another"
-        )
-
-
 def print_json(record: object, indent: int | None = 2) -> None:
     """Print a result as one JSON document."""
     typer.echo(json.dumps(record, indent=indent))
@@ -66,6 +50,15 @@ Bootstrap = Annotated[
         metavar="HOST:PORT[,HOST:PORT]",
         help="Address of your cluster, such as broker:9092. Without it, the tuner starts a real Kafka broker on this "
         "machine and removes it at the end.",
+        rich_help_panel="Target",
+    ),
+]
+ClusterBootstrap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT[,HOST:PORT]",
+        help="Address of your cluster, such as broker:9092.",
+        show_default="no cluster",
         rich_help_panel="Target",
     ),
 ]
@@ -117,6 +110,18 @@ Json = Annotated[
 ]
 
 
+def check_bootstrap(addresses: str) -> None:
+    """Check that the value of `--bootstrap` names a host and a port for each broker.
+
+    Raises:
+        typer.BadParameter: A host or a port is missing.
+    """
+    try:
+        check_addresses(addresses)
+    except ValueError as error:
+        raise typer.BadParameter(f"--bootstrap: {error}, but got {addresses!r}") from None
+
+
 def target_of(
     bootstrap: str | None,
     command_config: Path | None,
@@ -137,7 +142,8 @@ def target_of(
         like: The user's topic whose settings the created topics get.
 
     Raises:
-        typer.BadParameter: An option needs `--bootstrap` and it is missing, or two options exclude each other.
+        typer.BadParameter: An option needs `--bootstrap` and it is missing, two options exclude each other, or
+            `--bootstrap` has no port.
         ConfigError: The connection file is wrong; the message names file, line and key.
     """
     if topic is not None and like is not None:
@@ -151,6 +157,7 @@ def target_of(
                     f"{option} needs --bootstrap: the option is about your cluster, so give the cluster's address"
                 )
         return Target(container=container, brokers=brokers)
+    check_bootstrap(bootstrap)
     if container is not None:
         raise typer.BadParameter(
             "--bootstrap and --container exclude each other: give the address of a running cluster, or the image of a "

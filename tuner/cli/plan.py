@@ -13,30 +13,33 @@ from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
 from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
+from tuner.cli.output import write_output
 from tuner.confirmation.rounds import most_steps
 from tuner.model.identity import target_label
 from tuner.model.spec import Method, StudySpec
 from tuner.present.console import OUT, say
 from tuner.search.schedule import searched_from, space_of, trials_in_all
-from tuner.study_file import STARTER_TEXT, json_schema, load_study
+from tuner.study_file import json_schema, load_study, starter_text
 
 _OVERHEAD_S = 1.0
 
 
 def init(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("study.yaml"),
+    bootstrap: options.ClusterBootstrap = None,
 ) -> None:
     """Write a new study file that lists the settings with their defaults and explains them.
 
     \b
     Examples:
         tuner init
-        tuner init overnight.yaml
+        tuner init overnight.yaml --bootstrap broker:9092
     """
+    if bootstrap is not None:
+        options.check_bootstrap(bootstrap)
     if path.exists():
         raise typer.BadParameter(f"the file must be new, but {path} is there already; name another file")
-    options.check_folder(path)
-    path.write_text(STARTER_TEXT, encoding="utf-8")
+    write_output(path, starter_text(bootstrap))
     say(f"wrote {path}; next: tuner plan {path}")
 
 

@@ -11,6 +11,7 @@ from runners.reporting import printable
 from search_spaces.java import LABEL, translate_to_java
 from tuner.api import load_study
 from tuner.cli import options
+from tuner.cli.output import Force, check_output, write_output
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.spec import Goal
 from tuner.present.console import OUT, say, warn
@@ -69,6 +70,7 @@ def recommend(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
+    force: Force = False,
     tracking_uri: Annotated[
         str | None,
         typer.Option(
@@ -94,19 +96,19 @@ def recommend(
         found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
         found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions)
-    show_found(found, form, output)
+    show_found(found, form, output, force=force)
     if tracking_uri is None and output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, record_bytes, goal, conditions)}")
     if missing:
         raise NoFeasibleConfig(missing)
 
 
-def show_found(found: list[Recommendation], form: Format, output: Path | None) -> None:
+def show_found(found: list[Recommendation], form: Format, output: Path | None, *, force: bool) -> None:
     """Print recommendations or write them to a file, and warn of what users should know before they use a config."""
     if output is None:
         typer.echo(printable(export_all(found, form)), nl=False)
     else:
-        _write(found, form, output)
+        _write(found, form, output, force=force)
     for each in found:
         _warn_before_use(each, form)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
@@ -198,9 +200,8 @@ def _explain_command(study: str, record_bytes: str | None, goal: Goal | None, co
     return shlex.join(["tuner", "explain", study, *given])
 
 
-def _write(found: list[Recommendation], form: Format, output: Path) -> None:
+def _write(found: list[Recommendation], form: Format, output: Path, *, force: bool) -> None:
     """Write all recommendations to one file or, if the form holds only one config, to one file per record size."""
-    options.check_folder(output)
     if len(found) == 1 or form in (Format.TABLE, Format.JSON):
         files = {output: export_all(found, form)}
     else:
@@ -208,8 +209,10 @@ def _write(found: list[Recommendation], form: Format, output: Path) -> None:
             output.with_name(f"{output.stem}-{size_name(each.record_bytes)}{output.suffix}"): export(each, form)
             for each in found
         }
+    for path in files:
+        check_output(path, force=force)
     for path, text in files.items():
-        path.write_text(text, encoding="utf-8")
+        write_output(path, text, force=force)
         say(f"written to {path}")
 
 

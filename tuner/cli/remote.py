@@ -15,6 +15,8 @@ import typer
 
 from runners.reporting import printable
 from tuner.cli import options
+from tuner.cli.app import Interrupted
+from tuner.cli.output import Force, check_output, write_output
 from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
@@ -87,17 +89,22 @@ def run(
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"a study file must be readable text, but {study_file} is not: {error}") from None
     with service() as client:
-        view = client.submit(text, "application/json" if study_file.suffix == ".json" else "application/yaml")
-        name = view["name"]
-        silent = quiet or as_json
-        if not silent:
-            for change in view.get("limited", ()):
-                warn(f"{change['key']} {change['detail']}")
-            say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
-        if detach:
-            typer.echo(json.dumps(view, indent=2) if as_json else name)
-            return
-        ended = _follow(client, name, silent=silent)
+        left = f"the service may have received the study; `tuner --server {client.url} studies` lists its studies"
+        try:
+            view = client.submit(text, "application/json" if study_file.suffix == ".json" else "application/yaml")
+            name = view["name"]
+            left = f"the study {name} goes on at the service; `tuner --server {client.url} cancel {name}` stops it"
+            silent = quiet or as_json
+            if not silent:
+                for change in view.get("limited", ()):
+                    warn(f"{change['key']} {change['detail']}")
+                say(f"study {name} is {view['state']} at {client.url}; Ctrl-C stops this command, not the study")
+            if detach:
+                typer.echo(json.dumps(view, indent=2) if as_json else name)
+                return
+            ended = _follow(client, name, silent=silent)
+        except Interrupted:
+            raise Interrupted(left) from None
         if ended != "complete":
             note = client.study(name)["note"]
             raise StudyError(f"the study {name} is {ended}{f': {note}' if note else ''}")
@@ -174,6 +181,7 @@ def recommend(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Show the config to use, from a study on the service, ready to paste.
 
@@ -184,7 +192,7 @@ def recommend(
     """
     with service() as client:
         found = _recommendations(client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s)
-    show_found(found, form, output)
+    show_found(found, form, output, force=force)
 
 
 def report(
@@ -192,6 +200,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="STUDY.html")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Write the report of a study on the service as one HTML file.
 
@@ -200,9 +209,10 @@ def report(
         tuner --server https://tuner.example report orders --output orders.html
     """
     path = output or Path(f"{study}.html")
-    options.check_folder(path)
+    check_output(path, force=force)
     with service() as client:
-        path.write_text(client.text(study, "report"), encoding="utf-8")
+        page = client.text(study, "report")
+    write_output(path, page, force=force)
     typer.echo(path)
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,6 +15,7 @@ from rich.text import Text
 
 from tuner.api import load_study
 from tuner.cli import options
+from tuner.cli.output import Force, check_output, check_picture, write_output, write_picture
 from tuner.present.console import OUT, say, warn
 from tuner.present.report.front_table import SCHEMA_VERSION, front_record, front_rows
 from tuner.present.report.status import Status, status_of
@@ -23,7 +25,6 @@ from tuner.results.comparison import NOISE_RATIO, Comparison, GoalComparison, Si
 from tuner.results.comparison import compare as comparison
 from tuner.results.recommendation import Recommendation
 from tuner.results.study_results import StudyResults, results_of
-from tuner.storage.files import write_atomically
 from tuner.storage.home import find_study, storage_at
 from tuner.storage.protocols import ResultsStore
 
@@ -138,6 +139,7 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="File to write.", show_default="report.html in the study's folder"),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Write the report of a study, with recommendations, fronts and all trials, as one HTML file.
 
@@ -148,12 +150,17 @@ def report(
         tuner report overnight
         tuner report overnight --output overnight.html
     """
-    options.check_folder(output)
+    check_output(output, force=force)
     results = load_study(study).results
-    # Imported here, because it imports matplotlib, plotly and Optuna.
+    # Imported here, because they import matplotlib, plotly and Optuna.
     from tuner.present.report.bundle import REPORT_FILE, write_report
+    from tuner.present.report.page import report_page
 
-    typer.echo(write_report(results, output or results.folder / REPORT_FILE))
+    if output is None:
+        typer.echo(write_report(results, results.folder / REPORT_FILE))
+    else:
+        write_output(output, report_page(results), force=force)
+        typer.echo(output)
 
 
 def compare(
@@ -169,6 +176,7 @@ def compare(
         typer.Option(metavar="FILE", help="Also draw both fronts as an HTML page that shows each config on hovering."),
     ] = None,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw both fronts as a PNG picture.")] = None,
+    force: Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Compare two studies: their Pareto fronts, and their best configs for each record size and goal.
@@ -181,8 +189,8 @@ def compare(
         tuner compare before after
         tuner compare studies/overnight /mnt/other/overnight --html fronts.html
     """
-    for file in (html, png):
-        options.check_folder(file)
+    check_output(html, force=force)
+    check_picture(png, force=force)
     studies = (load_study(first).results, load_study(second).results)
     found = comparison(*studies)
     if as_json:
@@ -194,7 +202,7 @@ def compare(
             OUT.print("the studies have no record size in common, so there is nothing to compare", markup=False)
     for difference in found.differences:
         warn(difference)
-    _draw(studies, found, html, png)
+    _draw(studies, found, html, png, force=force)
 
 
 def _print_compared(found: Comparison, size: SizeComparison) -> None:
@@ -240,7 +248,9 @@ def _winner_cell(each: GoalComparison, names: tuple[str, str]) -> str:
     return f"{names[each.winner]}, by a factor of {each.times if each.winner else 1 / each.times:.2f}"
 
 
-def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: Path | None, png: Path | None) -> None:
+def _draw(
+    studies: tuple[StudyResults, StudyResults], found: Comparison, html: Path | None, png: Path | None, *, force: bool
+) -> None:
     if html is None and png is None:
         return
     if not found.sizes:
@@ -256,8 +266,8 @@ def _draw(studies: tuple[StudyResults, StudyResults], found: Comparison, html: P
 
     views = views_of(studies, found)
     if html is not None:
-        write_atomically(html, fronts_html(found, views).encode())
+        write_output(html, fronts_html(found, views), force=force)
         say(f"page written to {html}")
     if png is not None:
-        draw_fronts(views, png)
+        write_picture(png, partial(draw_fronts, views), force=force)
         say(f"picture written to {png}")

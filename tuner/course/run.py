@@ -48,13 +48,13 @@ from tuner.model.errors import DeadlinePassed
 from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
+from tuner.model.url import secrets_in
 from tuner.results.size_record import SizeRecord
 from tuner.results.study_results import StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
 from tuner.search.schedule import space_of
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
-from tuner.storage.url import secrets_in
 
 _SIMULATED_NOISE_RATIO: Final = 0.03
 _MIRROR_PATIENCE_S: Final = 60.0

@@ -1,11 +1,33 @@
 """The Kafka cluster to measure, as a study file or a command-line option names it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from runners.clusters.cluster import Cluster
+
+ADDRESS_RULE: Final = (
+    "an address must read host:port (or [::1]:9092 for IPv6), or host:port,host:port for several brokers"
+)
+# The client also accepts a security protocol in front of the host.
+_ADDRESS: Final = re.compile(
+    r"([A-Z_]+://)?([^\s,:/@\[\]]+|\[[0-9a-f:.]+(%\w+)?\]):(?P<port>[0-9]{1,5})", re.IGNORECASE | re.ASCII
+)
+
+
+def check_addresses(text: str) -> str:
+    """Return the addresses of brokers, if each of them has a host and a port.
+
+    Raises:
+        ValueError: An address has another form. The message is the rule, without the address.
+    """
+    for each in text.split(","):
+        found = _ADDRESS.fullmatch(each.strip())
+        if found is None or not 1 <= int(found["port"]) <= 65_535:
+            raise ValueError(ADDRESS_RULE)
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from runners.reporting import first_line
 from search_spaces.space import SearchSpace
 from tuner.model.errors import StudyError
 from tuner.model.trial import Kind, State, Trial
+from tuner.model.url import masked_url
 from tuner.results.study_results import SizeResults, StudyResults
 from tuner.search.knob_space import KnobSpace, optuna_trial
-from tuner.storage.url import masked_url
 
 _STUDY_ID: Final = "study_id"
 

@@ -55,7 +55,10 @@ class SqliteFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._lock = threading.RLock()
-        self._db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            self._db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        except sqlite3.OperationalError as error:
+            raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")

@@ -10,17 +10,10 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from tuner.model.errors import StorageMisnamed
+from tuner.model.url import MASK, SECRETS, URL, masked_url
 
-MASK: Final = "***"
 _FORM: Final = "postgresql://USER@HOST:PORT/DATABASE"
-_URL: Final = re.compile(
-    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:(?P<user>[^:@/?#]*)(?::(?P<password>[^@]*))?@)?(?P<hosts>[^@/?#]*)"
-    r"(?:/(?P<database>[^/?#@]*))?(?:\?(?P<query>[^#]*))?",
-    re.IGNORECASE,
-)
 _SCHEMES: Final = ("postgresql", "postgres", "postgresql+psycopg")
-_SECRET: Final = ("password", "sslpassword", "pwd", "secret", "token")
-_SECRET_PAIR: Final = re.compile(rf"([?&](?:{'|'.join(_SECRET)})=)([^&#]+)", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?P<name>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]*))?")
 
 
@@ -47,7 +40,7 @@ class StorageUrl:
             StorageMisnamed: The text is not the URL of a PostgreSQL database. If the text can't be parsed, the message
                 shows only its scheme.
         """
-        match = _URL.fullmatch(text.strip())
+        match = URL.fullmatch(text.strip())
         if match is None or match["scheme"].lower() not in _SCHEMES:
             scheme = re.match(r"[a-z][a-z0-9+.-]*(?=://)", text, re.IGNORECASE)
             what = f"it begins with {scheme[0]}://" if scheme else "it has no scheme"
@@ -72,7 +65,7 @@ class StorageUrl:
     def masked(self, text: str) -> str:
         """Return a text in which every secret of this address is replaced by `***`."""
         for name, value in self.parameters.items():
-            if name in _SECRET and value:
+            if name in SECRETS and value:
                 text = text.replace(value, MASK)
         return text
 
@@ -90,25 +83,3 @@ def _hosts(text: str) -> tuple[str, str]:
         names.append(unquote(match["name"].strip("[]")))
         ports.append(match["port"] or "")
     return ",".join(names).strip(","), ",".join(ports) if any(ports) else ""
-
-
-def secrets_in(url: str) -> tuple[str, ...]:
-    """Return the secrets in a URL: its password and secret query values.
-
-    A secret with % escapes is returned twice: as it is written, and decoded.
-    """
-    match = _URL.match(url)
-    if match is None:
-        return ()
-    secrets = [match["password"] or "", *(value for _, value in _SECRET_PAIR.findall(url))]
-    return tuple(dict.fromkeys(each for secret in secrets if secret for each in (secret, unquote(secret))))
-
-
-def masked_url(url: str) -> str:
-    """Return the URL with its password and its secret query values replaced by `***`."""
-    match = _URL.match(url)
-    if match is None:
-        return url
-    start, end = match.span("password")
-    shown = url if start < 0 else url[:start] + MASK + url[end:]
-    return _SECRET_PAIR.sub(rf"\1{MASK}", shown)

@@ -8,7 +8,7 @@ from tuner.study_file.errors import Problem, StudyFileError
 from tuner.study_file.loading import load_study, parse_study
 from tuner.study_file.sections import json_schema
 from tuner.study_file.strict_yaml import drop_used_secrets
-from tuner.study_file.writing import STARTER_TEXT, same_measurement, sizes_in, study_text
+from tuner.study_file.writing import STARTER_TEXT, same_measurement, sizes_in, starter_text, study_text
 
 __all__ = [
     "STARTER_TEXT",
@@ -20,5 +20,6 @@ __all__ = [
     "parse_study",
     "same_measurement",
     "sizes_in",
+    "starter_text",
     "study_text",
 ]

@@ -19,6 +19,7 @@ from runners.errors import WorkloadRefused
 from runners.workload import MAX_RECORD_BYTES, RecordSizes
 from tuner.model.quantities import CLOCK_RULE, DURATION_RULE, SIZE_RULE, clock_time, duration_s, size_bytes
 from tuner.model.spec import PRESETS, Goal
+from tuner.model.target import ADDRESS_RULE, check_addresses
 from tuner.study_file.errors import Refusal, Refused, did_you_mean, refused
 from tuner.study_file.strict_yaml import scalar
 
@@ -131,6 +132,20 @@ def text(rule: str = "must be a text", pattern: str = r"\S(.*\S)?") -> Reads:
         if not compiled.fullmatch(value) or not value.isprintable():
             raise refused(rule)
         return value
+
+    return Reads(read, {"type": "string"})
+
+
+def addresses() -> Reads:
+    """Return a reader that accepts the addresses of brokers, each with a host and a port."""
+    plain = text(ADDRESS_RULE)
+
+    def read(value: object) -> str:
+        written = str(plain.read(value))
+        try:
+            return check_addresses(written)
+        except ValueError:
+            raise refused(ADDRESS_RULE) from None
 
     return Reads(read, {"type": "string"})
 

@@ -13,7 +13,7 @@ from tuner.study_file.building import Builder
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refusal, Refused, StudyFileError, did_you_mean, key_path
 from tuner.study_file.properties import Files
 from tuner.study_file.sections import STUDY_NAME, Section, StudyFile
-from tuner.study_file.strict_yaml import MAX_BYTES, Plain, fill_in, read_yaml
+from tuner.study_file.strict_yaml import MAX_BYTES, Plain, fill_in, read_yaml, refuse_passwords
 
 _EXAMPLE: Final = "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
 
@@ -61,7 +61,9 @@ def parse_study(
         StudyFileError: The text is no valid study; the message names every problem.
     """
     problems = Problems(origin)
-    value = fill_in(read_yaml(text, problems), environ, problems)
+    written = read_yaml(text, problems)
+    refuse_passwords(written, problems)
+    value = fill_in(written, environ, problems)
     file = check(value, problems)
     if file.study.name is None:
         try:

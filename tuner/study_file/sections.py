@@ -46,7 +46,6 @@ _NAME_RULE: Final = (
 _RESERVED_RULE: Final = (
     f"a study must not have the name of another file beside the studies ({', '.join(sorted(RESERVED_NAMES))})"
 )
-_ADDRESS_RULE: Final = "an address must read host:port, or host:port,host:port for several brokers"
 
 NAME: Final = fields.text(_NAME_RULE, r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -117,7 +116,7 @@ class StudySection(Section):
 class TargetSection(Section):
     """The Kafka cluster to measure on. Without bootstrap, real brokers are started on this machine."""
 
-    bootstrap: Annotated[str, fields.text(_ADDRESS_RULE, r"[^\s,]+(\s*,\s*[^\s,]+)*")] | None = None
+    bootstrap: Annotated[str, fields.addresses()] | None = None
     """Address of your cluster: host:port or host:port,host:port."""
     command_config: Text | None = None
     """Path of a properties file with the connection settings of your cluster, relative to the study file."""

@@ -19,6 +19,7 @@ from typing import Any, Final
 import yaml
 
 from search_spaces.roles import is_secret
+from tuner.model.url import secrets_in
 from tuner.study_file.errors import KeyPath, Problems
 
 MAX_BYTES: Final = 1_000_000
@@ -184,6 +185,31 @@ def fill_in(value: Plain, environ: Mapping[str, str], problems: Problems, place:
             return _filled(value, environ, problems, place)
         case _:
             return value
+
+
+def refuse_passwords(value: Plain, problems: Problems, place: KeyPath = ()) -> None:
+    """Note a problem for each URL in which a password is written out, because the file is kept with the results.
+
+    Args:
+        value: The value as read from the file, before its variables are replaced.
+        problems: The problems of the file, to which new ones are added.
+        place: Key path of the value.
+    """
+    match value:
+        case dict() | list():
+            for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+                refuse_passwords(inner, problems, (*place, key))
+        case str() if secrets_in(_REFERENCE.sub(_default, value)):
+            problems.add(
+                place,
+                "a password must not be written into a study file; write ${NAME} in its place to take it from an "
+                "environment variable",
+            )
+
+
+def _default(reference: re.Match[str]) -> str:
+    inside = _INSIDE.fullmatch(reference["inside"] or "")
+    return reference[0] if inside is None else inside["default"] or ""
 
 
 def names_in(text: str) -> list[str]:

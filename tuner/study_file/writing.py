@@ -1,5 +1,6 @@
 """Writes study files: the starter file of `tuner init`, and the files that other commands make from their options."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -113,6 +114,19 @@ executor:
 #  ray_address: head:6379        # your Ray cluster; by default Ray is started on this machine
 """
 """The study file of `tuner init`. It can be run unchanged, and does what a file with only `record_bytes` does."""
+_OWN_BROKER: Final = STARTER_TEXT[STARTER_TEXT.index("target:\n") : STARTER_TEXT.index("# Other keys for your cluster")]
+
+
+def starter_text(bootstrap: str | None = None) -> str:
+    """Return the study file of `tuner init`.
+
+    Args:
+        bootstrap: Addresses of the cluster to measure on; None for a broker that is started on this machine.
+    """
+    if bootstrap is None:
+        return STARTER_TEXT
+    target = f"target:\n  bootstrap: {json.dumps(escaped(bootstrap))}\n#  properties: {{security.protocol: ssl}}\n"
+    return STARTER_TEXT.replace(_OWN_BROKER, target)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urlsplit
 from tuner.model.errors import StudyError
 from tuner.model.reserved_names import MLFLOW_FILE, MLFLOW_FOLDER
 from tuner.model.spec import TrackingSpec
-from tuner.storage.url import MASK, secrets_in
+from tuner.model.url import MASK, secrets_in
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

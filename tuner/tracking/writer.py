@@ -72,6 +72,8 @@ class Writer:
         runs = runs_of(client, [experiment_id], f"tags.`{STUDY_ID_TAG}` = '{study_id}'")
         for run in sorted(runs, key=lambda run: (run.info.status == RUNNING, run.info.run_id)):
             key = run.data.tags.get(KEY_TAG, "")
+            if not key.startswith(f"{study_id}/"):
+                continue  # somebody else made this run and tagged it with the study's id
             if key in self._known:
                 client.delete_run(run.info.run_id)
             else:

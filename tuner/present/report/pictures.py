@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from runners.measurement import Measurement
 from tuner.present.report.label_places import place_labels
+from tuner.present.report.marks import GENERATOR
 from tuner.present.report.view import (
     BLACK,
     BLUE,
@@ -65,7 +66,7 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
         axes.text(0.5, 0.5, "nothing has been measured yet", transform=axes.transAxes, ha="center", color=GREY)
     figure.draw_without_rendering()
     place_labels(axes, named, line=view.line)
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path)
 
 
 def draw_hypervolume(size: SizeResults, path: Path) -> None:
@@ -83,7 +84,7 @@ def draw_hypervolume(size: SizeResults, path: Path) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(TRIAL_AXIS)
     axes.set_ylabel("hypervolume, gains over the baseline")
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path)
 
 
 def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *, heading: str = "") -> None:
@@ -109,7 +110,7 @@ def draw_importance(importance: Mapping[str, Mapping[str, float]], path: Path, *
     axes.set_xlim(left=0)
     axes.grid(visible=False, axis="y")
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path)
 
 
 def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
@@ -132,7 +133,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, View]], path: Path) -> None:
                 axes.scatter(*at, s=90, marker="D", color=colour, edgecolors=BLACK, label=f"{name}: baseline", zorder=6)
         if any(view.points for view in studies.values()):
             axes.legend(loc="best", fontsize=8)
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path)
 
 
 def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
@@ -160,7 +161,7 @@ def draw_latency(runs: Sequence[Measurement], path: Path) -> None:
     axes.set_title(f"{load.record_sizes} B records, {load.load} load, {runs[0].origin.client_version}")
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path)
 
 
 def _canvas(height: float) -> Figure:
@@ -230,3 +231,7 @@ def _step(view: View, axes: Axes, colour: str, label: str) -> None:
         lw=1.2,
         zorder=4,
     )
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, dpi=_DPI, metadata={"Software" if path.suffix.lower() == ".png" else "Creator": GENERATOR})

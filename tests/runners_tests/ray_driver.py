@@ -1,0 +1,32 @@
+"""A program that starts our own Ray, tells where it listens, and keeps it until its standard input is closed."""
+
+import json
+import sys
+from pathlib import Path
+
+import psutil
+
+from runners.ray_session import own_ray
+
+
+def listening() -> list[str]:
+    """Return the addresses on which this process and its children listen, as the kernel lists them in /proc/net/tcp."""
+    here = psutil.Process()
+    return [
+        connection.laddr.ip
+        for process in (here, *here.children(recursive=True))
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+
+
+if __name__ == "__main__":
+    home, *modules = sys.argv[1:]
+    for module in modules:
+        __import__(module)
+    with own_ray(Path(home), 1) as ray:
+        worked = ray.get(ray.remote(lambda: "worked").remote())
+        told = {"address": ray.get_runtime_context().gcs_address, "listening": listening(), "worked": worked}
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()

@@ -1,0 +1,108 @@
+"""The password of a URI in a study file reaches nothing that a study writes or prints."""
+
+import gzip
+import os
+import subprocess
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.cli_tests.command import arguments
+from tests.postgres_server import PASSWORD
+from tuner.study_file import StudyFileError, parse_study
+
+pytestmark = pytest.mark.campaign
+
+FORMS = (PASSWORD, quote(PASSWORD), quote(PASSWORD, safe=""))
+
+
+def rows(database: str) -> str:
+    """Return all rows of all tables as text."""
+    tables = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+    with psycopg.connect(database) as connection:
+        found = connection.execute(tables).fetchall()
+        assert found
+        each = (
+            connection.execute(sql.SQL("SELECT t::text FROM {} AS t").format(sql.Identifier(*name))) for name in found
+        )
+        return "\n".join(str(row) for cursor in each for row in cursor)
+
+
+def contents(folder: Path) -> str:
+    """Return the content of all files below a folder."""
+    found = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    return "\n".join((gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1") for data in found)
+
+
+def test_a_password_from_a_variable_is_in_no_output(tmp_path: Path, database: str) -> None:
+    """MLflow and the results share the database, so one search covers both."""
+    before, password, after = database.partition(quote(PASSWORD, safe=""))
+    assert password
+    file, folder = tmp_path / "night.yaml", tmp_path / "out"
+    file.write_text(
+        f"""
+        workload: {{record_bytes: 100, saturate: {{measured: 2s}}, paced: {{measured: 2s}}}}
+        executor: {{kind: simulated}}
+        search: {{trials: 3}}
+        confirm: {{rounds: 2, max_rounds: 2}}
+        tracking: {{uri: "{before}${{THE_PASSWORD}}{after}"}}
+        """
+    )
+    environ = {
+        **os.environ,
+        "THE_PASSWORD": password,
+        "KAFKA_TUNER_STUDIES": str(folder / "studies"),
+        "KAFKA_TUNER_STORAGE": database,
+    }
+    said = ""
+    for words in (
+        ["plan", str(file)],
+        ["run", str(file)],
+        ["status", "night", "--json"],
+        ["recommend", "night", "--format", "json", "--output", str(folder / "found.json")],
+        ["report", "night", "--output", str(folder / "night.html")],
+        ["export", "night", "--to", f"sqlite:///{folder / 'optuna.db'}"],
+        ["sync", "night", "--tracking-uri", database],
+    ):
+        ran = subprocess.run(arguments(*words), env=environ, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        said += ran.stdout + ran.stderr
+    written = {"printed": said, "files": contents(folder), "database": rows(database)}
+    assert all("night" in text for text in written.values())
+    assert [place for place, text in written.items() if any(form in text for form in FORMS)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'tracking: {uri: "http://me:hunter2@mlflow:5000"}',
+        'tracking: {uri: "http://me:hunter2${MORE}@mlflow:5000"}',
+        'tracking: {uri: "http://me:${MORE:-hunter2}@mlflow:5000"}',
+        'tracking: {uri: "postgresql://db/x?password=hunter2"}',
+        'tracking: {experiment: "http://me:hunter2@mlflow:5000"}',
+        'target: {bootstrap: "a:1", properties: {sasl.oauthbearer.token.endpoint.url: "https://me:hunter2@idp/token"}}',
+        'target: {bootstrap: "http://me:hunter2@a:9092"}',
+        'executor: {ray_address: "http://me:hunter2@head:6379"}',
+    ],
+)
+def test_a_password_that_is_written_into_a_uri_is_refused(line: str) -> None:
+    rule = r"a password must not be written into a study file; write \$\{NAME\}"
+    with pytest.raises(StudyFileError, match=rule) as caught:
+        parse_study(
+            f"workload: {{record_bytes: 100}}\n{line}\n",
+            name="night",
+            folder=None,
+            origin="night.yaml",
+            environ={"MORE": "more"},
+        )
+    assert "hunter2" not in str(caught.value)
+    assert [problem.line for problem in caught.value.problems] == [2]
+
+
+def test_a_password_from_a_variable_is_accepted() -> None:
+    text = 'workload: {record_bytes: 100}\ntracking: {uri: "http://${USER_NAME:-me}:${PASSWORD}@mlflow:5000/x"}\n'
+    spec = parse_study(text, name="night", folder=None, origin="night.yaml", environ={"PASSWORD": "hunter2"})
+    assert spec.tracking.uri == "http://me:hunter2@mlflow:5000/x"

@@ -1,0 +1,132 @@
+"""Files that users name as output: which existing files are replaced, and how the files are written.
+
+A new file is written beside its place and then renamed, so that nobody finds half a file. A link is followed. A device
+or a pipe, such as /dev/stdout, is written to directly. An existing file is replaced only if the tuner wrote it or the
+user gives `--force`.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from runners import places
+from tuner.model.errors import StudyError
+from tuner.present.report.marks import MARKS
+
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file even if the tuner did not write it.")]
+
+PICTURES: Final = (".png", ".svg", ".pdf")
+_STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+_SEARCHED_BYTES: Final = 65_536
+_MODE: Final = 0o644
+
+
+def check_output(file: Path | None, *, force: bool = False) -> None:
+    """Check that an output file can be written, before the command begins its work.
+
+    Args:
+        file: The output file; None where the user asked for no file.
+        force: Whether any existing file may be replaced.
+
+    Raises:
+        typer.BadParameter: The file can't be written, or it exists and the tuner did not write it.
+    """
+    if file is None:
+        return
+    try:
+        found = _status(file)
+        if _is_stream(file, found):
+            return
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            raise typer.BadParameter(f"an output must be a file, but {file} is a folder; name a file in it")
+        if found is not None and not force and not _is_ours(file, found.st_size):
+            raise typer.BadParameter(
+                f"an existing file is replaced only if the tuner wrote it, but {file} does not look like that; name "
+                "another file, or add --force"
+            )
+        with tempfile.TemporaryFile(dir=_place(file).parent):
+            pass
+    except OSError as error:
+        raise typer.BadParameter(
+            f"an output must be in a folder that exists and can be written to, but {file} is not: {error.strerror}; "
+            "name another file"
+        ) from None
+
+
+def write_output(file: Path, content: str | bytes, *, force: bool = False) -> None:
+    """Write an output file, after checking it again as `check_output` does.
+
+    Raises:
+        typer.BadParameter: The file can't be written, or it exists and the tuner did not write it.
+        StudyError: The file can't be written to its end, for example because the disk is full.
+    """
+    check_output(file, force=force)
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        found = _status(file)
+        if _is_stream(file, found):
+            with file.open("ab") as stream:
+                stream.write(data)
+        else:
+            places.write_atomically(_place(file), data, _MODE if found is None else stat.S_IMODE(found.st_mode))
+    except OSError as error:
+        raise StudyError(
+            f"the whole output must be written to {file}, but that failed: {error.strerror}; name another file"
+        ) from None
+
+
+def check_picture(file: Path | None, *, force: bool = False) -> None:
+    """Check a picture as `check_output` does, and that its name ends in the name of a format.
+
+    Raises:
+        typer.BadParameter: The file has another ending, or can't be written.
+    """
+    if file is not None and file.suffix.lower() not in PICTURES:
+        raise typer.BadParameter(f"the picture's file name must end in .png, .svg or .pdf, but got {file}")
+    check_output(file, force=force)
+
+
+def write_picture(file: Path, draw: Callable[[Path], None], *, force: bool = False) -> None:
+    """Draw a picture in a temporary folder, and write it as `write_output` does.
+
+    Args:
+        file: The output file.
+        draw: Draws the picture into the file that it is given.
+        force: Whether any existing file may be replaced.
+    """
+    with tempfile.TemporaryDirectory(prefix="tuner-picture-") as folder:
+        drawn = Path(folder) / f"picture{file.suffix.lower()}"
+        draw(drawn)
+        write_output(file, drawn.read_bytes(), force=force)
+
+
+def _status(file: Path) -> os.stat_result | None:
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _place(file: Path) -> Path:
+    return Path(os.path.realpath(file))
+
+
+def _is_stream(file: Path, found: os.stat_result | None) -> bool:
+    if found is None or stat.S_ISDIR(found.st_mode):
+        return False
+    # /dev/stdout may lead to a regular file. Only its writer, the shell, may replace that file.
+    return not stat.S_ISREG(found.st_mode) or str(file.absolute()).startswith(_STREAMS)
+
+
+def _is_ours(file: Path, size: int) -> bool:
+    """Return whether a file is empty, or has a mark of the tuner near its beginning or end."""
+    with file.open("rb") as content:
+        searched = content.read(_SEARCHED_BYTES)
+        content.seek(max(0, size - _SEARCHED_BYTES))
+        searched += content.read(_SEARCHED_BYTES)
+    return not size or any(mark in searched for mark in MARKS)

@@ -1,0 +1,36 @@
+"""Secrets in addresses: which part of a URL is a password, and the URL without it."""
+
+import re
+from typing import Final
+from urllib.parse import unquote
+
+MASK: Final = "***"
+URL: Final = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:(?P<user>[^:@/?#]*)(?::(?P<password>[^@]*))?@)?(?P<hosts>[^@/?#]*)"
+    r"(?:/(?P<database>[^/?#@]*))?(?:\?(?P<query>[^#]*))?",
+    re.IGNORECASE,
+)
+SECRETS: Final = ("password", "sslpassword", "pwd", "secret", "token")
+_SECRET_PAIR: Final = re.compile(rf"([?&](?:{'|'.join(SECRETS)})=)([^&#]+)", re.IGNORECASE)
+
+
+def secrets_in(url: str) -> tuple[str, ...]:
+    """Return the secrets in a URL: its password and secret query values.
+
+    A secret with % escapes is returned twice: as it is written, and decoded.
+    """
+    match = URL.match(url)
+    if match is None:
+        return ()
+    secrets = [match["password"] or "", *(value for _, value in _SECRET_PAIR.findall(url))]
+    return tuple(dict.fromkeys(each for secret in secrets if secret for each in (secret, unquote(secret))))
+
+
+def masked_url(url: str) -> str:
+    """Return the URL with its password and its secret query values replaced by `***`."""
+    match = URL.match(url)
+    if match is None:
+        return url
+    start, end = match.span("password")
+    shown = url if start < 0 else url[:start] + MASK + url[end:]
+    return _SECRET_PAIR.sub(rf"\1{MASK}", shown)

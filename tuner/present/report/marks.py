@@ -1,0 +1,16 @@
+"""Marks by which the tuner recognises the files that it wrote, and may therefore replace."""
+
+from typing import Final
+
+GENERATOR: Final = "kafka-tuner"
+"""The program that HTML pages and pictures name as their generator."""
+MARKS: Final = (
+    b'<meta name="generator" content="kafka-tuner">',  # pages
+    b"Software\x00kafka-tuner",  # PNG
+    b"<dc:title>kafka-tuner</dc:title>",  # SVG: matplotlib writes the creator as an agent with a title
+    b"/Creator (kafka-tuner)",  # PDF
+    b"# kafka-tuner: study ",  # properties, environment variables, Java, Spring
+    b'"kind": "recommendation',  # JSON
+    b" B records, goal ",  # table
+)
+"""What each form of output contains near its beginning or its end. JSON for librdkafka is the bare config."""
