@@ -109,7 +109,7 @@ class ServiceFile(Section):
     environment: Annotated[list[Variable], Field(max_length=100)] = Field(default_factory=list)
     """Environment variables of the service that submitted studies may use as ${NAME}. Default: none."""
     max_body: Annotated[int, fields.size(1_000, MAX_BYTES)] = MAX_BYTES
-    """Largest body of a request, in bytes, for example 1000000 or 64KiB."""
+    """Largest body of a request, in bytes, for example 100000 or 64KiB."""
     at_once_per_target: Annotated[int, fields.whole(1, 100)] = 1
     """How many studies may measure on one target at the same time. Studies that share a target disturb each other."""
     targets: Mapping[str, TargetSection] | None = None
