@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tuner.service.config import ServiceConfig, is_loopback
+from tuner.service.http.connections import PLACE, Place
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import MEDIA_TYPE, Problem, problem_of
 from tuner.service.http.tokens import Role, Token, TokenFile
@@ -89,6 +90,7 @@ class AccessControl:
             token = self._checked(scope, Headers(scope=scope))
             who = token.name if token is not None else "-"
             scope.setdefault("state", {})["token"] = token
+            self._keep(scope)
             await self._app(scope, self._limited(receive), sending)
         except Exception as error:  # noqa: BLE001 - nobody above would send a response
             problem = problem_of(error)
@@ -160,6 +162,22 @@ class AccessControl:
                 f"this request needs a token of role {role}, but {token.name} has the role {token.role}",
             )
         return token
+
+    def _keep(self, scope: Scope) -> None:
+        """Let the client keep its connection, unless its path is open to strangers.
+
+        Raises:
+            Problem: Too many clients keep a connection.
+        """
+        place: Place | None = scope["state"].get(PLACE)
+        if place is not None and scope["path"] not in OPEN_PATHS and not place.keep():
+            raise Problem(
+                503,
+                "too-many-connections",
+                "the service has as many connections as it may have; close connections that you don't use, or try "
+                "again",
+                headers={"connection": "close"},
+            )
 
     def _limited(self, receive: Receive) -> Receive:
         """Return an ASGI `receive` function that refuses a body that is too large or takes too long to arrive."""
