@@ -101,7 +101,8 @@ class ServiceFile(Section):
     port: Annotated[int, fields.whole(0, 65_535)] = 8080
     """Port to listen at; 0 takes a free port."""
     allowed_hosts: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
-    """Host names that clients may use. If this is set, a request with any other name in its Host header is refused."""
+    """Host names that clients may use. If this is set, a request with any other name in its Host header is refused. A
+    name that is not loopback needs tokens."""
     studies: Text | None = None
     """Folder of the studies and of the queue. Default: the folder that the other commands use."""
     tokens: Text | None = None

@@ -25,6 +25,7 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths that need no token. They tell only whether the service runs."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
+_OF_PROXIES: Final = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
 _REALM: Final = 'realm="kafka-tuner"'
 _HEADERS: Final[Mapping[str, str]] = {
     "x-content-type-options": "nosniff",
@@ -123,14 +124,16 @@ class AccessControl:
                 raise Problem(400, "bad-request", f"the header {name} must be sent only once")
         method, host = scope["method"], _host_in(headers.get("host", ""))
         guarded = self._guarded = self._guarded or self._tokens.exists
-        if self._config.allowed_hosts:
-            if host not in self._config.allowed_hosts and scope["path"] not in OPEN_PATHS:
-                raise Problem(
-                    421,
-                    "wrong-host",
-                    "the Host header must be one of the service's `allowed_hosts`; the operator can add a name there",
-                )
-        elif not guarded and not is_loopback(host):
+        if not guarded:
+            _check_direct(headers)
+        allowed = self._config.allowed_hosts
+        if allowed and host not in allowed and scope["path"] not in OPEN_PATHS:
+            raise Problem(
+                421,
+                "wrong-host",
+                "the Host header must be one of the service's `allowed_hosts`; the operator can add a name there",
+            )
+        if not guarded and not is_loopback(host):
             # Otherwise any web page could read the service by making its own host name resolve to 127.0.0.1.
             raise Problem(
                 421,
@@ -232,6 +235,24 @@ def _host_in(header: str) -> str:
         return (urlsplit(f"//{header}").hostname or "").lower()
     except ValueError:
         return ""
+
+
+def _check_direct(headers: Headers) -> None:
+    """Refuse a request that a proxy passes on, according to the headers that proxies add.
+
+    Source: RFC 7239 (Forwarded) and RFC 9110, section 7.6.3 (Via).
+
+    Raises:
+        Problem: The request came through a proxy.
+    """
+    added = next((name for name in headers if name in _OF_PROXIES or name.startswith("x-forwarded")), None)
+    if added is not None:
+        raise Problem(
+            403,
+            "needs-tokens",
+            f"a service without tokens answers only clients on its own host, but the header {added} shows a proxy; "
+            "make a token: tuner serve token add NAME --role submit",
+        )
 
 
 def _check_origin(headers: Headers) -> None:

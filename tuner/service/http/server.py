@@ -69,15 +69,18 @@ def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_l
 def check_safe(config: ServiceConfig, tokens: TokenFile, say: Say) -> None:
     """Refuse a configuration with which anybody could use the service, and warn if tokens are sent unencrypted.
 
+    A name in `allowed_hosts` that is not loopback means that a proxy passes the requests of other hosts on.
+
     Raises:
         ServiceConfigError: Other hosts could use the service without a token, other users can read the token file, or
             the token file can't be read.
     """
     loopback = is_loopback(config.host)
-    if not loopback and not tokens.tokens():
+    reached = [name for name in (config.host, *config.allowed_hosts) if not is_loopback(name)]
+    if reached and not tokens.tokens():
         raise ServiceConfigError(
-            f"a service that other hosts can reach ({config.host}) needs tokens, but the file {config.tokens} has "
-            "no tokens; make a token: tuner serve token add NAME --role submit"
+            f"a service that other hosts can reach ({', '.join(reached)}) needs tokens, but the file {config.tokens} "
+            "has no tokens; make a token: tuner serve token add NAME --role submit"
         )
     if tokens.exists and not is_private(tokens.path):
         raise ServiceConfigError(
