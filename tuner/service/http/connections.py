@@ -15,6 +15,8 @@ PLACE: Final = "place"
 """The key of a request's state that holds the `Place` of its connection."""
 _FEWEST: Final = 10
 _GRACE_S: Final = 1.0
+_PACE_S: Final = 0.002
+"""The time from one closed connection to the next, in seconds, so that strangers who come again cost little."""
 
 
 class Connections:
@@ -55,7 +57,8 @@ class Connections:
             if oldest is not None and wait_s <= 0:
                 oldest.leave()
                 oldest.abort()
-                continue
+                await asyncio.sleep(_PACE_S)
+                return
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), wait_s)
 
