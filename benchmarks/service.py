@@ -1,12 +1,14 @@
 """Measures how quickly the service answers many pollers at once, and whether its memory grows.
 
-python -m benchmarks.service [--seconds 600] [--pollers 200] [--interval 0.25] [--studies 100] [--trials 50000]
+python -m benchmarks.service [--seconds 600] [--pollers 200] [--strangers 2000] [--interval 0.25] [--studies 100]
+    [--trials 50000]
 
 The benchmark builds studies, starts `tuner serve` on them with tokens, and lets pollers in other processes ask for
 recommendations, as the pipelines of a team do. Each poller has one connection and always sends the same query about one
 study. After each answer it waits for the interval, and then asks again with `If-None-Match`. The pollers run on the
-same machine. They begin when the service says that it is ready. A response time is counted from the first byte sent to
-the last byte received.
+same machine. They begin when the service says that it is ready and strangers hold their connections
+(`benchmarks.strangers`). A response time is counted from the first byte sent to the last byte received. Meanwhile the
+service runs a simulated study, which must end well.
 """
 
 import argparse
@@ -30,6 +32,7 @@ import psutil
 
 from benchmarks.evidence import benchmark_parser, run_benchmark
 from search_spaces.producer_config import Guarantee, ProducerConfig
+from tuner.client import Client
 from tuner.confirmation.plan import CONFIRMING, ConfirmationPlan
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
@@ -41,6 +44,13 @@ _CODECS = ("none", "lz4", "zstd", "gzip")
 _ROUNDS = 3
 _START_S = 90.0
 _POLLER_PROCESSES = 2
+_STUDY = """\
+study: beside
+target: simulated
+workload: {record_bytes: [1000]}
+search: {trials: 20, method: random}
+tracking: {enabled: false}
+"""
 
 
 def main() -> None:
@@ -48,6 +58,9 @@ def main() -> None:
     parser = benchmark_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--pollers", type=int, default=200)
+    parser.add_argument(
+        "--strangers", type=int, default=2_000, help="connections without a token that others hold meanwhile"
+    )
     parser.add_argument(
         "--interval", type=float, default=0.25, help="seconds from an answer to the next query of a poller"
     )
@@ -65,10 +78,18 @@ def main() -> None:
         for number in range(asked.studies):
             _build(root / f"study-{number:03d}", asked.trials // asked.studies, number)
         print(f"- {asked.studies} studies with {asked.trials} trials built in {time.perf_counter() - began:.0f} s")
-        token = _run("serve", "token", "add", "pollers", root=root).strip()
-        with _served(root) as (server, port):
+        token = _run("serve", "token", "add", "pollers", "--role", "submit", root=root).strip()
+        with _served(root) as (server, port), _strangers(port, asked.strangers):
+            client = Client(f"http://127.0.0.1:{port}", token)
+            client.submit(_STUDY)
             kept = _measure(asked, server, port, token)
-    sys.exit(0 if kept else 1)
+            ends_at = time.perf_counter() + _START_S
+            while (ran := client.study("beside"))["state"] in ("queued", "running") and time.perf_counter() < ends_at:
+                time.sleep(0.5)
+            well = ran["state"] == "complete" and not ran["crashes"]
+            goal = f"complete without a crash: {'met' if well else 'missed'}"
+            print(f"- the study that ran meanwhile: {ran['state']}, {ran['crashes']} crashes (goal: {goal})")
+    sys.exit(0 if kept and well else 1)
 
 
 def _build(folder: Path, trials: int, seed: int) -> None:
@@ -162,6 +183,22 @@ def _served(root: Path) -> Iterator[tuple[psutil.Process, int]]:
                 raise SystemExit("the service ended before it served at an address")
         finally:
             process.terminate()
+
+
+@contextmanager
+def _strangers(port: int, number: int) -> Iterator[None]:
+    """Let strangers hold this many connections."""
+    if not number:
+        yield
+        return
+    command = [sys.executable, "-m", "benchmarks.strangers", str(port), str(number)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        print(f"- {process.stdout.readline().strip()}", flush=True)
+        try:
+            yield
+        finally:
+            process.communicate()
 
 
 def _await_ready(port: int) -> None:

@@ -168,7 +168,7 @@ def load_catalogue() -> Catalogue:
 Value = str | int | float | bool
 
 _INTEGER: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)", re.ASCII)
-_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 # librdkafka ignores the case of these words and accepts no others: neither "yes" nor "on".
 _BOOLEANS: Final = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
 # librdkafka stores linger.ms, its only fractional property, in whole microseconds.

@@ -15,6 +15,7 @@ from typing import Final
 from search_spaces.errors import PropertiesFileError
 from search_spaces.roles import is_secret
 
+MAX_BYTES: Final = 1_000_000
 _BLANK: Final = " \t\f"
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -37,9 +38,14 @@ def read_properties(path: Path) -> dict[str, str]:
         PropertiesFileError: The file or an entry cannot be read, the file is not UTF-8, or a key is repeated.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise PropertiesFileError(str(path), 0, "", f"a properties file must be readable: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise PropertiesFileError(str(path), 0, "", f"a properties file must have at most {MAX_BYTES} bytes")
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise PropertiesFileError(path.name, line, "", "a properties file must be UTF-8 text") from None

@@ -18,7 +18,7 @@ OLDEST_JAVA = 17
 """The oldest Java version that Kafka's brokers and tools run on. Source: KIP-1013, Kafka 4.0."""
 
 _VERSION_TIMEOUT_S = 20.0
-_VERSION = re.compile(r'version "(?P<text>(?P<first>\d+)(?:\.(?P<second>\d+))?[^"]*)"')
+_VERSION = re.compile(r'version "(?P<text>(?P<first>\d++)(?:\.(?P<second>\d++))?[^"]*)"')
 
 # These variables would change how a JVM runs, or make it print to standard error, without our knowledge.
 _VARIABLES_READ_BY_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")

@@ -100,14 +100,17 @@ class Serving:
 
 
 @contextlib.contextmanager
-def serving(root: Path, *words: str, environ: Mapping[str, str] | None = None) -> Iterator[Serving]:
-    """Run `tuner serve`. At the end, stop it and kill the processes of its studies."""
+def serving(
+    root: Path, *words: str, environ: Mapping[str, str] | None = None, descriptors: int | None = None
+) -> Iterator[Serving]:
+    """Run `tuner serve`, which may open at most `descriptors` files. At the end, stop it and kill its studies."""
     log = root.parent / f"{root.name}.log"
     root.mkdir(exist_ok=True)
     before = log.stat().st_size if log.exists() else 0
+    limited = ["prlimit", f"--nofile={descriptors}"] if descriptors else []
     with log.open("a") as out:
         process = subprocess.Popen(
-            arguments("serve", "--port", "0", *words),
+            [*limited, *arguments("serve", "--port", "0", *words)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

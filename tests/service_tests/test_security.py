@@ -275,3 +275,30 @@ def test_listening_beyond_loopback_needs_tokens(tmp_path: Path) -> None:
         assert tuner("serve", "token", "add", "one").code == 0
         os.chmod(tmp_path / "tokens.json", 0o644)  # noqa: PTH101
         assert "chmod 600" in tuner("serve", "--port", "0").complaint
+
+
+def test_without_tokens_nobody_comes_in_through_a_proxy(tmp_path: Path) -> None:
+    with serving(tmp_path / "studies") as served:
+        for name in ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP"):
+            found = served.ask("GET", "/v1/studies", headers={name: "192.0.2.1"})
+            assert found.status == 403
+            assert f"the header {name.lower()} shows a proxy" in found.json["detail"]
+        assert served.ask("GET", "/v1/studies").status == 200
+
+
+def test_names_of_other_hosts_need_tokens(tmp_path: Path) -> None:
+    config = tmp_path / "service.yaml"
+    config.write_text("port: 0\nallowed_hosts: [localhost, tuner.example]\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path / "studies"))
+        refused = tuner("serve", "--config", str(config))
+        assert refused.code == 1
+        assert "(tuner.example) needs tokens" in refused.complaint
+        (tmp_path / "studies").mkdir(exist_ok=True)
+        token = tuner("serve", "token", "add", "me", "--config", str(config)).out.strip()
+    headers = {"Host": "tuner.example", "X-Forwarded-For": "192.0.2.1"}
+    with serving(tmp_path / "studies", "--config", str(config)) as served:
+        assert served.ask("GET", "/v1/studies", headers=headers).status == 401
+        with_token = {**headers, "Authorization": f"Bearer {token}"}
+        assert served.ask("GET", "/v1/studies", headers=with_token).status == 200
+        assert served.ask("GET", "/v1/studies", headers={**with_token, "Host": "other.example"}).status == 421

@@ -1,14 +1,113 @@
-"""The file that identifies a study's process, as this release and earlier releases write it."""
+"""The process of a study can be found from its first moment on, and a host that can't start it is no crash of it."""
 
 import json
 import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from runners.clusters.processes import ProcessIdentity
-from tuner.service.worker.study_process import StudyProcess
+from tests.cli_tests.command import arguments
+from tests.service_tests.serving import ended, eventually, serving, study_file
+from tuner.service.config import ServiceConfig, load_config
+from tuner.service.http.submission import submission_of
+from tuner.service.queue.job import JobState
+from tuner.service.queue.job_queue import JobQueue, open_queue
+from tuner.service.worker.study_process import LOG_FILE, StudyProcess, last_sequence
+from tuner.service.worker.supervisor import Supervisor
+
+LONG = 400
+
+
+@contextmanager
+def supervised(root: Path, said: list[str]) -> Iterator[tuple[ServiceConfig, JobQueue, Supervisor]]:
+    config = replace(load_config(None), root=root)
+    with closing(open_queue(root)) as queue:
+        supervisor = Supervisor(config, queue, None, said.append)
+        supervisor.start()
+        try:
+            yield config, queue, supervisor
+        finally:
+            supervisor.stop()
+
+
+def test_a_process_is_on_record_before_it_begins(tmp_path: Path) -> None:
+    folder = tmp_path / "first"
+    folder.mkdir()
+    process = StudyProcess.start(tmp_path, "first", study_file("first", trials=LONG), None)
+    try:
+        found = StudyProcess.adopt(folder)
+        assert found is not None
+        assert (found.identity, found.attempt) == (process.identity, process.attempt)
+        assert found.running
+        eventually(lambda: last_sequence(folder))
+    finally:
+        process.kill()
+
+
+def test_a_process_that_is_not_on_record_does_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "first"
+    folder.mkdir()
+    (folder / "submitted.yaml").write_text(study_file("first"))
+    words = arguments("serve", "study", "first", "--attempt", "of-a-killed-service")
+    subprocess.run(
+        words, stdin=subprocess.DEVNULL, check=True, env={**os.environ, "KAFKA_TUNER_STUDIES": str(tmp_path)}
+    )
+    assert [file.name for file in folder.iterdir()] == ["submitted.yaml"]
+
+
+def test_a_process_that_ends_at_once_makes_no_progress(tmp_path: Path) -> None:
+    folder = tmp_path / "first"
+    folder.mkdir()
+    process = StudyProcess.start(tmp_path, "first", study_file("first", trials=LONG), None)
+    try:
+        eventually(lambda: last_sequence(folder))
+    finally:
+        process.kill()
+    config = tmp_path / "service.yaml"
+    config.write_text("unknown: 1\n")
+    process = StudyProcess.start(tmp_path, "first", study_file("first", trials=LONG), config)
+    eventually(lambda: not process.running)
+    assert process.outcome is None
+    assert "unknown" in (folder / LOG_FILE).read_text()
+    assert process.after == last_sequence(folder)
+
+
+def test_a_host_that_cannot_start_a_process_is_no_crash(tmp_path: Path) -> None:
+    said: list[str] = []
+    with supervised(tmp_path, said) as (config, queue, supervisor):
+        (tmp_path / "first").write_text("a file in place of the folder, so that the process can't be started")
+        submission = submission_of(study_file("second", trials=LONG), config, {})
+        queue.submit(replace(submission, name="first"))
+        supervisor.wake()
+        eventually(lambda: queue.find("first").note)
+        job = queue.find("first")
+        assert job.state in (JobState.QUEUED, JobState.RUNNING)
+        assert "could not start the study's process" in job.note
+        assert (job.crashes, supervisor.crashed) == (0, 0)
+        (tmp_path / "first").unlink()
+        eventually(lambda: supervisor.started == 1)
+    assert any("could not start the study's process" in line for line in said)
+
+
+@pytest.mark.campaign
+def test_descriptors_are_kept_for_the_studies(tmp_path: Path) -> None:
+    with serving(tmp_path / "studies", "--no-access-log", descriptors=120) as served:
+        words = [sys.executable, "-m", "benchmarks.strangers", str(served.port), "160"]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as strangers:
+            assert strangers.stdout is not None
+            assert strangers.stdout.readline() == "160 connections of strangers\n"
+            served.client.submit(study_file("first"))
+            assert ended(served, "first") == "complete"
+            strangers.communicate()
+        assert served.client.study("first")["crashes"] == 0
+        assert "ended before the study did" not in served.said()
 
 
 @pytest.mark.parametrize("form", ["now", "earlier"])

@@ -108,7 +108,8 @@ class ServiceFile(Section):
     port: Annotated[int, fields.whole(0, 65_535)] = 8080
     """Port to listen at; 0 takes a free port."""
     allowed_hosts: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
-    """Host names that clients may use. If this is set, a request with any other name in its Host header is refused."""
+    """Host names that clients may use. If this is set, a request with any other name in its Host header is refused. A
+    name that is not loopback needs tokens."""
     studies: Text | None = None
     """Folder of the studies and of the queue. Default: the folder that the other commands use."""
     tokens: Text | None = None
@@ -116,7 +117,7 @@ class ServiceFile(Section):
     environment: Annotated[list[Variable], Field(max_length=100)] = Field(default_factory=list)
     """Environment variables of the service that submitted studies may use as ${NAME}. Default: none."""
     max_body: Annotated[int, fields.size(1_000, MAX_BYTES)] = MAX_BYTES
-    """Largest body of a request, in bytes, for example 1000000 or 64KiB."""
+    """Largest body of a request, in bytes, for example 100000 or 64KiB."""
     at_once_per_target: Annotated[int, fields.whole(1, 100)] = 1
     """How many studies may measure on one target at the same time. Studies that share a target disturb each other."""
     targets: Mapping[str, TargetSection] | None = None

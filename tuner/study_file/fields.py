@@ -25,6 +25,9 @@ from tuner.study_file.strict_yaml import scalar
 
 Schema = Mapping[str, Any]
 
+LONGEST_TEXT: Final = 4_096
+"""The largest number of characters of a text. A path can't be longer, and no other text needs more."""
+
 _VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{", "description": "An environment variable, as ${NAME}"}
 _NUMBER_TYPES: Final = ("integer", "number")
 
@@ -42,12 +45,17 @@ class Reads:
     schema: Schema
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
+        return core_schema.no_info_plain_validator_function(self._read_short)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         if self.schema.get("type") in (*_NUMBER_TYPES, "boolean") or "enum" in self.schema:
             return {"anyOf": [dict(self.schema), dict(_VARIABLE)]}
         return dict(self.schema)
+
+    def _read_short(self, value: Any) -> object:
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise refused(f"a text here must have at most {LONGEST_TEXT} characters", advice=f"it has {len(value)}")
+        return self.read(value)
 
 
 def whole(low: int, high: int) -> Reads:
@@ -258,7 +266,7 @@ _PRESET_NAMES: Final = [goal.value for goal in PRESETS]
 _METRIC_RULE: Final = f"a metric must be one of {', '.join(OUTCOME_METRICS)}"
 _OBJECTIVES_RULE: Final = f"must be one of {', '.join(_PRESET_NAMES)}, or a list of metrics such as [mb_per_s]"
 _CONSTRAINT: Final = re.compile(
-    r"(?P<metric>\w+)\s*(?P<bound><=|>=)\s*(?P<limit>[0-9.]+([eE][-+]?[0-9]{1,3})?)(?P<relative>\s*[x*]?\s*baseline)?",
+    r"(?P<metric>\w+) ?(?P<bound><=|>=) ?(?P<limit>[0-9.]+([eE][-+]?[0-9]{1,3})?)(?P<relative> ?[x*]? ?baseline)?",
     re.ASCII,
 )
 _CONSTRAINT_RULE: Final = "a constraint must read like `latency_p99_ms <= 10` or `mb_per_s >= 0.9 x baseline`"
@@ -313,7 +321,7 @@ def constraint() -> Reads:
     """Return a reader that accepts one constraint, such as `latency_p99_ms <= 10`."""
 
     def read(value: object) -> Constraint:
-        match = _CONSTRAINT.fullmatch(value.strip()) if isinstance(value, str) else None
+        match = _CONSTRAINT.fullmatch(" ".join(value.split())) if isinstance(value, str) else None
         if match is None:
             raise refused(_CONSTRAINT_RULE, advice="give the limit in the unit that ends the metric's name, such as ms")
         if match["metric"] not in OUTCOME_METRICS:

@@ -22,9 +22,9 @@ from search_spaces.roles import is_secret
 from tuner.model.url import secrets_in
 from tuner.study_file.errors import KeyPath, Problems
 
-MAX_BYTES: Final = 1_000_000
+MAX_BYTES: Final = 250_000
 _MAX_DEPTH: Final = 16
-_MAX_VALUES: Final = 2_000
+_MAX_VALUES: Final = 1_000
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 """A value read from YAML. Dates, sets and objects are not among them."""
@@ -224,7 +224,10 @@ def escaped(text: str) -> str:
 
 
 def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: KeyPath) -> str:
+    length = len(text)
+
     def replacement(reference: re.Match[str]) -> str:
+        nonlocal length
         if reference[0] == "$${":
             return "${"
         inside = _INSIDE.fullmatch(reference["inside"])
@@ -239,6 +242,10 @@ def _filled(text: str, environ: Mapping[str, str], problems: Problems, place: Ke
             problems.add(place, f"the environment variable {name} is not set; export it, or write ${{{name}:-default}}")
             return ""
         problems.written[place] = text
+        length += len(found)
+        if length > MAX_BYTES:
+            problems.add(place, f"a text must have at most {MAX_BYTES} characters with its variables filled in")
+            return ""
         return found
 
     return _REFERENCE.sub(replacement, text)

@@ -14,9 +14,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache
 
 from tuner.service.cache.query import EVERY_RECOMMENDATION, CachedResponse, Responses, ResultQuery
+from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.http.problems import Problem
 from tuner.storage.files import RESULTS_FILE
 from tuner.storage.home import storage_at
@@ -29,7 +30,6 @@ _LARGEST_BYTES: Final = _MOST_BYTES // 4
 _OVERHEAD_BYTES: Final = 1_000
 _PATIENCE_S: Final = 0.05
 _FRESH_S: Final = 1.0
-_MOST_STAMPS: Final = 10_000
 _MOST_ASKED: Final = 20_000
 """After this many queries a reading process is replaced, in case one of its libraries leaks memory."""
 _TRIES: Final = 2
@@ -61,7 +61,7 @@ class ResponseCache:
         self._slow = ReadingProcess(root)
         self._kept: LRUCache[ResultQuery, tuple[Any, CachedResponse]] = LRUCache(_MOST_BYTES, getsizeof=_size_bytes)
         """The response to each query, with the value that `_stamp` returned for the study before it was computed."""
-        self._stamps: TTLCache[str, str] = TTLCache(_MOST_STAMPS, _FRESH_S)
+        self._stamps = SharedReading(lambda study: self.fresh(ResultQuery.of(study, "stamp")), _FRESH_S)
         self._asking: dict[ResultQuery, asyncio.Task[Responses]] = {}
         # The process is started now, because its imports take seconds and no client should wait for them.
         self._quick.ask(ResultQuery.of("", "stamp"))
@@ -142,11 +142,10 @@ class ResponseCache:
         if not self._shared:
             # SQLite writes every change either to the database file or to its write-ahead log.
             return tuple(_times(self._root / study / name) for name in (RESULTS_FILE, f"{RESULTS_FILE}-wal"))
-        stamp = self._stamps.get(study)
-        if stamp is None:
-            stamp = (await self.fresh(ResultQuery.of(study, "stamp"))).etag
-            self._stamps[study] = stamp
-        return stamp
+        stamp = await self._stamps.of(study)
+        if stamp.status != 200:
+            self._stamps.forget(study)  # clients may ask for any name, but only the names of studies are kept
+        return stamp.etag
 
 
 def _size_bytes(kept: tuple[Any, CachedResponse]) -> int:

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tuner.service.config import ServiceConfig, is_loopback
+from tuner.service.http.connections import PLACE, Place
 from tuner.service.http.metrics import Requests
 from tuner.service.http.problems import MEDIA_TYPE, Problem, problem_of
 from tuner.service.http.tokens import Role, Token, TokenFile
@@ -24,6 +25,7 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths that need no token. They tell only whether the service runs."""
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS: Final = _SAFE | {"POST", "DELETE", "PUT", "PATCH"}
+_OF_PROXIES: Final = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
 _REALM: Final = 'realm="kafka-tuner"'
 _HEADERS: Final[Mapping[str, str]] = {
     "x-content-type-options": "nosniff",
@@ -89,6 +91,7 @@ class AccessControl:
             token = self._checked(scope, Headers(scope=scope))
             who = token.name if token is not None else "-"
             scope.setdefault("state", {})["token"] = token
+            self._keep(scope)
             await self._app(scope, self._limited(receive), sending)
         except Exception as error:  # noqa: BLE001 - nobody above would send a response
             problem = problem_of(error)
@@ -121,14 +124,16 @@ class AccessControl:
                 raise Problem(400, "bad-request", f"the header {name} must be sent only once")
         method, host = scope["method"], _host_in(headers.get("host", ""))
         guarded = self._guarded = self._guarded or self._tokens.exists
-        if self._config.allowed_hosts:
-            if host not in self._config.allowed_hosts and scope["path"] not in OPEN_PATHS:
-                raise Problem(
-                    421,
-                    "wrong-host",
-                    "the Host header must be one of the service's `allowed_hosts`; the operator can add a name there",
-                )
-        elif not guarded and not is_loopback(host):
+        if not guarded:
+            _check_direct(headers)
+        allowed = self._config.allowed_hosts
+        if allowed and host not in allowed and scope["path"] not in OPEN_PATHS:
+            raise Problem(
+                421,
+                "wrong-host",
+                "the Host header must be one of the service's `allowed_hosts`; the operator can add a name there",
+            )
+        if not guarded and not is_loopback(host):
             # Otherwise any web page could read the service by making its own host name resolve to 127.0.0.1.
             raise Problem(
                 421,
@@ -160,6 +165,22 @@ class AccessControl:
                 f"this request needs a token of role {role}, but {token.name} has the role {token.role}",
             )
         return token
+
+    def _keep(self, scope: Scope) -> None:
+        """Let the client keep its connection, unless its path is open to strangers.
+
+        Raises:
+            Problem: Too many clients keep a connection.
+        """
+        place: Place | None = scope["state"].get(PLACE)
+        if place is not None and scope["path"] not in OPEN_PATHS and not place.keep():
+            raise Problem(
+                503,
+                "too-many-connections",
+                "the service has as many connections as it may have; close connections that you don't use, or try "
+                "again",
+                headers={"connection": "close"},
+            )
 
     def _limited(self, receive: Receive) -> Receive:
         """Return an ASGI `receive` function that refuses a body that is too large or takes too long to arrive."""
@@ -214,6 +235,24 @@ def _host_in(header: str) -> str:
         return (urlsplit(f"//{header}").hostname or "").lower()
     except ValueError:
         return ""
+
+
+def _check_direct(headers: Headers) -> None:
+    """Refuse a request that a proxy passes on, according to the headers that proxies add.
+
+    Source: RFC 7239 (Forwarded) and RFC 9110, section 7.6.3 (Via).
+
+    Raises:
+        Problem: The request came through a proxy.
+    """
+    added = next((name for name in headers if name in _OF_PROXIES or name.startswith("x-forwarded")), None)
+    if added is not None:
+        raise Problem(
+            403,
+            "needs-tokens",
+            f"a service without tokens answers only clients on its own host, but the header {added} shows a proxy; "
+            "make a token: tuner serve token add NAME --role submit",
+        )
 
 
 def _check_origin(headers: Headers) -> None:

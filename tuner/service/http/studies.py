@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tuner.service.cache.query import ResultQuery
 from tuner.service.cache.response_cache import ResponseCache
+from tuner.service.cache.shared_reading import SharedReading
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
 from tuner.service.queue.job import Job, JobState, Submission
@@ -170,6 +171,8 @@ class EventStreams:
     the last id that it received, and gets all later events.
     Source: HTML, section 9.2, "Server-sent events".
 
+    All streams of one study share what they read: its state is read every 0.5 s, however many clients follow it.
+
     Args:
         studies: The studies of the service.
         stopping: An event that is set when the service stops.
@@ -181,9 +184,10 @@ class EventStreams:
     def __init__(self, studies: Studies, stopping: asyncio.Event) -> None:
         self._studies = studies
         self._stopping = stopping
+        self._shown = SharedReading(studies.show, _POLL_S)
         self.open = 0
 
-    async def follow(self, study: str, after: int = 0) -> AsyncIterator[str]:
+    async def follow(self, study: str, after: int = 0) -> AsyncGenerator[str, None]:
         """Yield the events of a study until the study ends or the service stops.
 
         Args:
@@ -195,12 +199,13 @@ class EventStreams:
             yield "retry: 2000\n\n"
             shown, silent_s = None, 0.0
             while True:
-                now = await self._studies.show(study)
+                now = await self._shown.of(study)
                 ended = now["state"] in ENDED
+                read = self._studies.answers.fresh if ended else self._studies.answers.get
                 told = False
                 while True:
                     query = ResultQuery.of(study, "trials", after=after, limit=_TRIALS_AT_ONCE)
-                    page = json.loads((await self._studies.answers.fresh(query)).body)
+                    page = json.loads((await read(query)).body)
                     for trial in page.get("trials", ()):
                         after = trial["sequence"]
                         yield _event("trial", {k: v for k, v in trial.items() if k not in _LEFT_OUT}, after)

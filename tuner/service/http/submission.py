@@ -86,7 +86,7 @@ def text_of_json(text: str) -> str:
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
-        return text if _reads_as(text, value) else json.dumps(value, indent=2, ensure_ascii=False)
+        return text if _reads_as(text, value) else json.dumps(value, indent=0, ensure_ascii=False)
     except json.JSONDecodeError as error:
         raise _refused(f"the body must be JSON, but: {error.msg}", error.lineno) from None
     except ValueError as error:

@@ -29,6 +29,7 @@ LOG_FILE: Final = "service.log"
 _SUBMITTED_FILE: Final = "submitted.yaml"
 _PROCESS_FILE: Final = "service-process.json"
 _OUTCOME_FILE: Final = "service-outcome.json"
+_GO: Final = b"go"
 _LONGEST_MESSAGE: Final = 4_000
 _TAIL_LINES: Final = 15
 _TAIL_CHARS: Final = 2_000
@@ -99,14 +100,24 @@ class StudyProcess:
         with log.open("ab") as out:
             own = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=out,
                 env=environ,
                 # A separate process group, so that signals to the server's group, such as Ctrl-C, do not reach it.
                 start_new_session=True,
             )
-        return cls(folder, attempt, ProcessIdentity.of(own.pid), own)
+        process = cls(folder, attempt, ProcessIdentity.of(own.pid), own)
+        try:
+            # The process waits for a word until it can be found by a service that is started after this one was killed.
+            _record(folder, attempt, process.identity)
+            assert own.stdin is not None
+            with contextlib.suppress(BrokenPipeError), own.stdin:  # it may have ended already
+                own.stdin.write(_GO)
+        except OSError:
+            process.kill()
+            raise
+        return process
 
     @classmethod
     def adopt(cls, folder: Path) -> Self | None:
@@ -143,7 +154,9 @@ class StudyProcess:
     def after(self) -> int:
         """The sequence number of the study's last trial when the process started."""
         told = _read(self.folder / _PROCESS_FILE)
-        return int(told["after"]) if told.get("attempt") == self.attempt else 0
+        if told.get("attempt") == self.attempt and "after" in told:
+            return int(told["after"])
+        return last_sequence(self.folder)  # it ended before it could begin
 
     def stop(self) -> None:
         """Ask the process to stop, as Ctrl-C does.
@@ -192,19 +205,22 @@ class StudyProcess:
 def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
     """Run a submitted study in this process until it ends.
 
+    With an attempt, wait first until the service has recorded this process. If the service is killed before, do
+    nothing.
+
     Args:
         name: The name of the study. Its folder contains the submitted study file.
         config: The configuration of the service.
-        attempt: The id of this start of the process.
+        attempt: The id of this start of the process; empty if no service has started it.
 
     Raises:
         Exception: Any error that `run_study` raises.
     """
     folder = config.root / name
+    if attempt and sys.stdin.buffer.read() != _GO:
+        return
     attempt = attempt or uuid.uuid4().hex
-    own = ProcessIdentity.of()
-    started = {"attempt": attempt, "pid": own.pid, "started": own.started, "after": last_sequence(folder)}
-    write_atomically(folder / _PROCESS_FILE, json.dumps(started).encode())
+    _record(folder, attempt, ProcessIdentity.of(), after=last_sequence(folder))
     try:
         _run(folder, config)
     except BaseException as error:
@@ -212,6 +228,11 @@ def run_child(name: str, config: ServiceConfig, attempt: str = "") -> None:
         _tell(folder, attempt, code, type(error).__name__, str(error)[:_LONGEST_MESSAGE])
         raise
     _tell(folder, attempt, ExitCode.DONE)
+
+
+def _record(folder: Path, attempt: str, identity: ProcessIdentity, **more: int) -> None:
+    told = {"attempt": attempt, "pid": identity.pid, "started": identity.started, **more}
+    write_atomically(folder / _PROCESS_FILE, json.dumps(told).encode())
 
 
 def last_sequence(folder: Path, after: int = 0) -> int:
@@ -256,6 +277,6 @@ def _tell(folder: Path, attempt: str, code: ExitCode, kind: str = "", message: s
 def _read(path: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return found

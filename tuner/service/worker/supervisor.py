@@ -23,6 +23,7 @@ _LEASE_S: Final = 20.0
 _STOP_S: Final = 25.0
 _BUSY_DELAY_S: Final = 2.0
 _TARGET_DELAY_S: Final = 15.0
+_HOST_DELAY_S: Final = 5.0
 _FOR_GOOD: Final = frozenset({ExitCode.USAGE, ExitCode.SAFETY})
 _FOR_GOOD_KINDS: Final = frozenset({"TooManyFailures", "RecordDamaged"})
 
@@ -135,8 +136,9 @@ class Supervisor:
             if process is None:
                 self._left(job)
             elif not process.running:
+                outcome = process.outcome
                 del self._processes[name]
-                self._after_end(job, process, process.outcome)
+                self._after_end(job, process, outcome)
             elif job.state in (JobState.PAUSING, JobState.CANCELLING):
                 process.stop()
 
@@ -165,7 +167,10 @@ class Supervisor:
         try:
             process = StudyProcess.start(self._config.root, job.name, study_file, self._config_file)
         except OSError as error:
-            self._put_back(job, f"the study's process could not be started: {error.strerror}", progressed=False)
+            # This host lacks file descriptors, memory, processes or disk space, which is no fault of the study.
+            note = f"this host could not start the study's process ({error.strerror}); it is tried again"
+            self._queue.move(job.name, JobState.QUEUED, owner=self._owner, note=note, delay_s=_HOST_DELAY_S)
+            self._log(f"{job.name}: {note} in {_HOST_DELAY_S:g} s")
             return
         self.started += 1
         self._processes[job.name] = process

@@ -1,0 +1,169 @@
+"""Connections have places: strangers cannot take them all, and clients that were let in keep theirs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from tests.service_tests.serving import serving
+from tuner.service.config import load_config
+from tuner.service.http.connections import PLACE, Connections
+from tuner.service.http.server import PatientProtocol, Server, listen_at
+
+MOST = 10
+HEAD = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LARGE = 20_000_000
+Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Let in the clients that ask for `/known`, and answer everybody; `/large` is a response of many bytes."""
+    if scope["type"] == "lifespan":
+        for word in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{word}.complete"})
+        return
+    known = scope["path"] == "/known" and scope["state"][PLACE].keep()
+    body = b"let in" if known else b"x" * LARGE if scope["path"] == "/large" else b"stranger"
+    length = str(len(body)).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def served(
+    check: Callable[[Callable[[], Awaitable[Client]], Connections], Awaitable[None]], *, grace_s: float = 0.1
+) -> None:
+    """Run a check against a server with ten places, which the check may fill."""
+
+    async def run() -> None:
+        config, stopping = load_config(None), asyncio.Event()
+        connections = Connections(MOST, grace_s)
+        server = Server(config, lambda: app, stopping, connections)
+        listening = listen_at("127.0.0.1", 0)
+        serving = asyncio.create_task(server.serve([listening]))
+        clients: list[asyncio.StreamWriter] = []
+
+        async def connect() -> Client:
+            client = await asyncio.open_connection(*listening.getsockname())
+            clients.append(client[1])
+            return client
+
+        try:
+            await check(connect, connections)
+        finally:
+            for client in clients:
+                client.close()
+            server.should_exit = True
+            await serving
+        assert connections.open == connections.known == 0
+
+    asyncio.run(run())
+
+
+async def asked(client: Client, path: bytes) -> bytes:
+    reader, writer = client
+    writer.write(HEAD % path)
+    with suppress(ConnectionError, asyncio.IncompleteReadError):
+        head = await reader.readuntil(b"\r\n\r\n")
+        return await reader.readexactly(int(head.partition(b"content-length: ")[2].split()[0]))
+    return b""
+
+
+def test_strangers_make_room_for_a_new_client() -> None:
+    async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
+        strangers = [await connect() for _ in range(3 * MOST)]
+        for _, writer in strangers:
+            writer.write(b"GET")
+        assert await asked(await connect(), b"known") == b"let in"
+        assert connections.open <= MOST
+        assert await strangers[0][0].read() == b""
+
+    served(check)
+
+
+def test_a_client_that_was_let_in_keeps_its_place() -> None:
+    async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
+        first = await connect()
+        assert await asked(first, b"known") == b"let in"
+        for _ in range(2 * MOST):
+            assert await asked(await connect(), b"") == b"stranger"
+        assert await asked(first, b"known") == b"let in"
+        assert connections.known == 1
+
+    served(check)
+
+
+def test_clients_that_were_let_in_leave_room_for_others() -> None:
+    async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
+        clients = [await connect() for _ in range(MOST)]
+        told = [await asked(client, b"known") for client in clients]
+        assert told == [b"let in"] * 8 + [b"stranger"] * 2
+        clients[0][1].close()
+        while connections.known == 8:
+            await asyncio.sleep(0.01)
+        assert await asked(clients[-1], b"known") == b"let in"
+
+    served(check)
+
+
+def test_strangers_keep_their_places_while_there_is_room() -> None:
+    async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
+        clients = [await connect() for _ in range(MOST)]
+        assert [await asked(client, b"") for client in clients] == [b"stranger"] * MOST
+
+    served(check, grace_s=0.0)
+
+
+def test_the_address_with_the_most_strangers_loses_one() -> None:
+    async def check(_: object, connections: Connections) -> None:
+        gone: list[str] = []
+        for number, host in enumerate(["b", "a", "a", "c", "a", "c", "d", "e", "f", "g"]):
+            connections.enter(host, lambda name=f"{host}{number}": gone.append(name))  # type: ignore[misc]
+        for _turn in range(3):
+            await connections.room()
+            connections.enter("new", lambda: None)
+        assert gone == ["a1", "a2", "c3"]
+        for places in list(connections._strangers.values()):
+            for place in list(places):
+                place.leave()
+
+    served(check, grace_s=0.0)
+
+
+def test_a_client_that_stops_reading_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PatientProtocol, "unread_s", 0.2)
+
+    async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
+        reader, writer = await connect()
+        assert await asked((reader, writer), b"known") == b"let in"
+        writer.write(HEAD % b"large")
+        while connections.open:
+            await asyncio.sleep(0.01)
+        with suppress(ConnectionError):
+            assert len(await reader.read()) < LARGE
+
+    served(check)
+
+
+def test_a_client_that_reads_slowly_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PatientProtocol, "unread_s", 0.2)
+    monkeypatch.setattr(PatientProtocol, "least_bytes", 1)
+
+    async def check(connect: Callable[[], Awaitable[Client]], connections: Connections) -> None:
+        reader, writer = await connect()
+        writer.write(HEAD % b"large")
+        seen = 0
+        while seen < LARGE:
+            seen += len(await reader.read(2_000_000))
+            await asyncio.sleep(0.02)
+
+    served(check)
+
+
+def test_the_service_refuses_too_few_file_descriptors(tmp_path: Path) -> None:
+    limit = "at least 110 open files, but the limit is 100"
+    with pytest.raises(AssertionError, match=limit), serving(tmp_path / "studies", descriptors=100):
+        pass
