@@ -83,7 +83,7 @@ def test_a_host_that_cannot_start_a_process_is_no_crash(tmp_path: Path) -> None:
     said: list[str] = []
     with supervised(tmp_path, said) as (config, queue, supervisor):
         (tmp_path / "first").write_text("a file in place of the folder, so that the process can't be started")
-        submission = submission_of(study_file("second", trials=LONG), config, {})
+        submission, _ = submission_of(study_file("second", trials=LONG), config, {})
         queue.submit(replace(submission, name="first"))
         supervisor.wake()
         eventually(lambda: queue.find("first").note)

@@ -11,9 +11,9 @@ from pydantic import Field, ValidationError
 
 from tuner.model.reserved_names import TOKENS_FILE
 from tuner.model.target import Target
+from tuner.model.url import secrets_in
 from tuner.service.limits import LimitsSection
 from tuner.storage.home import studies_root
-from tuner.storage.url import secrets_in
 from tuner.study_file import fields
 from tuner.study_file.building import target_of
 from tuner.study_file.errors import KeyPath, Problem, Problems, Refused, StudyFileError, did_you_mean
