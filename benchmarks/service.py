@@ -83,7 +83,9 @@ def main() -> None:
             client = Client(f"http://127.0.0.1:{port}", token)
             client.submit(_STUDY)
             kept = _measure(asked, server, port, token)
-            ran = client.study("beside")
+            ends_at = time.perf_counter() + _START_S
+            while (ran := client.study("beside"))["state"] in ("queued", "running") and time.perf_counter() < ends_at:
+                time.sleep(0.5)
             well = ran["state"] == "complete" and not ran["crashes"]
             goal = f"complete without a crash: {'met' if well else 'missed'}"
             print(f"- the study that ran meanwhile: {ran['state']}, {ran['crashes']} crashes (goal: {goal})")

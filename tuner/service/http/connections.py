@@ -15,7 +15,7 @@ PLACE: Final = "place"
 """The key of a request's state that holds the `Place` of its connection."""
 _FEWEST: Final = 10
 _GRACE_S: Final = 1.0
-_PACE_S: Final = 0.002
+_PACE_S: Final = 0.005
 """The time from one closed connection to the next, in seconds, so that strangers who come again cost little."""
 
 
