@@ -6,6 +6,7 @@ temporary folder.
 
 import contextlib
 import hashlib
+import importlib
 import logging
 import os
 import secrets
@@ -218,14 +219,14 @@ def _token(home: Path) -> Path:
 
 def _read_environment_again() -> None:
     """Let Ray read again what it reads once per process: the token, its mode, and whether it serves only this host."""
-    from ray._private import ray_constants
-    from ray._raylet import AuthenticationTokenLoader, Config
-
-    ray_constants.ENABLE_RAY_CLUSTER = ray_constants.env_bool(
-        ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, not ray_constants.IS_WINDOWS_OR_OSX
+    # Ray declares no types for these.
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    compiled: Any = importlib.import_module("ray._raylet")
+    constants.ENABLE_RAY_CLUSTER = constants.env_bool(
+        constants.ENABLE_RAY_CLUSTERS_ENV_VAR, not constants.IS_WINDOWS_OR_OSX
     )
-    Config.initialize("")
-    AuthenticationTokenLoader.instance().reset_cache()
+    compiled.Config.initialize("")
+    compiled.AuthenticationTokenLoader.instance().reset_cache()
 
 
 @contextlib.contextmanager

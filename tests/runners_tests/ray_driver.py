@@ -1,11 +1,13 @@
 """A program that starts our own Ray, tells where it listens, and keeps it until its standard input is closed."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
 
 import psutil
 
+from runners.errors import GeneratorError
 from runners.ray_session import own_ray
 
 
@@ -24,7 +26,14 @@ if __name__ == "__main__":
     home, *modules = sys.argv[1:]
     for module in modules:
         __import__(module)
-    with own_ray(Path(home), 1) as ray:
+    with contextlib.ExitStack() as stack:
+        for attempt in range(3):  # on a busy machine Ray gives up after 30 s
+            try:
+                ray = stack.enter_context(own_ray(Path(home), 1))
+                break
+            except GeneratorError:
+                if attempt == 2:
+                    raise
         worked = ray.get(ray.remote(lambda: "worked").remote())
         told = {"address": ray.get_runtime_context().gcs_address, "listening": listening(), "worked": worked}
         sys.stdout.write(json.dumps(told) + "\n")

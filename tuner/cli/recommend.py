@@ -88,7 +88,7 @@ def recommend(
     Examples:
         tuner recommend overnight --record-bytes 1000 --goal throughput
         tuner recommend overnight --record-bytes 1000 --goal throughput --max-p99-ms 10 --format properties
-        tuner recommend overnight --record-bytes 1000 --format java --output producer.properties
+        tuner recommend overnight --record-bytes 1000 --format java --output tuned.properties
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
     conditions = Conditions(max_p99_ms, min_mb_per_s)
