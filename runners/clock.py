@@ -7,6 +7,7 @@ import time
 from typing import Final, Protocol
 
 NS_PER_S: Final = 1_000_000_000
+NS_PER_MS: Final = 1_000_000
 NS_PER_US: Final = 1_000
 US_PER_S: Final = 1_000_000
 

@@ -17,7 +17,7 @@ from runners.histogram import Histogram
 from runners.host import HostProbe, Reading
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import Cut, Drain, LoadClient, Sender, check_budget
+from runners.librdkafka.threads import Cut, Drain, LoadClient, Rest, Sender, check_budget
 from runners.librdkafka.watchdog import Watchdog
 from runners.measurement import TimePoint, Window
 from runners.pacing import Schedule
@@ -118,7 +118,8 @@ class Load:
         self.tally.measured.start_ns, self.tally.measured.end_ns = measured_from_ns, end_ns
         sender = Sender(self.client, self.pool, self.clock, end_ns, measured_from_ns, self.max_bytes, self._primed)
         self._sender = sender
-        drain = Drain(self.client, self.tally, self.clock, sender, start_ns, phases)
+        gathers = self.workload.rate_records_per_s is None and self.client.notes_arrivals
+        drain = Drain(self.client, self.tally, self.clock, sender, start_ns, phases, Rest() if gathers else None)
         threads = {
             "sender": self._thread("sender", lambda: self._send(sender, start_ns, drain.over)),
             "drain": self._thread("drain", drain.run),

@@ -32,6 +32,8 @@ _Arrival = tuple[int, int, int]
 class NativeClient(LoadClient):
     """A `LoadClient` that calls librdkafka's C functions, and runs no Python code per record."""
 
+    notes_arrivals = True
+
     def __init__(self, properties: Mapping[str, str], topic: str, pool: PayloadPool, tally: Tally) -> None:
         """Open a producer client.
 
@@ -129,9 +131,13 @@ class NativeClient(LoadClient):
     @override
     def drain(self, timeout_ms: int) -> None:
         try:
-            event, at_ns, left_behind = self._arrivals.get(timeout=timeout_ms / 1e3)
+            self._take(*self._arrivals.get(timeout=timeout_ms / 1e3))
+            for _ in range(self._arrivals.qsize()):
+                self._take(*self._arrivals.get_nowait())
         except queue.Empty:
             return
+
+    def _take(self, event: int, at_ns: int, left_behind: int) -> None:
         lib = self._lib
         try:
             kind = lib.rd_kafka_event_type(event)

@@ -25,6 +25,8 @@ from runners.payload import PayloadPool
 class PythonClient(LoadClient):
     """A `LoadClient` that calls `confluent_kafka.Producer.produce` once per record."""
 
+    notes_arrivals = False
+
     def __init__(self, properties: Mapping[str, str], topic: str, pool: PayloadPool, tally: Tally) -> None:
         """Open a producer, with the same arguments and errors as `NativeClient`."""
         self._tally = tally

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.clock import NS_PER_S, NS_PER_US, Clock
+from runners.clock import NS_PER_MS, NS_PER_S, NS_PER_US, Clock
 from runners.errors import ByteBudgetExceeded
 from runners.histogram import Histogram, Recorder
 from runners.librdkafka.tally import Tally
@@ -29,14 +29,16 @@ nearly the same moment.
 """
 CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000
-"""How long the sender first waits for room in the client's full queue before it tries again."""
-SHORTEST_WAIT_NS: Final = 50_000
-LONGEST_WAIT_NS: Final = 5_000_000
+"""How long a sender with a fixed rate waits for room in the client's full queue before it tries again."""
+ROOM_WAIT_S: Final = 0.05
+"""How long a sender without a fixed rate waits for room if no delivery makes room earlier."""
+SHORTEST_REST_NS: Final = 50_000
+LONGEST_REST_NS: Final = 10_000_000
 ROOM_SHARE: Final = 16
-"""When the client's queue is full, the sender waits until about 1/16 of it is free (at most the records of one call).
+"""At saturation, the drain lets deliveries gather until about 1/16 of the client's queue is free.
 
-Shorter waits would take CPU time from the client and from a broker on the same host. Longer waits could let the queue
-run empty.
+Shorter rests would take CPU time from the client and from a broker on the same host, because each delivery would wake
+the drain and the sender. Longer rests could let the queue run empty.
 """
 TICK_NS: Final = 250_000
 """How often a sender with a fixed rate checks which records are due. The interval limits the delay by the checks."""
@@ -52,7 +54,14 @@ _GUESS_BYTES_PER_S: Final = 300e6
 
 
 class LoadClient(Protocol):
-    """A producer that sends the records of a payload pool again and again."""
+    """A producer that sends the records of a payload pool again and again.
+
+    Attributes:
+        notes_arrivals: Whether the client notes when a delivery arrives. Then `drain` may be called late without an
+            effect on the latencies.
+    """
+
+    notes_arrivals: bool
 
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
         """Hand the next `count` records of the pool to the client library.
@@ -72,7 +81,7 @@ class LoadClient(Protocol):
         """
 
     def drain(self, timeout_ms: int) -> None:
-        """Take events (deliveries, statistics, errors) from the client, and count what they report.
+        """Take all events (deliveries, statistics, errors) that the client has, and count what they report.
 
         Args:
             timeout_ms: Longest wait for the first event, in milliseconds.
@@ -103,6 +112,7 @@ class Sender:
         max_bytes: Largest number of bytes of values and keys that may be sent; None for no limit.
         primed: Number of records from the pool that were sent before this sender began.
         stop: Set by another thread to stop the sender.
+        room: Set by another thread when deliveries were taken, so that the client's queue has room again.
         sent: Number of records from this sender that the client has accepted so far.
         full_ns: Time for which the sender has waited for room in the client's queue.
     """
@@ -115,6 +125,7 @@ class Sender:
     max_bytes: int | None = None
     primed: int = 0
     stop: Event = field(default_factory=Event)
+    room: Event = field(default_factory=Event)
     sent: int = 0
     full_ns: int = 0
     _delays: list[NDArray[np.int64]] = field(default_factory=list)
@@ -135,23 +146,20 @@ class Sender:
             ByteBudgetExceeded: The next call would exceed `max_bytes`.
         """
         call = int(np.clip(CALL_BYTES // self.pool.mean_bytes, 1, CALL_RECORDS))
-        wait_ns, hoped = FULL_WAIT_NS, 0
         self._check_budget(call)
         while not self.stop.is_set():
             now = self.clock.now_ns()
             if now >= self.end_ns:
                 return
             taken = self.client.send(now, call)
-            if hoped:
-                wait_ns = wait_ns // 2 if taken >= hoped else wait_ns * 2
-                wait_ns, hoped = min(max(wait_ns, SHORTEST_WAIT_NS), LONGEST_WAIT_NS), 0
             if taken:
                 self.sent += taken
                 if self.max_bytes is not None:
                     self._check_budget(call)
             else:
-                hoped = max(1, min(call, self.client.waiting() // ROOM_SHARE))
-                self._wait(now, wait_ns)
+                self.room.wait(ROOM_WAIT_S)
+                self.room.clear()
+                self.full_ns += self.clock.now_ns() - now
 
     def paced(self, schedule: Schedule) -> None:
         """Send each record when it is due by the schedule.
@@ -180,11 +188,8 @@ class Sender:
             self.sent += taken
             self._delays.append(now_ns - intended_ns[:taken][intended_ns[:taken] >= self.measured_from_ns])
         else:
-            self._wait(now_ns, FULL_WAIT_NS)
-
-    def _wait(self, since_ns: int, wait_ns: int) -> None:
-        self.clock.sleep_until(since_ns + wait_ns)
-        self.full_ns += self.clock.now_ns() - since_ns
+            self.clock.sleep_until(now_ns + FULL_WAIT_NS)
+            self.full_ns += self.clock.now_ns() - now_ns
 
     def _check_budget(self, records: int) -> None:
         check_budget(self.pool, self.primed + self.sent, records, self.max_bytes)
@@ -259,6 +264,29 @@ class Cut:
 
 
 @dataclass(slots=True)
+class Rest:
+    """The time for which the drain lets deliveries gather before it takes them.
+
+    Attributes:
+        ns: The time in nanoseconds; 0 while each delivery should be taken at once.
+    """
+
+    ns: int = 0
+
+    def adapt(self, taken: int, waiting: int) -> None:
+        """Make the rest longer or shorter, so that about 1/16 of the client's queue is taken after each rest.
+
+        Args:
+            taken: Number of records whose deliveries were taken after the last rest.
+            waiting: Number of records that the client still holds.
+        """
+        if taken * ROOM_SHARE > waiting:
+            self.ns = self.ns // 2 if self.ns > SHORTEST_REST_NS else 0
+        elif taken:
+            self.ns = min(max(2 * self.ns, SHORTEST_REST_NS), LONGEST_REST_NS)
+
+
+@dataclass(slots=True)
 class Drain:
     """Takes deliveries and other events from one client until `over` is set, and counts them window by window.
 
@@ -272,6 +300,7 @@ class Drain:
         start_ns: Start of the load. The times in `phases` are relative to this moment.
         phases: The windows of the warm-up and of the measured phase. When the warm-up ends, the share of latencies to
             record is adapted to the rate.
+        rest: The time for which deliveries may gather; None if each is taken at once.
         cuts: Queue that receives the counters at the end of each window.
         over: Set by another thread to end the drain.
         ended: Set by this object when it has taken its last event and `tally` is complete.
@@ -283,6 +312,7 @@ class Drain:
     sender: Sender
     start_ns: int
     phases: Phases
+    rest: Rest | None = None
     cuts: "queue.SimpleQueue[Cut]" = field(default_factory=queue.SimpleQueue)
     over: Event = field(default_factory=Event)
     ended: Event = field(default_factory=Event)
@@ -302,7 +332,13 @@ class Drain:
         window, before = 0, self.cut()
         while not self.over.is_set():
             left_ms = self._left_ms(window)
+            if self.rest:
+                self.clock.sleep_until(self.clock.now_ns() + min(self.rest.ns, left_ms * NS_PER_MS))
+            done = self.tally.done
             self.client.drain(min(_POLL_MS, max(0, left_ms)))
+            self.sender.room.set()
+            if self.rest:
+                self.rest.adapt(self.tally.done - done, self.client.waiting())
             if left_ms <= _POLL_MS and self._left_ms(window) <= 0:
                 cut = self.cut()
                 self.cuts.put(cut)

@@ -35,6 +35,8 @@ class FakeClient(LoadClient):
         closed_door: While it is set, no record is acknowledged, so the queue fills.
     """
 
+    notes_arrivals = False
+
     def __init__(
         self,
         properties: Mapping[str, str],

@@ -62,6 +62,17 @@ class TestNativeClient(RealClientContract):
         assert opened.tally.drain_delay.events > 0
         assert opened.tally.drain_delay.last_ns >= opened.tally.drain_delay.first_ns > 0
 
+    def test_one_call_takes_the_deliveries_of_many_batches(self, open_client: Open) -> None:
+        opened = open_client(batch_num_messages="10", linger_ms="0")
+        opened.send_all(500)
+        client = opened.client
+        assert isinstance(client, NativeClient)
+        assert eventually(lambda: client._arrivals.qsize() >= 10), "nobody drains while the deliveries arrive"
+        client.drain(0)
+        assert opened.tally.drain_delay.events > 1
+        opened.drain_all()
+        assert (opened.tally.acknowledged, opened.tally.failed) == (500, {})
+
 
 class TestPythonClient(RealClientContract):
     covers = PythonClient
