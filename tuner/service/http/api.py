@@ -24,15 +24,13 @@ MOST_STREAMS: Final = 200
 _YAML_TYPES: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 
 Study = Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the study.", examples=["orders"])]
-RecordSize = Annotated[
-    str,
-    Query(
-        max_length=500,
-        description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
-        examples=["1000"],
-    ),
-]
-RecordBytes = RecordSize | None
+_RECORD_BYTES: Final[Any] = Query(
+    max_length=500,
+    description="Record size in bytes, or a mix of sizes with their weights, such as `100:70,1000:30`.",
+    examples=["1000"],
+)
+RecordSize = Annotated[str, _RECORD_BYTES]
+RecordBytes = Annotated[str | None, _RECORD_BYTES]
 
 
 def router(studies: Studies, streams: EventStreams) -> APIRouter:
