@@ -5,7 +5,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +43,7 @@ from tuner.course.open_target import (
 )
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.trial_loop import TrialLoop, utc_now
+from tuner.model.errors import RecordUnwritable
 from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
@@ -145,7 +146,8 @@ def run_study(
                 ended(store)
         except BaseException as error:
             state = StudyState.FAILED if isinstance(error, Exception) else StudyState.INTERRUPTED
-            loop.tell_progress(Progress(state))
+            with suppress(RecordUnwritable):  # on a full disk, the first error says so already
+                loop.tell_progress(Progress(state))
             raise
         return results_of(store, folder)
 
