@@ -62,6 +62,12 @@ def write_atomically(path: Path, content: str | bytes, mode: int = 0o600) -> Non
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    # Until the folder is on the disk too, a crash of the host may bring the old file back.
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _root(own_variable: str | None, below_home: str, xdg_variable: str, xdg_default: str) -> Path:

@@ -220,6 +220,19 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_scratch_file(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_and_then_the_folder_that_names_it_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, sync = list[Path](), os.fsync
+
+    def noting(handle: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{handle}").readlink())
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    write_atomically(tmp_path / "study.yaml", b"new")
+    assert [path.parent for path in synced[:-1]] == [tmp_path]
+    assert synced[-1] == tmp_path
+
+
 def test_a_failed_rename_leaves_no_scratch_file(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.mkdir()

@@ -5,7 +5,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -44,7 +44,7 @@ from tuner.course.open_target import (
 from tuner.course.reporter import Mirror, Reporter
 from tuner.course.resuming import check_environment, deadline_of
 from tuner.course.trial_loop import RESERVED, TrialLoop, utc_now
-from tuner.model.errors import DeadlinePassed
+from tuner.model.errors import DeadlinePassed, RecordUnwritable
 from tuner.model.identity import check_unchanged, study_identity, target_label
 from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
@@ -159,7 +159,8 @@ def run_study(
         except BaseException as error:
             interrupted = isinstance(error, DeadlinePassed) or not isinstance(error, Exception)
             state = StudyState.INTERRUPTED if interrupted else StudyState.FAILED
-            loop.tell_progress(Progress(state))
+            with suppress(RecordUnwritable):  # on a full disk, the first error says so already
+                loop.tell_progress(Progress(state))
             raise
         return results_of(store, folder)
 

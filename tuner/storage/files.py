@@ -1,10 +1,13 @@
 """Files in a study's folder: their names, atomic writes, and the progress file."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from runners import places
+from tuner.model.errors import RecordUnwritable
 from tuner.model.trial import Progress
 
 RESULTS_FILE: Final = "results.db"
@@ -17,6 +20,27 @@ def size_name(record_bytes: str) -> str:
     return record_bytes.replace(":", "-").replace(",", "_")
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the system while a file is written into one that names the file and says what to do.
+
+    Raises:
+        RecordUnwritable: The system refused to write the file.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error.strerror or str(error)) from None
+
+
+def unwritable(path: Path, reason: str) -> RecordUnwritable:
+    """Return the error for a file of the results store that can't be written."""
+    return RecordUnwritable(
+        f"{path} must be writable, but the system says: {reason}; make room on the disk or correct the permissions, "
+        "and run the same command again: a study continues after its last stored trial"
+    )
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file that everybody may read. Neither a reader nor a crash ever finds the file half-written."""
     places.write_atomically(path, data, mode=0o644)
@@ -26,8 +50,9 @@ def write_progress(folder: Path, progress: Progress) -> None:
     """Write what the study is doing now, for `tuner status` in other terminals, without waiting for the disk."""
     path = folder / _PROGRESS
     scratch = path.with_suffix(".new")
-    scratch.write_text(json.dumps(progress.as_json()), encoding="utf-8")
-    scratch.replace(path)
+    with writing(path):
+        scratch.write_text(json.dumps(progress.as_json()), encoding="utf-8")
+        scratch.replace(path)
 
 
 def read_progress(folder: Path) -> Progress | None:

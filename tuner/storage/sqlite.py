@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
@@ -17,10 +17,20 @@ from runners.places import file_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
-from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
+from tuner.storage.files import (
+    RESULTS_FILE,
+    STUDY_FILE,
+    read_progress,
+    size_name,
+    unwritable,
+    write_atomically,
+    write_progress,
+    writing,
+)
 from tuner.storage.protocols import ResultsStore
 
 _BUSY_S: Final = 30.0
+_UNWRITABLE: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
 MIGRATIONS: Final = (
     """
@@ -49,10 +59,12 @@ class SqliteFile:
 
     Raises:
         RecordDamaged: The file can't be opened, or a newer release or another program made it.
+        RecordUnwritable: The file can't be written, for example because the disk is full.
     """
 
     def __init__(self, path: Path, migrations: Sequence[str]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._lock = threading.RLock()
         try:
@@ -65,6 +77,8 @@ class SqliteFile:
             migrate(self._db, path, migrations)
         except sqlite3.OperationalError as error:  # the file may be intact, but locked or read-only
             self.close()
+            if _is_unwritable(error):
+                raise unwritable(path, str(error)) from None
             raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
         except sqlite3.DatabaseError as error:
             self.close()
@@ -78,11 +92,14 @@ class SqliteFile:
 
         Raises:
             RecordDamaged: The file is damaged.
+            RecordUnwritable: The file can't be written, for example because the disk is full.
         """
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
         except sqlite3.DatabaseError as error:
+            if _is_unwritable(error):
+                raise unwritable(self.path, str(error)) from None
             if (
                 type(error) is not sqlite3.DatabaseError
             ):  # subclasses are other errors; only the base class itself means a damaged file
@@ -130,7 +147,9 @@ class SqliteStore(ResultsStore):
             raise ValueError(f"a trial can be stored only once, but {trial.key} is there already")
         # Write the files first, so that a stored trial always has its attachments.
         for name, value in (attachments or {}).items():
-            write_atomically(self._attachment_path(trial, name), gzip.compress(json.dumps(value).encode(), 5))
+            path = self._attachment_path(trial, name)
+            with writing(path):
+                write_atomically(path, gzip.compress(json.dumps(value).encode(), 5))
         body = json.dumps(trial.as_json(), separators=(",", ":"))
         try:
             self._file.rows("INSERT INTO trials (record_bytes, number, body) VALUES (?, ?, ?)", *key, body)
@@ -159,7 +178,8 @@ class SqliteStore(ResultsStore):
 
     @override
     def set_study_file(self, text: str) -> None:
-        write_atomically(self.folder / STUDY_FILE, text.encode())
+        with writing(self.folder / STUDY_FILE):
+            write_atomically(self.folder / STUDY_FILE, text.encode())
 
     @override
     def study_file(self) -> str:
@@ -257,10 +277,11 @@ class FolderStorage:
                 f"one process at a time may run the study {name}, but {holder} does; see `tuner status {name}`"
             )
 
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = file_lock(folder / "lock" / "study.lock", name, on_wait=refuse)
-        with lock, closing(SqliteStore(folder)) as store:
-            yield store
+        with ExitStack() as stack:
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(file_lock(folder / "lock" / "study.lock", name, on_wait=refuse))
+            yield stack.enter_context(closing(SqliteStore(folder)))
 
 
 def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
@@ -290,6 +311,11 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         yield
         # If Ctrl-C comes during this statement, Python raises it afterwards. Then nothing is rolled back.
         db.execute("COMMIT")
+
+
+def _is_unwritable(error: sqlite3.Error) -> bool:
+    """Return whether the system refused to write a file; errors of Python's module itself have no code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE  # the low byte is the kind of the error
 
 
 def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
