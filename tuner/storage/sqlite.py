@@ -17,7 +17,15 @@ from runners.places import target_lock
 from runners.reporting import Say
 from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
-from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
+from tuner.storage.files import (
+    RESULTS_FILE,
+    STUDY_FILE,
+    read_progress,
+    size_name,
+    undamaged,
+    write_atomically,
+    write_progress,
+)
 from tuner.storage.protocols import ResultsStore
 
 _BUSY_S: Final = 30.0
@@ -63,7 +71,7 @@ class SqliteFile:
         except sqlite3.OperationalError as error:  # the file may be intact, but locked or read-only
             self.close()
             raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self.close()
             raise self._damaged(error) from None
         except RecordDamaged:
@@ -79,10 +87,10 @@ class SqliteFile:
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            if (
-                type(error) is not sqlite3.DatabaseError
-            ):  # subclasses are other errors; only the base class itself means a damaged file
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            # Subclasses of DatabaseError are other errors, such as a full disk, unless their words tell of damage.
+            of_damage = str(error).startswith(("Could not decode to UTF-8", "no such "))
+            if isinstance(error, sqlite3.Error) and type(error) is not sqlite3.DatabaseError and not of_damage:
                 raise
             raise self._damaged(error) from None
 
@@ -97,9 +105,11 @@ class SqliteFile:
         with self._lock:
             self._db.close()
 
-    def _damaged(self, error: sqlite3.DatabaseError) -> RecordDamaged:
+    def _damaged(self, error: Exception) -> RecordDamaged:
+        said = str(error)[:200]
         return RecordDamaged(
-            f"{self.path} must be a SQLite file of kafka-tuner, but SQLite says: {error}; "
+            f"{self.path} must be a SQLite file of kafka-tuner, but SQLite says: "
+            f"{said if said.isprintable() else repr(said)}; "
             "move it away to start with a new one"
         )
 
@@ -137,12 +147,17 @@ class SqliteStore(ResultsStore):
     @override
     def trials(self, after: int = 0) -> list[tuple[int, Trial]]:
         rows = self._file.rows("SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence", after)
-        return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
+        return [(sequence, self._trial(sequence, body)) for sequence, body in rows]
+
+    def _trial(self, sequence: int, body: str) -> Trial:
+        with undamaged(f"row {sequence} of the trials in {self._file.path}"):
+            return Trial.from_json(json.loads(body))
 
     @override
     def attachment(self, trial: Trial, name: str) -> Any:
         path = self._attachment_path(trial, name)
-        return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
+        with undamaged(f"the file {path}"):
+            return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
 
     @override
     def set_fact(self, name: str, value: Any) -> None:
@@ -150,7 +165,9 @@ class SqliteStore(ResultsStore):
 
     @override
     def facts(self) -> dict[str, Any]:
-        return {name: json.loads(body) for name, body in self._file.rows("SELECT name, body FROM facts")}
+        rows = self._file.rows("SELECT name, body FROM facts")
+        with undamaged(f"the table facts in {self._file.path}"):
+            return {name: json.loads(body) for name, body in rows}
 
     @override
     def set_study_file(self, text: str) -> None:
