@@ -57,7 +57,7 @@ def merge(measurements: Sequence[Measurement], workload: Workload, series: Seque
         duration_s=max(each.duration_s for each in measurements),
         records=sum(records),
         value_bytes=sum(each.value_bytes for each in measurements),
-        latency=Histogram.merge(each.latency for each in measurements),
+        latency=_latency([each.latency for each in measurements], [each.sample_ratio for each in measurements]),
         send_delay=Histogram.merge(each.send_delay for each in measurements),
         sample_ratio=_mean(
             [each.sample_ratio for each in measurements], [each.counts.acknowledged for each in measurements]
@@ -86,8 +86,30 @@ def merge_windows(windows: Sequence[Window]) -> Window:
         value_bytes=sum(each.value_bytes for each in windows),
         failed=sum(each.failed for each in windows),
         queue_full_ratio=_mean([each.queue_full_ratio for each in windows], records),
-        latency=Histogram.merge(each.latency for each in windows),
+        latency=_latency(
+            [each.latency for each in windows],
+            [each.latency.count / each.records if each.records else 0.0 for each in windows],
+        ),
     )
+
+
+def _latency(histograms: Sequence[Histogram], sample_ratios: Sequence[float]) -> Histogram:
+    """Merge the latencies of several producers, so that each producer counts by its deliveries.
+
+    Producers may have recorded different shares of their deliveries, and unweighted the one with the largest share
+    would count too much. The result has about as many values as were recorded. If a share is unknown (0), nothing is
+    weighted.
+
+    Args:
+        histograms: The recorded latencies of each producer.
+        sample_ratios: For each producer, the share of its deliveries whose latency was recorded.
+    """
+    known = [(each, ratio) for each, ratio in zip(histograms, sample_ratios, strict=True) if each.count]
+    ratios = {ratio for _, ratio in known}
+    if len(ratios) < 2 or min(ratios) <= 0:
+        return Histogram.merge(histograms)
+    mean_ratio = sum(each.count for each, _ in known) / sum(each.count / ratio for each, ratio in known)
+    return Histogram.merge(each.scaled(mean_ratio / ratio) for each, ratio in known)
 
 
 def _counts(counts: Sequence[Counts]) -> Counts:

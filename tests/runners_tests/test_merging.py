@@ -64,8 +64,9 @@ def test_a_single_measurement_keeps_all_but_the_workload(one: Measurement) -> No
 
 
 @FEW
-@given(SEVERAL)
-def test_counts_and_histograms_add_up(several: list[Measurement]) -> None:
+@given(SEVERAL, st.floats(0.01, 1.0))
+def test_counts_and_histograms_add_up(several: list[Measurement], ratio: float) -> None:
+    several = [replace(each, sample_ratio=ratio) for each in several]
     merged = merge(several, WHOLE, ())
     assert merged.workload == WHOLE
     assert merged.records == sum(each.records for each in several)
@@ -122,6 +123,32 @@ def test_latency_is_weighted_by_records() -> None:
     assert merged.latency_check is not None
     assert merged.latency_check.seen_us == pytest.approx(175.0)
     assert merged.latency_check.drain_us is None
+
+
+def test_a_producer_that_recorded_fewer_latencies_counts_as_much() -> None:
+    """Both sent 10,000 records; of the slow producer only a hundredth was recorded."""
+    fast = measurement(records=10_000, sample_ratio=1.0, latency=Histogram.of([1_000] * 10_000))
+    slow = measurement(records=10_000, sample_ratio=0.01, latency=Histogram.of([9_000] * 100))
+    merged = merge([fast, slow], WHOLE, ())
+    assert merged.latency.percentile_us(0.49) == Histogram.of([1_000]).percentile_us(0.5)
+    assert merged.latency.percentile_us(0.51) == Histogram.of([9_000]).percentile_us(0.5)
+    assert merged.latency.mean_us == pytest.approx(5_000, rel=1e-3)
+    assert merged.latency.count == 10_100, "as many latencies as were recorded"
+    whole = merge_windows([window(records=each.records, latency=each.latency) for each in (fast, slow)])
+    assert whole.latency == merged.latency
+
+
+@FEW
+@given(st.lists(st.integers(1, 10**7), min_size=1, max_size=50), st.floats(0.1, 10.0))
+def test_a_scaled_histogram_has_the_same_percentiles(values_us: list[int], factor: float) -> None:
+    one = Histogram.of(values_us)
+    scaled = one.scaled(factor)
+    assert abs(scaled.count - one.count * factor) <= 0.5
+    assert (scaled.counts >= 0).all()
+    assert not scaled.counts[one.counts == 0].any()
+    if scaled.count:
+        assert scaled.mean_us == pytest.approx(one.mean_us, rel=1e-3, abs=1.0)
+    assert one.scaled(1.0) == one
 
 
 def test_merging_no_measurements_is_refused() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from objectives.scoring import Constraint
 from tuner.model.spec import ConfirmSpec, Goal
 from tuner.model.trial import Trial
+from tuner.storage.files import undamaged
 from tuner.storage.protocols import ResultsStore
 
 CONFIRMING: Final = "confirming"
@@ -107,7 +108,8 @@ def plans_in(facts: Mapping[str, Any], size: str) -> tuple[ConfirmationPlan, ...
     """
     kept = facts.get(CONFIRMING, {}).get(size, [])
     # Earlier releases stored a single plan instead of a list.
-    plans = [ConfirmationPlan.from_json(each) for each in ([kept] if isinstance(kept, Mapping) else kept)]
+    with undamaged(f"the fact {CONFIRMING!r} about {size} B in the study's results"):
+        plans = [ConfirmationPlan.from_json(each) for each in ([kept] if isinstance(kept, Mapping) else kept)]
     ends: list[int | None] = [*(plan.first_round for plan in plans), None]
     return tuple(replace(plan, end_round=end) for plan, end in zip(plans, ends[1:], strict=True))
 

@@ -20,6 +20,7 @@ from tuner.model.identity import MIXED
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
+from tuner.storage.files import undamaged
 from tuner.storage.home import storage_at
 from tuner.storage.protocols import ResultsStore, Storage
 
@@ -205,7 +206,8 @@ def results_of(store: ResultsStore, folder: Path) -> StudyResults:
             f"the results store in {folder} must say what the study optimises, but does not: "
             "its first run ended too early; run the study again"
         )
-    objectives = tuple(Objective(metric) for metric in facts["objectives"])
+    with undamaged(f"the fact 'objectives' in {folder}"):
+        objectives = tuple(Objective(metric) for metric in facts["objectives"])
     trials = [trial for _, trial in store.trials()]
     return StudyResults(
         name=facts.get("name", folder.name),

@@ -1,13 +1,14 @@
 """Files in a study's folder: their names, atomic writes, and the progress file."""
 
 import json
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from runners import places
-from tuner.model.errors import RecordUnwritable
+from tuner.model.errors import RecordDamaged, RecordUnwritable
 from tuner.model.trial import Progress
 
 RESULTS_FILE: Final = "results.db"
@@ -39,6 +40,25 @@ def unwritable(path: Path, reason: str) -> RecordUnwritable:
         f"{path} must be writable, but the system says: {reason}; make room on the disk or correct the permissions, "
         "and run the same command again: a study continues after its last stored trial"
     )
+
+
+@contextmanager
+def undamaged(what: str) -> Iterator[None]:
+    """Run the block, which reads a stored value.
+
+    Args:
+        what: The value and its place, for the error message.
+
+    Raises:
+        RecordDamaged: The value is not as kafka-tuner wrote it.
+    """
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zlib.error) as error:
+        raise RecordDamaged(
+            f"{what} must be as kafka-tuner wrote it, but can't be read ({type(error).__name__}: {str(error)[:200]}); "
+            "restore it from a copy, or start a new study under another name"
+        ) from None
 
 
 def write_atomically(path: Path, data: bytes) -> None:

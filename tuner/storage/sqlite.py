@@ -22,6 +22,7 @@ from tuner.storage.files import (
     STUDY_FILE,
     read_progress,
     size_name,
+    undamaged,
     unwritable,
     write_atomically,
     write_progress,
@@ -80,7 +81,7 @@ class SqliteFile:
             if _is_unwritable(error):
                 raise unwritable(path, str(error)) from None
             raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self.close()
             raise self._damaged(error) from None
         except RecordDamaged:
@@ -97,12 +98,12 @@ class SqliteFile:
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            if _is_unwritable(error):
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if isinstance(error, sqlite3.Error) and _is_unwritable(error):
                 raise unwritable(self.path, str(error)) from None
-            if (
-                type(error) is not sqlite3.DatabaseError
-            ):  # subclasses are other errors; only the base class itself means a damaged file
+            # Subclasses of DatabaseError are other errors, such as a locked file, unless their words tell of damage.
+            of_damage = str(error).startswith(("Could not decode to UTF-8", "no such "))
+            if isinstance(error, sqlite3.Error) and type(error) is not sqlite3.DatabaseError and not of_damage:
                 raise
             raise self._damaged(error) from None
 
@@ -117,9 +118,11 @@ class SqliteFile:
         with self._lock:
             self._db.close()
 
-    def _damaged(self, error: sqlite3.DatabaseError) -> RecordDamaged:
+    def _damaged(self, error: Exception) -> RecordDamaged:
+        said = str(error)[:200]
         return RecordDamaged(
-            f"{self.path} must be a SQLite file of kafka-tuner, but SQLite says: {error}; "
+            f"{self.path} must be a SQLite file of kafka-tuner, but SQLite says: "
+            f"{said if said.isprintable() else repr(said)}; "
             "move it away to start with a new one"
         )
 
@@ -161,12 +164,17 @@ class SqliteStore(ResultsStore):
         most = -1 if limit is None else limit  # for SQLite, a negative limit is no limit
         asked = "SELECT sequence, body FROM trials WHERE sequence > ? ORDER BY sequence LIMIT ?"
         rows = self._file.rows(asked, after, most)
-        return [(sequence, Trial.from_json(json.loads(body))) for sequence, body in rows]
+        return [(sequence, self._trial(sequence, body)) for sequence, body in rows]
+
+    def _trial(self, sequence: int, body: str) -> Trial:
+        with undamaged(f"row {sequence} of the trials in {self._file.path}"):
+            return Trial.from_json(json.loads(body))
 
     @override
     def attachment(self, trial: Trial, name: str) -> Any:
         path = self._attachment_path(trial, name)
-        return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
+        with undamaged(f"the file {path}"):
+            return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else None
 
     @override
     def set_fact(self, name: str, value: Any) -> None:
@@ -174,7 +182,9 @@ class SqliteStore(ResultsStore):
 
     @override
     def facts(self) -> dict[str, Any]:
-        return {name: json.loads(body) for name, body in self._file.rows("SELECT name, body FROM facts")}
+        rows = self._file.rows("SELECT name, body FROM facts")
+        with undamaged(f"the table facts in {self._file.path}"):
+            return {name: json.loads(body) for name, body in rows}
 
     @override
     def set_study_file(self, text: str) -> None:
