@@ -95,6 +95,7 @@ def run_study(
     searching: bool = True,
     folder: Path | None = None,
     text: str = "",
+    mix_environments: bool = False,
 ) -> Study:
     """Run a study to its end, or resume it, and write its report.
 
@@ -109,10 +110,12 @@ def run_study(
         searching: Whether to search. If not, the best configs found so far are confirmed again.
         folder: The study's folder; by default below `KAFKA_TUNER_STUDIES`, or else below `./studies`.
         text: The text of the study file, to be kept with the results; only used with a `StudySpec`.
+        mix_environments: Whether to resume a study whose trials were measured on another host, with another version of
+            the client, or on another cluster. The report then says so.
 
     Raises:
         StudyFileError: The study file is wrong; the message names every problem.
-        StudyChanged: There are results under this name, and they were measured with other settings.
+        StudyChanged: The results under this name were measured with other settings or in another environment.
         DeadlinePassed: The time of `search.until` has passed.
         StudyBusy: Another process is running this study.
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
@@ -147,7 +150,9 @@ def run_study(
     if sampler is not None:
         name = getattr(sampler, "__name__", type(sampler).__name__)
         spec = replace(spec, search=replace(spec.search, sampler=f"{name} of the user's"))
-    results = run(spec, text, place, told, mirror, sampler=sampler, searching=searching)
+    results = run(
+        spec, text, place, told, mirror, sampler=sampler, searching=searching, mix_environments=mix_environments
+    )
     if savings := str(RacingSavings.of(trial for size in results.sizes for trial in size.trials)):
         told.say(savings)
     told.say("writing the report")

@@ -269,7 +269,8 @@ def test_a_study_of_an_earlier_release_is_recommended_and_continued(
     more = replace(
         spec, search=replace(spec.search, trials=14), confirm=replace(spec.confirm, rounds=0), executor=Executor.LOCAL
     )
-    after = run_study(more, text, folder, SilentReporter(), simulated=SimulatedRunner(0.03))
+    after = run_study(more, text, folder, SilentReporter(), simulated=SimulatedRunner(0.03), mix_environments=True)
+    assert "the client is simulated but was librdkafka 2.16.0" in after.mixed[0]
     for size in after.sizes:
         assert size.trials[: len(before[size.record_bytes])] == before[size.record_bytes]
         counted = [trial for trial in size.trials if trial.kind in (Kind.SEARCH, Kind.BASELINE)]

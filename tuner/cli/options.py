@@ -102,6 +102,14 @@ Until = Annotated[
         rich_help_panel="How long",
     ),
 ]
+MixEnvironments = Annotated[
+    bool,
+    typer.Option(
+        "--mix-environments",
+        help="Resume the study although its trials were measured on another host, with another version of the client, "
+        "or on another cluster. The report then says so.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")]
 Json = Annotated[
     bool,

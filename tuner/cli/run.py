@@ -108,6 +108,7 @@ def run(
         ),
     ] = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
+    mix_environments: options.MixEnvironments = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -153,7 +154,9 @@ def run(
         spec = parse_study(text, name="study", folder=Path.cwd(), origin="the command line", environ={})
     spec = _with_options(spec, trials=trials, hours=hours, until=until, executor=executor, ray_address=ray_address)
     folder = study_folder(spec.name)
-    study = _run_with_view(spec, text, folder, mlflow=mlflow, silent=quiet or as_json)
+    study = _run_with_view(
+        spec, text, folder, mlflow=mlflow, silent=quiet or as_json, mix_environments=mix_environments
+    )
     found = recommendations(study.results, tell=warn)
     if as_json:
         options.print_json(study_record(spec.name, str(folder), found))
@@ -173,13 +176,27 @@ def run(
 
 
 def _run_with_view(
-    spec: StudySpec, text: str, folder: Path, *, mlflow: bool, silent: bool, searching: bool = True
+    spec: StudySpec,
+    text: str,
+    folder: Path,
+    *,
+    mlflow: bool,
+    silent: bool,
+    mix_environments: bool,
+    searching: bool = True,
 ) -> api.Study:
     """Run a study and show its progress on the terminal."""
     with StudyView(quiet=silent) as view:
         view.say(f"study {spec.name}: results in {folder}; Ctrl-C stops it, and the same command resumes it")
         return api.run_study(
-            spec, text=text, folder=folder, reporter=view, warn=warn, mlflow=mlflow, searching=searching
+            spec,
+            text=text,
+            folder=folder,
+            reporter=view,
+            warn=warn,
+            mlflow=mlflow,
+            searching=searching,
+            mix_environments=mix_environments,
         )
 
 
@@ -257,6 +274,7 @@ def confirm(
         ),
     ] = None,
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Also show the study in MLflow.")] = True,
+    mix_environments: options.MixEnvironments = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure the best configs of a study and the baseline again, in turn, to find out which gains are real.
@@ -285,7 +303,9 @@ def confirm(
         raise typer.BadParameter(
             f"a confirmation needs rounds, but the study file of {spec.name} has confirm.rounds: 0; give --rounds"
         )
-    confirmed = _run_with_view(spec, text, folder, mlflow=mlflow, silent=quiet, searching=False)
+    confirmed = _run_with_view(
+        spec, text, folder, mlflow=mlflow, silent=quiet, mix_environments=mix_environments, searching=False
+    )
     found = recommendations(confirmed.results, goals, warn)
     OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
     if confirmed.results.simulated:

@@ -10,8 +10,10 @@ with open_target(Target()) as opened:          # starts a real broker on this ma
 print(measured.mb_per_s, measured.latency.percentile_us(0.99))
 """
 
+import hashlib
 import platform
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -277,16 +279,18 @@ def cluster_facts(opened: OpenTarget) -> dict[str, str]:
     return facts
 
 
-def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
+def all_facts(targets: Sequence[OpenTarget]) -> dict[str, Any]:
     """Return facts about the environment in which a study is measured, by the names that the results store uses.
 
-    Two studies can be compared only if these facts are equal.
+    Two studies can be compared only if these facts are equal, except `machine`, which names this host, and
+    `cluster_ids`, which has the id of the cluster for each target.
 
     Args:
-        opened: The open target; None for a simulation.
+        targets: The open targets; none for a simulation.
     """
-    if opened is None:
+    if not targets:
         return {"client_version": "simulated", "broker_version": "simulated", "host": {}, "cluster": {}}
+    opened, clusters = targets[0], [cluster_facts(each) for each in targets]
     # The Kafka protocol does not tell a broker's version, so it is known only for brokers that we started.
     ours = {"embedded": KAFKA_VERSION, "container": opened.target.container}
     return {
@@ -300,8 +304,22 @@ def all_facts(opened: OpenTarget | None) -> dict[str, Any]:
             "system": f"{platform.system()} {platform.release()}",
             "python": platform.python_version(),
         },
-        "cluster": cluster_facts(opened),
+        "cluster": clusters[0],
+        "machine": {"name": socket.gethostname(), "id": _machine_id()},
+        "cluster_ids": [each.get("cluster_id") for each in clusters],
     }
+
+
+def _machine_id() -> str | None:
+    """Return an id of this host that stays the same when it starts again; None if it has none, as in most containers.
+
+    It is a hash, because the id itself must not be shown. Source: machine-id(5).
+    """
+    try:
+        own = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return hashlib.sha256(f"kafka-tuner {own}".encode()).hexdigest()[:16] if own else None
 
 
 def _processor() -> str:

@@ -1,9 +1,12 @@
-"""What a study that is resumed keeps of its earlier runs: its deadline."""
+"""What a study that is resumed keeps of its earlier runs: its deadline, and the environment that it was measured in."""
 
 import datetime
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from tuner.course.budget import next_occurrence
+from tuner.model.errors import StudyChanged
+from tuner.model.identity import MIXED, environment_changes
 from tuner.model.spec import StudySpec
 from tuner.storage.protocols import ResultsStore
 
@@ -31,3 +34,30 @@ def deadline_of(
         kept = {"until": until, "ends_at": next_occurrence(until, now).astimezone().isoformat()}
         store.set_fact(_DEADLINE, kept)
     return datetime.datetime.fromisoformat(kept["ends_at"]).astimezone()
+
+
+def check_environment(
+    spec: StudySpec, store: ResultsStore, facts: Mapping[str, Any], *, loads_here: bool, mix: bool
+) -> None:
+    """Check that the stored trials were measured on this host, with this client and on this cluster.
+
+    Args:
+        spec: The specification of the study.
+        store: The results store.
+        facts: The facts about the environment of this run.
+        loads_here: Whether this host runs the loads.
+        mix: Whether to continue nevertheless, and store how the environment has changed.
+
+    Raises:
+        StudyChanged: The environment has changed.
+    """
+    on_record = store.facts()
+    changes = environment_changes(facts, on_record, loads_here=loads_here) if store.trials() else []
+    if changes and not mix:
+        raise StudyChanged(
+            f"all trials of {spec.name} must be measured in the same environment, but {'; '.join(changes)}; give the "
+            "study another name to start anew, or --mix-environments to go on with trials that can't be compared well"
+        )
+    if changes:
+        told = f"after {len(store.trials())} trials, {'; '.join(changes)}"
+        store.set_fact(MIXED, [*on_record.get(MIXED, []), told])

@@ -34,7 +34,7 @@ from tuner.course.confirm import RATES
 from tuner.course.driver import drive
 from tuner.course.open_target import ClusterTarget, SimulatedTarget, TrialTarget, all_facts, open_target
 from tuner.course.reporter import Mirror, Reporter
-from tuner.course.resuming import deadline_of
+from tuner.course.resuming import check_environment, deadline_of
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.errors import DeadlinePassed
 from tuner.model.identity import check_unchanged, lock_key, study_identity, target_label
@@ -68,6 +68,7 @@ def run_study(
     storage: Storage | None = None,
     rates: Mapping[str, float] | None = None,
     now: Callable[[], datetime.datetime] = datetime.datetime.now,
+    mix_environments: bool = False,
 ) -> StudyResults:
     """Run a study to its end; a study that already has trials is continued.
 
@@ -86,12 +87,14 @@ def run_study(
         rates: The fixed rates of a new study's paced phases, in records per second by record size. By default each rate
             is a share of the throughput of the baseline.
         now: Returns the current local time, with which `search.until` is compared.
+        mix_environments: Whether to continue a study whose trials were measured on another host, with another version
+            of the client, or on another cluster. The results then say so.
 
     Returns:
         All results of the study.
 
     Raises:
-        StudyChanged: The stored trials belong to a study with another specification.
+        StudyChanged: The stored trials belong to a study with another specification, or to another environment.
         StudyBusy: Another process is running this study.
         DeadlinePassed: The time of `search.until` has passed. Run the study with another time to continue it.
         StudyTakenOver: Another host has taken the study over, because this host's lease ran out.
@@ -124,6 +127,7 @@ def run_study(
         elsewhere = spec.executor is Executor.RAY and spec.ray_address is not None
         existing_pool = stack.enter_context(closing(_pool(spec, folder, reporter))) if elsewhere else None
         targets, topic_max, facts = _targets(spec, stack, reporter, simulated)
+        check_environment(spec, store, facts, loads_here=not elsewhere, mix=mix_environments)
         for name, value in {**facts, "topic_max_message_bytes": topic_max}.items():
             store.set_fact(name, value)
         # Topics are deleted only after all loads have ended, as a broker that creates topics automatically would create
@@ -261,7 +265,7 @@ def _targets(
     if spec.executor is Executor.SIMULATED or simulated is not None:
         runner = simulated or SimulatedRunner(_SIMULATED_NOISE_RATIO)
         nowhere = SimulatedTarget((runner,) * spec.workload.producers)
-        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(None)
+        return [nowhere] * len(spec.targets), DEFAULT_MAX_MESSAGE_BYTES, all_facts(())
     targets: list[ClusterTarget] = []
     for key in sorted({lock_key(target) for target in spec.targets}):
         stack.enter_context(target_lock(key, spec.name, on_wait=partial(_say_waiting, reporter)))
@@ -281,7 +285,7 @@ def _targets(
     first = targets[0].opened
     with first.lease()(spec.workload.saturating(spec.workload.record_sizes[0])) as topic:
         topic_max = topic.max_message_bytes
-    return list(targets), topic_max, all_facts(first)
+    return list(targets), topic_max, all_facts([each.opened for each in targets])
 
 
 def _pool(spec: StudySpec, folder: Path, reporter: Reporter) -> Pool:

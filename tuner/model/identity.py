@@ -1,13 +1,17 @@
-"""The settings that a study's trials depend on.
+"""What a study's trials depend on: the settings, and the host, client and cluster that they were measured with.
 
-They are compared when a study is resumed, because trials with different settings can't be mixed.
+Both are compared when a study is resumed, because trials that differ in them can't be mixed.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from tuner.model.errors import StudyChanged
 from tuner.model.spec import StudySpec
 from tuner.model.target import Target
+
+MIXED: Final = "mixed"
+"""The key under which the results store keeps how the environment has changed between trials, as sentences."""
 
 
 def study_identity(spec: StudySpec) -> dict[str, Any]:
@@ -74,6 +78,41 @@ def check_unchanged(name: str, asked: dict[str, Any], on_record: dict[str, Any])
             f"the study {name} can only be resumed with the settings of its trials, but {'; '.join(changed)}; "
             "restore the old settings to resume, or give the study another name to start anew"
         )
+
+
+def environment_changes(now: Mapping[str, Any], on_record: Mapping[str, Any], *, loads_here: bool) -> list[str]:
+    """Return how the environment differs from the one in which a study was measured, as parts of a sentence.
+
+    A value that is not known for one of the two is not compared: older releases stored less, a host may have no id, and
+    a broker that we start has a new cluster id each time.
+
+    Args:
+        now: What `tuner.course.open_target.all_facts` returns now.
+        on_record: The facts from the results store.
+        loads_here: Whether this host runs the loads. If not, they run on a Ray cluster, which chooses its nodes.
+    """
+
+    def of(facts: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        machine, host = facts.get("machine") or {}, facts.get("host") or {}
+        ids = facts.get("cluster_ids") or [(facts.get("cluster") or {}).get("cluster_id")]
+        of_host = {
+            "host": (machine.get("id"), f"{machine.get('name')} (id {machine.get('id')})"),
+            "processor": (host.get("processor"),) * 2,
+            "number of cores": (host.get("cores"),) * 2,
+        }
+        return {
+            **(of_host if loads_here else {}),
+            "client": (facts.get("client_version"),) * 2,
+            "broker's version": (facts.get("broker_version"),) * 2,
+            **{f"cluster id of target {place}": (each, each) for place, each in enumerate(ids, 1)},
+        }
+
+    ours, theirs = of(now), of(on_record)
+    return [
+        f"the {name} is {shown} but was {theirs[name][1]}"
+        for name, (value, shown) in ours.items()
+        if name in theirs and value != theirs[name][0] and not {value, theirs[name][0]} & {None, "", "unknown"}
+    ]
 
 
 def target_label(target: Target) -> str:

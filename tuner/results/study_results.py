@@ -15,6 +15,7 @@ from tuner.confirmation.gains import Confirmation, confirmations_of, goals_witho
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
 from tuner.model.goals import goal_gain, goal_rank
+from tuner.model.identity import MIXED
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
@@ -162,6 +163,11 @@ class StudyResults:
     def simulated(self) -> bool:
         """Whether the trials were computed by a model and not measured on a cluster."""
         return self.facts.get("client_version") == "simulated"
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """How the host, the client or the cluster has changed between trials, as sentences; empty if nothing has."""
+        return tuple(self.facts.get(MIXED, ()))
 
     @property
     def finished(self) -> bool:
