@@ -15,7 +15,7 @@ from tests.campaign_tests.brokers import MortalBroker
 from tests.clusters_tests.waiting import PATIENCE_S, eventually
 from tuner.course.reporter import Standing
 from tuner.course.run import run_study
-from tuner.model.errors import ExitCode, exit_code_of
+from tuner.model.errors import ExitCode, StudyChanged, exit_code_of
 from tuner.model.trial import Kind, State, StudyState
 
 pytestmark = pytest.mark.broker
@@ -92,7 +92,10 @@ def test_a_broker_that_stays_away_ends_the_study_which_can_resume(tmp_path: Path
     assert before == show.trials
     assert [trial.kind for trial in before] == [Kind.STABILISE, Kind.BASELINE]
     again = Told()
-    assert run_study(spec, "", tmp_path, again).finished
+    # The broker has a new id, as a cluster that was created anew has.
+    with pytest.raises(StudyChanged, match="the cluster id of target 1 is"):
+        run_study(spec, "", tmp_path, again)
+    assert run_study(spec, "", tmp_path, again, mix_environments=True).finished
     after = on_record(tmp_path)
     assert after == before + again.trials
     assert [trial.kind for trial in of_kind(after, Kind.BASELINE, Kind.SEARCH)] == [Kind.BASELINE, *[Kind.SEARCH] * 2]
