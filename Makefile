@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install run test campaign check docs format bench ci image lock clean
+.PHONY: help install run test campaign failures check docs format bench ci image lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,9 @@ test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
+
+failures: $(DEV) ## Kill, pause and cut off every part of real studies, over 100 times (ARGS=--write fills docs/evidence)
+	$(BIN)/python -m benchmarks.failures $(ARGS)
 
 check: $(DEV) ## Lint, formatting, types, import rules, pins, files named in documents, tracked files
 	$(BIN)/ruff check .

@@ -98,11 +98,16 @@ class PostgresServer:
             time.sleep(0.05)
         raise AssertionError(f"the server does not answer: {self.log}")
 
+    def family(self) -> list[psutil.Process]:
+        """Return the server's processes, the first of which has started the others."""
+        assert self._process is not None
+        postmaster = psutil.Process(self._process.pid)
+        return [postmaster, *postmaster.children(recursive=True)]
+
     def kill(self) -> None:
         """Kill all processes of the server at once, as a power cut would."""
         assert self._process is not None
-        postmaster = psutil.Process(self._process.pid)
-        family = [postmaster, *postmaster.children(recursive=True)]
+        family = self.family()
         for each in family:
             # The first process starts the others, so no new ones appear once it is killed.
             try:
