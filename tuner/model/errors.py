@@ -6,6 +6,7 @@ StudyError
 ├── StudyBusy           another process is running the study                     (exit 1)
 ├── StudyTakenOver      another process has taken over the study from this one   (exit 1)
 ├── RecordDamaged       the results store can't be read, or is of a newer release (exit 1)
+│   └── RecordUnwritable  it can't be written now, as on a full disk             (exit 1)
 ├── StorageMisnamed     the storage's address is not valid                       (exit 2)
 ├── StorageUnreachable  the storage's server does not answer, or refuses us      (exit 1)
 ├── NoFeasibleConfig    no config can be recommended under these conditions      (exit 5)
@@ -49,6 +50,10 @@ class StorageUnreachable(StudyError):
 
 class RecordDamaged(StudyError):
     """The results store can't be read: it is damaged, or a newer release wrote it."""
+
+
+class RecordUnwritable(RecordDamaged):
+    """The results store can't be used now, for example because the disk is full. The study can be resumed later."""
 
 
 class NoFeasibleConfig(StudyError):

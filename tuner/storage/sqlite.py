@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from runners.places import target_lock
 from runners.reporting import Say
-from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
+from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, Trial
 from tuner.storage.files import RESULTS_FILE, STUDY_FILE, read_progress, size_name, write_atomically, write_progress
 from tuner.storage.protocols import ResultsStore
@@ -62,7 +62,7 @@ class SqliteFile:
             migrate(self._db, path, migrations)
         except sqlite3.OperationalError as error:  # the file may be intact, but locked or read-only
             self.close()
-            raise RecordDamaged(f"the file {path} must be readable and writable, but SQLite says: {error}") from None
+            raise self._unusable(error) from None
         except sqlite3.DatabaseError as error:
             self.close()
             raise self._damaged(error) from None
@@ -75,10 +75,13 @@ class SqliteFile:
 
         Raises:
             RecordDamaged: The file is damaged.
+            RecordUnwritable: The file can't be used now, for example because the disk is full.
         """
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            raise self._unusable(error) from None
         except sqlite3.DatabaseError as error:
             if (
                 type(error) is not sqlite3.DatabaseError
@@ -96,6 +99,9 @@ class SqliteFile:
         """Close the file; may be called again."""
         with self._lock:
             self._db.close()
+
+    def _unusable(self, error: sqlite3.OperationalError) -> RecordUnwritable:
+        return RecordUnwritable(f"the file {self.path} must be readable and writable, but SQLite says: {error}")
 
     def _damaged(self, error: sqlite3.DatabaseError) -> RecordDamaged:
         return RecordDamaged(
