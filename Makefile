@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install run test campaign containers check docs format bench ci image lock clean
+.PHONY: help install run test campaign failures containers check docs format bench ci image lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,9 @@ test: $(DEV) ## Run the tests (ARGS="-m 'not broker and not campaign'" for those
 campaign: $(DEV) ## Kill, interrupt and starve whole studies, and look at MLflow in a browser (KAFKA_TUNER_CAMPAIGN=long for more)
 	$(BIN)/pytest -q -n 2 --dist loadscope -m "campaign and not alone and not docker" $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
 	$(BIN)/pytest -q -m "campaign and alone" $(ARGS) || [ $$? -eq 5 ]
+
+failures: $(DEV) ## Kill, pause and cut off every part of real studies, over 100 times (ARGS=--write fills docs/evidence)
+	$(BIN)/python -m benchmarks.failures $(ARGS)
 
 containers: $(DEV) ## Build the image and test it; starts a Docker engine where none runs (root, Debian)
 	scripts/with-docker sh -c 'scripts/image build && $(BIN)/pytest -q -m docker $(ARGS)'

@@ -10,6 +10,7 @@ import importlib
 import logging
 import os
 import secrets
+import shutil
 import signal
 import tempfile
 import time
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 import psutil
 
+from runners.clusters.processes import ProcessIdentity, Record, records
 from runners.errors import GeneratorError
 from runners.pool import whoami
 from runners.ray_cluster import Code, RayCluster, packages
@@ -28,6 +30,7 @@ _OBJECT_STORE_BYTES: Final = 100 * 1024 * 1024  # Ray takes no less than 75 MB
 _LONGEST_FOLDER: Final = 20
 _NAMESPACE: Final = "kafka-tuner"
 _POLL_S: Final = 1.0
+_RECORD_KIND: Final = "ray"
 _TOKEN_FILE: Final = "ray-token"
 _QUIET: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -68,7 +71,7 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
     Raises:
         GeneratorError: Ray did not start.
     """
-    with tempfile.TemporaryDirectory(prefix="kt-ray-", dir=_short_folder(), ignore_cleanup_errors=True) as folder:
+    with _session_folder() as folder:
         options = {
             "address": "local",
             "num_cpus": workers,
@@ -190,6 +193,28 @@ def _kill_rest(folder: str) -> None:
         with contextlib.suppress(psutil.Error):
             if any(folder in word for word in process.cmdline()):
                 process.kill()
+
+
+@contextlib.contextmanager
+def _session_folder() -> Iterator[str]:
+    """Make a folder for Ray's files, and remove it at the end.
+
+    If this process is killed, the next process that starts Ray on this host removes the folder.
+    """
+    for record in records(_RECORD_KIND):
+        if record.state == "dead" and (left := Path(record.facts["folder"])).name == record.run_id:
+            shutil.rmtree(left, ignore_errors=True)
+            record.remove()
+    name = f"kt-ray-{secrets.token_hex(4)}"
+    folder = Path(_short_folder(), name)
+    record = Record(_RECORD_KIND, name, ProcessIdentity.of(), {"folder": str(folder)})
+    record.save()
+    try:
+        folder.mkdir(mode=0o700)
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        record.remove()
 
 
 def _short_folder() -> str:

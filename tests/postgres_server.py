@@ -102,7 +102,7 @@ class PostgresServer:
     @contextmanager
     def standing_still(self) -> Iterator[None]:
         """Stop all processes of the server while the context is open, as a paused virtual machine does."""
-        family = self._family()
+        family = self.family()
         for each in family:
             with suppress(psutil.NoSuchProcess):
                 each.suspend()
@@ -113,8 +113,8 @@ class PostgresServer:
                 with suppress(psutil.NoSuchProcess):
                     each.resume()
 
-    def _family(self) -> list[psutil.Process]:
-        """Return the first process of the server, and those that it has started."""
+    def family(self) -> list[psutil.Process]:
+        """Return the server's processes, the first of which has started the others."""
         assert self._process is not None
         postmaster = psutil.Process(self._process.pid)
         return [postmaster, *postmaster.children(recursive=True)]
@@ -122,7 +122,7 @@ class PostgresServer:
     def kill(self) -> None:
         """Kill all processes of the server at once, as a power cut would."""
         assert self._process is not None
-        family = self._family()
+        family = self.family()
         for each in family:
             # The first process starts the others, so no new ones appear once it is killed.
             try:

@@ -14,19 +14,31 @@ from tests.clusters_tests.waiting import eventually
 
 @dataclass(slots=True)
 class MortalBroker:
-    """A broker that can be killed, as by a power cut, and started again at the same address without its data."""
+    """A broker that can be killed, as by a power cut, and started again at the same address without its data.
+
+    Attributes:
+        port: The port that the broker listens at.
+        proxy_port: The port of a proxy, through which all clients shall go; None if there is no proxy.
+    """
 
     port: int = field(default_factory=lambda: free_ports("127.0.0.1", 1)[0])
+    proxy_port: int | None = None
     _cluster: EmbeddedCluster = field(init=False)
     _pid: int = 0
 
     def __post_init__(self) -> None:
-        self._cluster = EmbeddedCluster(port=self.port)
+        through = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.proxy_port}"} if self.proxy_port else {}
+        self._cluster = EmbeddedCluster(port=self.port, properties=through)
 
     @property
     def bootstrap(self) -> str:
         """The broker's address."""
-        return f"127.0.0.1:{self.port}"
+        return f"127.0.0.1:{self.proxy_port or self.port}"
+
+    @property
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+        return psutil.Process(self._pid)
 
     def start(self) -> None:
         """Start the broker, and wait until it answers."""
@@ -35,7 +47,7 @@ class MortalBroker:
 
     def kill(self) -> None:
         """Kill the broker, which gets no chance to shut down."""
-        psutil.Process(self._pid).kill()
+        self.process.kill()
 
     def restart(self) -> None:
         """Start the killed broker again at the same address."""

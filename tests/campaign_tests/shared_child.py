@@ -1,32 +1,41 @@
 """A program that runs a study whose results are kept in PostgreSQL, so that tests can kill it. Run with `python -m`.
 
 shared_child.py URL FOLDER SPEC STEP_S LEASE_S      like `child.py`; the lease on the study lasts LEASE_S seconds
+
+STEP_S is 0 for a study on a real cluster, which is also copied to MLflow if its specification names a server.
 """
 
 import json
+import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from runners.errors import RunnerError
 from tests.builders.studies import Steady
 from tests.campaign_tests.child import Telling, tell
 from tests.storage_tests.shared import storage_of
 from tuner.course.run import run_study
 from tuner.model.errors import StudyError
 from tuner.model.spec import StudySpec
+from tuner.tracking import Mirror
 
 
 def main(url: str, folder: str, spec_file: str, step_s: str, lease_s: str) -> None:
     spec: StudySpec = pickle.loads(Path(spec_file).read_bytes())
     storage = storage_of(url, lease_s=float(lease_s), patience_s=120.0)
+    simulated = Steady(float(step_s)) if float(step_s) else None
+    reporter = Telling()
+    mirror = Mirror(Path(folder), spec.tracking, reporter.say, storage=storage) if spec.tracking.enabled else None
     tell(said="begin")
     try:
-        run_study(spec, "study: small\n", Path(folder), Telling(), simulated=Steady(float(step_s)), storage=storage)
-    except StudyError as error:
+        run_study(spec, "study: small\n", Path(folder), reporter, mirror, simulated, storage=storage)
+    except (StudyError, RunnerError) as error:
         tell(error=type(error).__name__, said=str(error))
         sys.exit(1)
     tell(said="end")
@@ -39,22 +48,43 @@ class SharedDriver:
         url: URL of the database.
         folder: The study's folder on its host.
         spec: The study to run.
-        step_s: Seconds that each window takes.
+        step_s: Seconds that each window takes; 0 for a study on a real cluster.
         lease_s: Seconds that the lease on the study lasts.
+        environ: Further environment variables of the program.
     """
 
-    def __init__(self, url: str, folder: Path, spec: StudySpec, *, step_s: float, lease_s: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        spec: StudySpec,
+        *,
+        step_s: float,
+        lease_s: float,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         spec_file = folder.with_suffix(".spec")
         spec_file.parent.mkdir(parents=True, exist_ok=True)
         spec_file.write_bytes(pickle.dumps(spec))
         words = [url, str(folder), str(spec_file), str(step_s), str(lease_s)]
         command = [sys.executable, "-m", "tests.campaign_tests.shared_child", *words]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        environment = {**os.environ, **(environ or {})}
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         self._facts: list[dict[str, Any]] = []
         self._news = threading.Condition()
         self._ended = False
         self._thread = threading.Thread(target=self._listen)
         self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """The id of the program's process."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the program has not ended yet."""
+        return self._process.poll() is None
 
     @property
     def trials(self) -> list[dict[str, Any]]:

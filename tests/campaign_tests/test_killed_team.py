@@ -4,7 +4,6 @@ The parts are the service, the processes of studies, a node of a Ray cluster, Po
 studies measure on a real broker.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -209,6 +208,3 @@ def test_each_part_of_an_installation_killed_in_turn(
     assert PASSWORD not in said
     assert nodes.token not in said
     assert [name for name in TopicAdmin(broker.connection).names() if name.startswith("tuner-")] == []
-    report = os.environ.get("KAFKA_TUNER_KILLS")
-    if report:
-        Path(report).write_text(f"{dict(kills)}\n")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.builders.trials import trial
 from tests.storage_tests.store_contract import Open, ResultsStoreContract
-from tuner.model.errors import RecordDamaged, StudyBusy, StudyNotFound
+from tuner.model.errors import RecordDamaged, RecordUnwritable, StudyBusy, StudyNotFound
 from tuner.model.trial import Progress, StudyState
 from tuner.results.study_results import load_results
 from tuner.storage.files import RESULTS_FILE, read_progress, write_atomically, write_progress
@@ -250,3 +250,22 @@ def test_the_last_progress_is_read_and_broken_files_count_as_none(tmp_path: Path
     for broken in ('{"trial": 3', '{"trial": 3}', '{"state": "asleep"}', "null"):
         (tmp_path / "progress.json").write_text(broken, encoding="utf-8")
         assert read_progress(tmp_path) is None
+
+
+def test_a_trial_without_room_is_an_error_of_ours_and_is_stored_later(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.append(trial(0))
+    ((pages,),) = store._file.rows("PRAGMA page_count")
+    store._file.rows(f"PRAGMA max_page_count = {pages}")
+    told: list[str] = []
+    while not told:
+        try:
+            store.append(trial(len(store.trials())))
+        except RecordUnwritable as error:
+            told.append(str(error))
+    assert "results.db must be readable and writable, but SQLite says: database or disk is full" in told[0]
+    stored = store.trials()
+    store._file.rows("PRAGMA max_page_count = 1000")
+    store.append(trial(99))
+    assert [kept for _, kept in store.trials()] == [*(kept for _, kept in stored), trial(99)]
+    store.close()
