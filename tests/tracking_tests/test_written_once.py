@@ -180,9 +180,10 @@ def test_mlflow_s_limits_for_one_request_are_kept(root: Path, client: "MlflowCli
 
 
 def test_runs_of_others_with_our_studys_id_are_kept(night: Path, client: "MlflowClient") -> None:
+    assert sync(night, HERE).runs_written == 4
+    experiment = runs(client)["night/1000B"].info.experiment_id
     for number, key in enumerate(("", "", "my-key", "my-key", "id-of-night", "id-of-night")):
         tags = {"tuner.study_id": "id-of-night", **({"tuner.key": key} if key else {})}
-        client.create_run("0", tags=tags, run_name=f"theirs {number}")
-    assert sync(night, TrackingSpec(experiment="Default")).runs_written == 4
-    assert sync(night, TrackingSpec(experiment="Default")).runs_written == 0
+        client.create_run(experiment, tags=tags, run_name=f"theirs {number}")
+    assert sync(night, HERE).runs_written == 0
     assert len(runs(client)) == 10
