@@ -58,5 +58,5 @@ def test_ray_and_java_do_not_get_the_secrets_of_the_operator(tmp_path: Path) -> 
 )
 def test_the_variables_of_mlflow_that_hold_secrets_are_known(tmp_path: Path, uri: str, dropped: set[str]) -> None:
     (tmp_path / "service.yaml").write_text(f'mlflow: {{uri: "{uri}"}}\n')
-    environ = {"PASSWORD": "p", "ADDRESS": "http://u:p@h", "MLFLOW_TRACKING_PASSWORD": "p", "HOME": "/home"}
+    environ = {"PASSWORD": "p", "ADDRESS": "http://u:p@h.test/", "MLFLOW_TRACKING_PASSWORD": "p", "HOME": "/home"}
     assert set(load_config(tmp_path / "service.yaml", environ).secret_variables) == dropped

@@ -78,14 +78,14 @@ def test_a_password_from_a_variable_is_in_no_output(tmp_path: Path, database: st
 @pytest.mark.parametrize(
     "line",
     [
-        'tracking: {uri: "http://me:hunter2@mlflow:5000"}',
-        'tracking: {uri: "http://me:hunter2${MORE}@mlflow:5000"}',
-        'tracking: {uri: "http://me:${MORE:-hunter2}@mlflow:5000"}',
+        'tracking: {uri: "http://me:hunter2@mlflow.test:5000"}',
+        'tracking: {uri: "http://me:hunter2${MORE}@mlflow.test:5000"}',
+        'tracking: {uri: "http://me:${MORE:-hunter2}@mlflow.test:5000"}',
         'tracking: {uri: "postgresql://db/x?password=hunter2"}',
-        'tracking: {experiment: "http://me:hunter2@mlflow:5000"}',
-        'target: {bootstrap: "a:1", properties: {sasl.oauthbearer.token.endpoint.url: "https://me:hunter2@idp/token"}}',
-        'target: {bootstrap: "http://me:hunter2@a:9092"}',
-        'executor: {ray_address: "http://me:hunter2@head:6379"}',
+        'tracking: {experiment: "http://me:hunter2@mlflow.test:5000"}',
+        'target: {bootstrap: "a:1", properties: {sasl.oauthbearer.token.endpoint.url: "https://me:hunter2@idp.test/token"}}',
+        'target: {bootstrap: "http://me:hunter2@a.test:9092"}',
+        'executor: {ray_address: "http://me:hunter2@head.test:6379"}',
     ],
 )
 def test_a_password_that_is_written_into_a_uri_is_refused(line: str) -> None:
@@ -103,6 +103,6 @@ def test_a_password_that_is_written_into_a_uri_is_refused(line: str) -> None:
 
 
 def test_a_password_from_a_variable_is_accepted() -> None:
-    text = 'workload: {record_bytes: 100}\ntracking: {uri: "http://${USER_NAME:-me}:${PASSWORD}@mlflow:5000/x"}\n'
+    text = 'workload: {record_bytes: 100}\ntracking: {uri: "http://${USER_NAME:-me}:${PASSWORD}@mlflow.test:5000/x"}\n'
     spec = parse_study(text, name="night", folder=None, origin="night.yaml", environ={"PASSWORD": "hunter2"})
-    assert spec.tracking.uri == "http://me:hunter2@mlflow:5000/x"
+    assert spec.tracking.uri == "http://me:hunter2@mlflow.test:5000/x"
