@@ -115,14 +115,16 @@ def target_lock(key: str, name: str = "", on_wait: Say = silent) -> Iterator[Non
 
     The lock is the name of a Unix socket in the abstract namespace, which lies in no folder: every user can take it, no
     file stays behind or can be exchanged for a link, and the kernel frees it when the process ends. Containers with a
-    network namespace of their own have locks of their own.
+    network namespace of their own have locks of their own, and so have processes with different values of the
+    environment variable `KAFKA_TUNER_LOCKS`.
 
     Args:
         key: Identifies the cluster, such as its cluster id. Other users of the host see only a hash of the key.
         name: Name of the study that takes the lock, shown to those that wait for it. All users of the host can read it.
         on_wait: Called once if another process holds the lock, with the holder as `name (process 1234)`.
     """
-    address = f"kafka-tuner target {hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    group = os.environ.get("KAFKA_TUNER_LOCKS", "")
+    address = f"kafka-tuner target {hashlib.sha256(f'{key}{group}'.encode()).hexdigest()[:16]}"
     with socket.socket(socket.AF_UNIX) as lock, socket.socket(socket.AF_UNIX) as label:
         told = False
         while True:

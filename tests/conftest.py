@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
 
@@ -50,6 +51,8 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("KAFKA_TUNER_CACHE", str(cache_root()))
         patch.setenv("KAFKA_TUNER_HOME", str(tmp_path_factory.mktemp("kafka-tuner-home")))
         patch.setenv("KAFKA_TUNER_STUDIES", str(tmp_path_factory.mktemp("studies")))
+        # Studies of other test processes run at the same time, because most tests do not ask for true measurements.
+        patch.setenv("KAFKA_TUNER_LOCKS", uuid.uuid4().hex)
         # The user who runs the tests may have set these for their own servers.
         for variable in ("MLFLOW_TRACKING_URI", "RAY_ADDRESS", "KAFKA_TUNER_STORAGE"):
             patch.delenv(variable, raising=False)

@@ -103,6 +103,7 @@ def test_a_phase_in_which_the_load_stood_still_is_repeated(broker: RunningCluste
 
 
 @pytest.mark.broker
+@pytest.mark.campaign
 def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     with stopping(2) as stopper:
         done = pooled(broker, new_topic, stopper)
@@ -112,6 +113,7 @@ def test_a_load_that_stands_still_in_each_attempt_is_an_error(broker: RunningClu
 
 
 @pytest.mark.broker
+@pytest.mark.campaign
 def test_a_load_process_that_never_goes_on_is_replaced(broker: RunningCluster, new_topic: TopicMaker) -> None:
     with stopping(1, None) as stopper:
         done = pooled(broker, new_topic, stopper, patience_s=PATIENCE_S)
@@ -121,6 +123,7 @@ def test_a_load_process_that_never_goes_on_is_replaced(broker: RunningCluster, n
 
 
 @pytest.mark.broker
+@pytest.mark.campaign
 def test_without_a_pool_a_load_that_never_goes_on_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     runner = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS), patience_s=PATIENCE_S)
     with stopping(1, None) as stopper, pytest.raises(WorkerLost, match=r"every 15 s.*killed") as caught:

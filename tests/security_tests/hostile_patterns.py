@@ -48,6 +48,7 @@ ACCEPTED: Final = (
     "tuner-20260301T200000-00000000-1",
     "%4|1|rdkafka#producer-1| [thrd:app]: ",
     "FAIL [rdkafka#producer-1] [thrd:main]: ",
+    ", 1 identical error(s) suppressed",
     "ssl://host:9093/",
     "kafka-tuner-broker-0123456789ab",
     "10 steady state records sent, 1.0 records/sec (1.0 MB/sec), 1.0 ms avg latency, 1.0 ms max latency, 1 ms 50th, "

@@ -26,6 +26,7 @@ def read(process: psutil.Process, what: str) -> bytes:
         return b""
 
 
+@pytest.mark.campaign
 def test_ray_and_java_do_not_get_the_secrets_of_the_operator(tmp_path: Path) -> None:
     (tmp_path / "service.yaml").write_text(CONFIG)
     environ = {"LAB_PASSWORD": "hunter2-of-the-lab", "PASSWORD_OF_MLFLOW": "hunter2-of-mlflow"}

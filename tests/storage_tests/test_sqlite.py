@@ -263,7 +263,7 @@ def test_a_trial_without_room_is_an_error_of_ours_and_is_stored_later(tmp_path: 
             store.append(trial(len(store.trials())))
         except RecordUnwritable as error:
             told.append(str(error))
-    assert "results.db must be readable and writable, but SQLite says: database or disk is full" in told[0]
+    assert "results.db must be writable, but the system says: database or disk is full" in told[0]
     stored = store.trials()
     store._file.rows("PRAGMA max_page_count = 1000")
     store.append(trial(99))
