@@ -20,13 +20,13 @@ from tuner.storage.files import RESULTS_FILE
 
 STEP_BYTES: Final = 4096
 """The disk is filled so that it has room for one page more each time: so each write of the record is the last."""
-_DISK_BYTES: Final = 8 << 20
+_DISK_BYTES: Final = 24 << 20
 _ENDED: Final = (ExitCode.DONE, ExitCode.NO_FEASIBLE_CONFIG)
 _LONGEST_S: Final = 120.0
 
 
 class SmallDisk:
-    """A disk of 8 MB, which only the commands that `run` starts see at its path.
+    """A disk of 24 MB, which only the commands that `run` starts see at its path.
 
     Args:
         folder: An empty folder, over which the disk is mounted.
@@ -79,6 +79,8 @@ class SmallDisk:
 def fill_disk(folder: Path, invariants: Invariants, every: int = 1) -> int:
     """Run studies on a disk that is full after one page more each time, until one has enough room; return their number.
 
+    When there is room for all trials, and only the report is cut short, the number of pages doubles each time.
+
     Each study must end with one sentence. When there is room again, the same command must complete it, with all trials
     that were stored.
 
@@ -95,11 +97,11 @@ def fill_disk(folder: Path, invariants: Invariants, every: int = 1) -> int:
     file.write_text(study_file("full", trials=3).replace("target: simulated", "executor: {kind: simulated}"))
     command = arguments("run", str(file), "--no-mlflow", "--quiet")
     environ = {"KAFKA_TUNER_STUDIES": str(disk_folder / "studies"), "TMPDIR": str(folder)}
-    studies = 0
+    studies, pages, step = 0, 0, every
     with SmallDisk(disk_folder) as disk:
         while True:
-            name, after = f"full-{studies}", f"a full disk with {studies * every} pages left"
-            disk.fill(studies * every * STEP_BYTES)
+            name, after = f"full-{studies}", f"a full disk with {pages} pages left"
+            disk.fill(pages * STEP_BYTES)
             ran = disk.run(command, environ)
             (disk.path / "ballast").unlink()
             said = ran.stdout + ran.stderr
@@ -110,15 +112,17 @@ def fill_disk(folder: Path, invariants: Invariants, every: int = 1) -> int:
             again = disk.run(command, environ)
             if again.returncode not in _ENDED:
                 invariants.say(after, f"the same command ends with {again.returncode}: {again.stderr.strip()[-300:]}")
-            invariants.nothing_lost_or_doubled(
-                name, _trials(disk.path / "studies" / "full", folder / "copied"), (), after
-            )
+            complete = _trials(disk.path / "studies" / "full", folder / "copied")
+            invariants.nothing_lost_or_doubled(name, complete, (), after)
             left = [path.name for path in (disk.path / "studies" / "full").rglob(".*")]
             invariants.nothing_left(name, (f"the half-written file {each}" for each in left), after)
             shutil.rmtree(disk.path / "studies", ignore_errors=True)
             studies += 1
             if ran.returncode in _ENDED:
                 return studies
+            if len(before) == len(complete):
+                step = max(pages, every)
+            pages += step
 
 
 def _trials(folder: Path, copied: Path) -> list[Trial]:

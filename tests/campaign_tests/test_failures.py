@@ -56,9 +56,10 @@ def test_parts_of_a_service_that_fail_lose_nothing(tmp_path: Path, outcome: Outc
     assert set(outcome.faults) == set(faults)
 
 
+@pytest.mark.long
 def test_a_full_disk_loses_nothing_and_ends_in_a_sentence(tmp_path: Path, outcome: Outcome) -> None:
     try:
-        assert fill_disk(tmp_path, outcome.invariants, every=1 if LONG_CAMPAIGN else 24) > 2
+        assert fill_disk(tmp_path, outcome.invariants, every=8) > 2
     except PermissionError as error:
         pytest.skip(str(error))
 

@@ -133,4 +133,5 @@ def test_the_folder_of_a_killed_process_is_removed_at_the_next_start() -> None:
         with _session_folder():
             assert Path(folder).is_dir(), "a live process needs its folder"
     assert not Path(folder).exists()
-    assert not list(records("ray"))
+    # This process may have a Ray of another test, with a record of its own.
+    assert not {str(left), folder} & {record.facts["folder"] for record in records("ray")}

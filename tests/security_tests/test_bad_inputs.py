@@ -43,6 +43,7 @@ ODD: Final = (
 )
 PATIENCE_S: Final = 20.0
 SHORT: Final = 300
+CAMPAIGN: Final = 2_000
 
 
 def flipped(r: random.Random, data: bytes, most: int) -> bytes:
@@ -125,7 +126,12 @@ def alarm() -> Iterator[None]:
 
 @pytest.mark.usefixtures("alarm")
 @pytest.mark.parametrize(
-    ("first", "count"), [(0, SHORT), pytest.param(SHORT, 10_000 - SHORT, marks=pytest.mark.campaign)]
+    ("first", "count"),
+    [
+        (0, SHORT),
+        pytest.param(SHORT, CAMPAIGN - SHORT, marks=pytest.mark.campaign),
+        pytest.param(CAMPAIGN, 10_000 - CAMPAIGN, marks=[pytest.mark.campaign, pytest.mark.long]),
+    ],
 )
 def test_a_bad_input_gives_an_error_that_names_the_place(first: int, count: int, tmp_path: Path) -> None:
     for seed in range(first, first + count):
