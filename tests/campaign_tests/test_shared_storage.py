@@ -100,6 +100,7 @@ def test_a_server_killed_again_and_again_loses_and_doubles_nothing(
     assert PASSWORD not in server.log
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_is_followed_by_one_on_another_host(
     server: PostgresServer, url: str, tmp_path: Path, straight: list[Trial]
 ) -> None:

@@ -91,7 +91,7 @@ def study(tmp_path: Path) -> dict[str, dict[str, str]]:
     return {str(file): {"bind": _STUDY, "mode": "ro"}}
 
 
-@pytest.mark.parametrize("user", ["10001:10001", "54321:54321"])
+@pytest.mark.parametrize("user", [pytest.param("10001:10001", marks=pytest.mark.long), "54321:54321"])
 def test_a_study_needs_no_network_and_no_rights(start: Starter, study: dict[str, dict[str, str]], user: str) -> None:
     status, out = ended(start("run", _STUDY, user=user, volumes=study, **_SAFELY))
     assert status == 0, out

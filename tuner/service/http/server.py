@@ -27,6 +27,7 @@ from tuner.service.queue.job_queue import open_queue
 from tuner.service.worker.supervisor import Supervisor
 
 _RETRY_S: Final = 0.1
+_SILENT_S: Final = 10
 
 
 def serve(config: ServiceConfig, config_file: Path | None, say: Say, *, access_log: bool = True) -> None:
@@ -305,6 +306,9 @@ def listen_at(host: str, port: int) -> socket.socket:
     # Without TCP_NODELAY, a response body waits up to 40 ms for the acknowledgement of its headers. asyncio sets the
     # option only on sockets that it creates itself.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A connection takes a place only when its client has sent something, or after about this many seconds. Clients that
+    # do send something do not wait behind strangers that only connect.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_S)
     listening.setblocking(False)
     return listening
 
