@@ -81,6 +81,7 @@ def assert_whole(url: str, reported: list[dict[str, Any]], straight: list[Trial]
     assert progress.state is StudyState.FINISHED
 
 
+@pytest.mark.long
 def test_a_server_killed_again_and_again_loses_and_doubles_nothing(
     server: PostgresServer, url: str, tmp_path: Path, straight: list[Trial]
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_study_needs_no_network_and_no_rights(start: Starter, study: dict[str,
     assert "study short, 1000 B records, goal " in out
 
 
+@pytest.mark.long
 def test_a_stopped_study_is_continued_from_its_volume(
     engine: Any, start: Starter, study: dict[str, dict[str, str]]
 ) -> None:

@@ -46,6 +46,7 @@ def drive(nodes: Nodes, *asked: Mapping[str, Any], environ: Mapping[str, str] | 
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
+@pytest.mark.long
 def test_zones_room_and_secrets(nodes: Nodes) -> None:
     """Several cases share one driver, because connecting takes seconds."""
     with running_mock_cluster() as cluster:

@@ -124,6 +124,7 @@ def test_a_load_process_that_never_goes_on_is_replaced(broker: RunningCluster, n
 
 @pytest.mark.broker
 @pytest.mark.campaign
+@pytest.mark.long
 def test_without_a_pool_a_load_that_never_goes_on_is_an_error(broker: RunningCluster, new_topic: TopicMaker) -> None:
     runner = Isolated(LibrdkafkaRunner(broker, new_topic(), limits=LIMITS), patience_s=PATIENCE_S)
     with stopping(1, None) as stopper, pytest.raises(WorkerLost, match=r"every 15 s.*killed") as caught:
