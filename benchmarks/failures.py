@@ -36,7 +36,7 @@ _OTHERS_SETTINGS = ("MLFLOW_TRACKING_URI", "RAY_ADDRESS", "KAFKA_TUNER_STORAGE")
 
 
 def main() -> None:
-    """Run the campaign. The exit code is 1 if anything was lost, doubled, believed wrongly, overspent or left."""
+    """Run the campaign. The exit code is 1 if one of the conditions above did not hold after a failure."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=6, help="how often each part is killed and paused")
     parser.add_argument("--steps", type=int, default=12, help="how often the clock is stepped")
@@ -48,13 +48,13 @@ def main() -> None:
     outcome, began, chance, left_out = Outcome(), time.monotonic(), Random(asked.seed), list[str]()
 
     def guarded(what: str, run: Callable[[], Any]) -> Any:
-        """Run a part of the campaign. If it can't go on, that is a violation, and the other parts still run."""
+        """Run a part of the campaign; report its error as a violation, so that the other parts still run."""
         print(f"{what}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         try:
             return run()
         except (PermissionError, FileNotFoundError) as error:
             left_out.append(str(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        except Exception as error:  # noqa: BLE001 - any error is reported, and the other parts run
             outcome.invariants.say(what, f"the campaign could not go on: {type(error).__name__}: {error}")
         for sentence in outcome.invariants.broken:
             print(f"  {sentence}", file=sys.stderr, flush=True)
@@ -110,7 +110,7 @@ def _tell(outcome: Outcome, full: int | None, left_out: list[str], took_s: float
         print(f"- drivers that ended with an error, and went on with the same command: {ends}")
     for sentence in left_out:
         print(f"- {sentence}")
-    print("- lost, doubled, believed wrongly, overspent or left: " + ("" if invariants.broken else "nothing"))
+    print("- conditions that did not hold: " + ("" if invariants.broken else "none"))
     for sentence in invariants.broken:
         print(f"  - {sentence}")
 

@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
@@ -42,6 +43,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture
+def short_temporary() -> Iterator[None]:
+    """Give Ray a temporary folder with a short path, which its sockets need, and bytecode, so that it starts fast."""
+    with tempfile.TemporaryDirectory(prefix="k") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", folder)
+        patch.setenv("PYTHONDONTWRITEBYTECODE", "")
+        patch.setenv("PYTHONPYCACHEPREFIX", str(cache_root() / "bytecode"))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,10 +1,11 @@
 """Notices that this process stood still: it was stopped, or its container, its virtual machine or the whole host was.
 
-The main thread of a load looks a few times a second. If much more time than that has passed since its last look, either
-the process stood still, or the host was too busy to run it. On a busy host, at least one of our threads waits for a
-core for nearly all of that time, and the kernel counts its waiting. Threads of a stopped process wait for nothing. If a
-virtual machine stands still, a thread may seem to wait, but the kernel counts no time of any core, neither busy nor
-idle.
+The main thread of a load reads the clock a few times a second. A gap of more than a second between two readings means
+that the process stood still, or that the host was too busy to run it. The kernel's counters tell which:
+
+- On a busy host, at least one of our threads waits for a core during nearly the whole gap, and the kernel counts that.
+- A stopped process has no thread that waits for a core.
+- In a virtual machine that stands still, the kernel counts no time of any core, neither busy nor idle.
 
 The clock is the one that also runs while the host sleeps (`CLOCK_BOOTTIME`).
 """

@@ -1,4 +1,4 @@
-"""What must hold after every failure: nothing is lost, doubled, believed wrongly, overspent or left behind."""
+"""What must hold after every failure: trials are stored once, pauses don't count, budgets are kept, nothing is left."""
 
 import contextlib
 import fcntl

@@ -177,6 +177,6 @@ class ServedStudies:
 
 @contextmanager
 def served_studies(folder: Path, outcome: Outcome) -> Iterator[ServedStudies]:
-    """Yield studies in a service below a folder, with a proxy before the service."""
+    """Start a service, and a proxy through which clients reach it. Yield the studies that run in the service."""
     with ExitStack() as stack:
         yield ServedStudies(folder, stack.enter_context(CuttingProxy(0)), outcome)

@@ -1,28 +1,15 @@
 """A Ray worker that dies is replaced, and its trial is measured again."""
 
-import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runners.places import cache_root
 from tests.builders.studies import THROUGHPUT, Told, of_kind, on_record, simulated_study
 from tests.runners_tests.pool_runners import Dying
 from tuner.course.run import run_study
 from tuner.model.spec import Executor
 from tuner.model.trial import Kind, State
-
-
-@pytest.fixture
-def short_temporary() -> Iterator[None]:
-    """Give Ray a temporary folder with a short path, which its sockets need, and bytecode, so that it starts fast."""
-    with tempfile.TemporaryDirectory(prefix="k") as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", folder)
-        patch.setenv("PYTHONDONTWRITEBYTECODE", "")
-        patch.setenv("PYTHONPYCACHEPREFIX", str(cache_root() / "bytecode"))
-        yield
 
 
 @pytest.mark.usefixtures("short_temporary")

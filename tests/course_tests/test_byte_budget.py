@@ -2,8 +2,6 @@
 
 import os
 import signal
-import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,6 @@ from runners.clusters.cluster import RunningCluster
 from runners.clusters.topic_admin import TopicAdmin
 from runners.errors import ByteBudgetExceeded
 from runners.measurement import Window
-from runners.places import cache_root
 from tests.builders.studies import Told, on_record, real_study
 from tests.conftest import TopicMaker
 from tuner.course.reporter import Standing
@@ -42,16 +39,6 @@ def study_on(broker: RunningCluster, *topics: str, max_bytes: int | None = None,
     spec = real_study(broker.bootstrap, trials=3, **safety)
     targets = tuple(Target(bootstrap=broker.bootstrap, topic=name) for name in topics)
     return replace(spec, targets=targets, search=replace(spec.search, max_bytes=max_bytes))
-
-
-@pytest.fixture
-def short_temporary() -> Iterator[None]:
-    """Give Ray a temporary folder with a short path, which its sockets need."""
-    with tempfile.TemporaryDirectory(prefix="k") as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", folder)
-        patch.setenv("PYTHONDONTWRITEBYTECODE", "")
-        patch.setenv("PYTHONPYCACHEPREFIX", str(cache_root() / "bytecode"))
-        yield
 
 
 @pytest.mark.usefixtures("short_temporary")

@@ -47,7 +47,7 @@ class Stopper:
         if window.number == 0 and self.left:
             self.left -= 1
             self.stopped = child_of(psutil.Process()).pid
-            # The load process gets our answer first, so that its loads, and not only its watch, are stopped.
+            # Wait a moment, so that the load process has read the answer below and sends records when it is stopped.
             self._later(0.2, signal.SIGSTOP)
             if self.stop_s is not None:
                 self._later(0.2 + self.stop_s, signal.SIGCONT)

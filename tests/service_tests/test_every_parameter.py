@@ -39,16 +39,6 @@ HEADERS: Final = (
 BODIES: Final = (b"", b"\x00", b"\xff", b"[", b"{}", b"null", b"study: x", gzip.compress(b"study: x"), b"9" * 6_000)
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    root = tmp_path_factory.mktemp("parameters") / "studies"
-    root.mkdir()
-    write_study(root / "overnight")
-    with serving(root, "--no-access-log") as found:
-        eventually(lambda: found.ask("GET", "/readyz").status == 200)
-        yield found
-
-
 def operations(served: Serving) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield path, method and parameters of each operation."""
     for path, methods in served.ask("GET", "/openapi.json").json["paths"].items():
@@ -61,7 +51,7 @@ def operations(served: Serving) -> Iterator[tuple[str, str, list[dict[str, Any]]
 def requests(
     path: str, method: str, parameters: list[dict[str, Any]]
 ) -> Iterator[tuple[str, str, bytes | None, dict[str, str]]]:
-    """Yield requests that differ from a good one in one value."""
+    """Yield bad requests. Each is a good request in which one value was replaced by a bad one."""
 
     def target(**values: str | None) -> str:
         given = {**{each["name"]: GOOD.get(each["name"]) for each in parameters if each["in"] != "header"}, **values}

@@ -2,7 +2,6 @@
 
 import json
 import string
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.present_tests.studies import write_study
-from tests.service_tests.serving import Serving, eventually, serving
+from tests.service_tests.serving import Serving
 
 # The short campaign has a similar test, `test_schemathesis`.
 pytestmark = [pytest.mark.campaign, pytest.mark.long]
@@ -25,16 +23,6 @@ VALUES = st.one_of(
     st.floats().map(str),
     st.sampled_from(["1000", "100:70,1000:30", "1:1e999", "json", "text", "latency", "true", "", "\x00"]),
 )
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    root = tmp_path_factory.mktemp("fuzz") / "studies"
-    root.mkdir()
-    write_study(root / "overnight")
-    with serving(root, "--no-access-log") as found:
-        eventually(lambda: found.ask("GET", "/readyz").status == 200)
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,10 @@ class TrialDone:
     tenure: int | None = None
     sent_bytes: int = 0
 
+    def anew(self, attempts: int) -> "TrialDone":
+        """Return the same trial without measurements, to begin it again. What it has sent so far still counts."""
+        return TrialDone(self.job, attempts=attempts, sent_bytes=self.sent_bytes)
+
     def next_phase(self) -> tuple[str, Workload] | None:
         """Return the name and the load of the next phase to measure; None if all phases were measured."""
         return next(((name, load) for name, load in self.job.phases if name not in self.measurements), None)
@@ -157,8 +161,8 @@ class _UnderWay:
 class Bench:
     """Measures trials, one trial at a time on each target (cluster).
 
-    If this process may have lost the study to another one, all trials are stopped. They begin again when it is sure
-    that this process still runs the study.
+    If another process may have taken over the study, all trials are stopped. They begin again once it is certain that
+    the study is still run by this process.
 
     Args:
         targets: The clusters.
@@ -221,7 +225,7 @@ class Bench:
             index = self._stopped.pop()
             stopped = self._under_way[index].done
             self._leave(index)
-            self._begin(index, TrialDone(stopped.job, attempts=stopped.attempts, sent_bytes=stopped.sent_bytes))
+            self._begin(index, stopped.anew(stopped.attempts))
 
     def _begin(self, index: int, done: TrialDone) -> None:
         stack, job = ExitStack(), done.job
@@ -234,7 +238,7 @@ class Bench:
             if done.attempts > 1:
                 raise
             self._targets[index].mend()
-            self._begin(index, TrialDone(job, attempts=2, sent_bytes=done.sent_bytes))
+            self._begin(index, done.anew(attempts=2))
             return
         # Deleting the previous topic keeps the disk busy. It is deleted only now, so that neither storing the previous
         # trial nor creating this topic had to wait for the disk.
@@ -295,7 +299,7 @@ class Bench:
                 # Wait for the broker first: while it is away, an attempt to delete the topic takes long and fails.
                 self._targets[index].mend()
                 self._leave(index)
-                self._begin(index, TrialDone(done.job, attempts=2, sent_bytes=done.sent_bytes))
+                self._begin(index, done.anew(attempts=2))
                 return None
             case other:
                 done.error = other

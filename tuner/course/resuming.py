@@ -51,13 +51,13 @@ def check_environment(
     Raises:
         StudyChanged: The environment has changed.
     """
-    on_record = store.facts()
-    changes = environment_changes(facts, on_record, loads_here=loads_here) if store.trials() else []
+    on_record, stored = store.facts(), len(store.trials())
+    changes = environment_changes(facts, on_record, loads_here=loads_here) if stored else []
     if changes and not mix:
         raise StudyChanged(
             f"all trials of {spec.name} must be measured in the same environment, but {'; '.join(changes)}; give the "
             "study another name to start anew, or --mix-environments to go on with trials that can't be compared well"
         )
     if changes:
-        told = f"after {len(store.trials())} trials, {'; '.join(changes)}"
+        told = f"after {stored} trials, {'; '.join(changes)}"
         store.set_fact(MIXED, [*on_record.get(MIXED, []), told])

@@ -121,7 +121,8 @@ def run_study(
         for size in spec.workload.record_sizes:
             space_of(spec, size, DEFAULT_MAX_MESSAGE_BYTES)
         deadline = deadline_of(spec, store, now(), searching=searching)
-        Budget(spec.search, (), deadline, now).check_deadline()
+        make_budget = partial(Budget, spec.search, deadline=deadline, now=now)
+        make_budget(()).check_deadline()
         _begin(spec, study_text, store, searching=searching)
         options = {**_confirm_limits(spec), "goals": [str(goal) for goal in spec.confirm.goals]}
         confirmation_id = confirmation_of_search(store) if searching else confirmation_of_command(store, options)
@@ -148,9 +149,7 @@ def run_study(
         pool = stack.enter_context(closing(existing_pool or make_pool()))
         bench = Bench(targets, pool, store.tenure, store.await_tenure)
         leases.callback(bench.close)
-        spent = [trial for _, trial in store.trials()]
-        budget = Budget(spec.search, spent, deadline, now, store.facts().get(RESERVED, {}))
-        loop = _loop(spec, store, bench, reporter, mirror, budget)
+        loop = _loop(spec, store, bench, reporter, mirror, make_budget)
         try:
             make_strategy = partial(strategy_of, spec, sampler=sampler)
             drive(loop, make_strategy, topic_max, confirmation_id, searching=searching)
@@ -254,7 +253,12 @@ def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
 
 
 def _loop(
-    spec: StudySpec, store: ResultsStore, bench: Bench, reporter: Reporter, mirror: Mirror | None, budget: Budget
+    spec: StudySpec,
+    store: ResultsStore,
+    bench: Bench,
+    reporter: Reporter,
+    mirror: Mirror | None,
+    make_budget: Callable[..., Budget],
 ) -> TrialLoop:
     trials = [trial for _, trial in store.trials()]
     records = {
@@ -263,6 +267,7 @@ def _loop(
     }
     if trials:
         reporter.say(f"{len(trials)} trials are stored already; the study continues after them")
+    budget = make_budget(trials, reserved=store.facts().get(RESERVED, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)
 

@@ -27,7 +27,7 @@ def secrets_in(url: str) -> tuple[str, ...]:
 
 
 def masked_url(url: str) -> str:
-    """Return the URL with its password and its secret query values replaced by `***`."""
+    """Return the URL with `***` in place of its password and of each query parameter that is a secret."""
     match = URL.match(url)
     if match is None:
         return url

@@ -31,6 +31,11 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, (NotADirectoryError, FileExistsError)):
+            raise RecordUnwritable(
+                f"{path} must be in a folder, but a file is in the way: {error.filename or path}; name another folder "
+                "(KAFKA_TUNER_STUDIES) or move the file away"
+            ) from None
         raise unwritable(path, error.strerror or str(error)) from None
 
 

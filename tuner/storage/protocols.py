@@ -72,10 +72,10 @@ class ResultsStore(Protocol):
         """
 
     def tenure(self) -> int | None:
-        """Return how often the right of this process to run the study has run out so far; None if it has now.
+        """Return how often this process has lost the lease on the study so far; None while it has no valid lease.
 
-        If two calls return the same number, no other process has run the study in between. None means that another
-        process may run the study, so this one must not measure.
+        While the result is None, another process may run the study, so this one must not measure. If two calls return
+        the same number, this process had the lease all the time in between.
 
         Raises:
             StudyTakenOver: Another process runs the study now.

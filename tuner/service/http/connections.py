@@ -1,4 +1,4 @@
-"""Limits the open connections of the service, and decides which of them is closed for a new one."""
+"""Limits how many connections the service has, and chooses one to close when a new client needs its place."""
 
 import asyncio
 import resource
