@@ -17,7 +17,7 @@ from runners.histogram import Histogram
 from runners.host import HostProbe, Reading
 from runners.librdkafka.statistics import Account, Report
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import Cut, Drain, LoadClient, Rest, Sender, check_budget
+from runners.librdkafka.threads import Cut, Drain, LoadClient, Sender, check_budget
 from runners.librdkafka.watchdog import Watchdog
 from runners.measurement import TimePoint, Window
 from runners.pacing import Schedule
@@ -94,7 +94,6 @@ class Load:
     _primed: int = 0
     _sender: Sender | None = None
     _trouble: list[BaseException] = field(default_factory=list)
-    _all_sent: threading.Event = field(default_factory=threading.Event)
     _series: list[TimePoint] = field(default_factory=list)
     _account: Account = field(default_factory=Account)
     _last: Report | None = None
@@ -102,8 +101,8 @@ class Load:
     def run(self, watch: Watch) -> LoadResult:
         """Send one record to open the connection, then warm up, measure, and wait for the last deliveries.
 
-        The records are sent in one thread, and deliveries are taken in another. Both threads have ended when this
-        method returns or raises an error. Call it only once.
+        Records are sent, and deliveries are taken, in threads of their own; see `runners.librdkafka.threads`. They have
+        ended when this method returns or raises an error. Call it only once.
 
         Args:
             watch: Called with the values of each window (a period of at most a second). It can stop the load early.
@@ -118,21 +117,20 @@ class Load:
         self.tally.measured.start_ns, self.tally.measured.end_ns = measured_from_ns, end_ns
         sender = Sender(self.client, self.pool, self.clock, end_ns, measured_from_ns, self.max_bytes, self._primed)
         self._sender = sender
-        gathers = self.workload.rate_records_per_s is None and self.client.notes_arrivals
-        drain = Drain(self.client, self.tally, self.clock, sender, start_ns, phases, Rest() if gathers else None)
-        threads = {
-            "sender": self._thread("sender", lambda: self._send(sender, start_ns, drain.over)),
-            "drain": self._thread("drain", drain.run),
-        }
-        self.probe.threads = threads
+        rate = self.workload.rate_records_per_s
+        drain = Drain(self.client, self.tally, self.clock, sender, start_ns, phases, saturates=rate is None)
+        threads = [self._thread("drain", drain.run)]
+        if rate is not None:
+            threads.append(self._thread("sender", lambda: self._pace(sender, rate, start_ns, drain.over)))
+        self.probe.threads = {"sender": threads[-1], "drain": threads[0]}
         try:
-            for thread in threads.values():
+            for thread in threads:
                 thread.start()
             return self._control(sender, drain, phases, start_ns, watch)
         finally:
             sender.stop.set()
             drain.over.set()
-            for thread in threads.values():
+            for thread in threads:
                 thread.join()
 
     @property
@@ -163,14 +161,9 @@ class Load:
             self.watchdog.look(self.tally, self.client.waiting())
         self.watchdog.look(self.tally, self.client.waiting())
 
-    def _send(self, sender: Sender, start_ns: int, over: threading.Event) -> None:
+    def _pace(self, sender: Sender, rate_records_per_s: float, start_ns: int, over: threading.Event) -> None:
         self.clock.sleep_until(start_ns)
-        rate = self.workload.rate_records_per_s
-        if rate is None:
-            sender.saturate()
-        else:
-            sender.paced(Schedule(rate, start_ns))
-        self._all_sent.set()
+        sender.paced(Schedule(rate_records_per_s, start_ns))
         # The thread lives on until the end, so that its CPU time can still be read.
         over.wait()
 
@@ -260,7 +253,7 @@ class Load:
     def _flush(self, sender: Sender) -> None:
         """Wait until the client has delivered, or given up, every record."""
         sender.stop.set()
-        while not self._all_sent.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
+        while not sender.ended.wait(_LOOK_S):  # a call in progress may hand over records that are not counted yet
             self._check()
         while self.client.waiting():
             self._check()

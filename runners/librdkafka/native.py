@@ -131,7 +131,7 @@ class NativeClient(LoadClient):
     @override
     def drain(self, timeout_ms: int) -> None:
         try:
-            self._take(*self._arrivals.get(timeout=timeout_ms / 1e3))
+            self._take(*self._arrivals.get(timeout_ms > 0, timeout_ms / 1e3))
             for _ in range(self._arrivals.qsize()):
                 self._take(*self._arrivals.get_nowait())
         except queue.Empty:

@@ -1,7 +1,11 @@
-"""The two threads that measure a config: one sends records, the other takes their deliveries from the client.
+"""The threads that measure a config: they send records, and take the deliveries of these records from the client.
 
-Records are sent at a fixed rate or as fast as possible. The thread that takes deliveries also divides the measurement
-into windows, which are periods of at most a second with separate counts.
+At a fixed rate, one thread sends records and another one takes deliveries, so that neither has to wait for the other.
+At saturation, one thread does both in turn. A record's memory is then freed by the thread that has allocated it, which
+takes the C library less CPU time than if another thread freed it.
+
+The thread that takes deliveries also divides the measurement into windows, which are periods of at most a second with
+separate counts.
 """
 
 import math
@@ -30,15 +34,15 @@ nearly the same moment.
 CALL_BYTES: Final = 1_000_000
 FULL_WAIT_NS: Final = 100_000
 """How long a sender with a fixed rate waits for room in the client's full queue before it tries again."""
-ROOM_WAIT_S: Final = 0.05
-"""How long a sender without a fixed rate waits for room if no delivery makes room earlier."""
+FILL_NS: Final = 10_000_000
+"""At saturation, how long records are sent before deliveries are taken, if the client's queue does not get full."""
 SHORTEST_REST_NS: Final = 50_000
 LONGEST_REST_NS: Final = 10_000_000
 ROOM_SHARE: Final = 16
-"""At saturation, the drain lets deliveries gather until about 1/16 of the client's queue is free.
+"""At saturation, deliveries may gather until about 1/16 of the client's queue is free.
 
 Shorter rests would take CPU time from the client and from a broker on the same host, because each delivery would wake
-the drain and the sender. Longer rests could let the queue run empty.
+our thread. Longer rests could let the queue run empty.
 """
 TICK_NS: Final = 250_000
 """How often a sender with a fixed rate checks which records are due. The interval limits the delay by the checks."""
@@ -112,7 +116,7 @@ class Sender:
         max_bytes: Largest number of bytes of values and keys that may be sent; None for no limit.
         primed: Number of records from the pool that were sent before this sender began.
         stop: Set by another thread to stop the sender.
-        room: Set by another thread when deliveries were taken, so that the client's queue has room again.
+        ended: Set by this object when it will send no more records.
         sent: Number of records from this sender that the client has accepted so far.
         full_ns: Time for which the sender has waited for room in the client's queue.
     """
@@ -125,7 +129,7 @@ class Sender:
     max_bytes: int | None = None
     primed: int = 0
     stop: Event = field(default_factory=Event)
-    room: Event = field(default_factory=Event)
+    ended: Event = field(default_factory=Event)
     sent: int = 0
     full_ns: int = 0
     _delays: list[NDArray[np.int64]] = field(default_factory=list)
@@ -139,27 +143,31 @@ class Sender:
     def _bytes_after(self, sent: int) -> int:
         return self.pool.bytes_of_first(self.primed + sent)
 
-    def saturate(self) -> None:
-        """Send as fast as the client accepts records.
+    def fill(self, until_ns: int) -> bool:
+        """Send as fast as the client accepts records, until its queue is full or a moment is reached.
+
+        At least one call is made, unless the load has ended.
+
+        Args:
+            until_ns: The moment.
+
+        Returns:
+            Whether the client's queue still has room and the load has not ended.
 
         Raises:
             ByteBudgetExceeded: The next call would exceed `max_bytes`.
         """
         call = int(np.clip(CALL_BYTES // self.pool.mean_bytes, 1, CALL_RECORDS))
-        self._check_budget(call)
-        while not self.stop.is_set():
-            now = self.clock.now_ns()
-            if now >= self.end_ns:
-                return
+        while not self.stop.is_set() and (now := self.clock.now_ns()) < self.end_ns:
+            self._check_budget(call)
             taken = self.client.send(now, call)
-            if taken:
-                self.sent += taken
-                if self.max_bytes is not None:
-                    self._check_budget(call)
-            else:
-                self.room.wait(ROOM_WAIT_S)
-                self.room.clear()
-                self.full_ns += self.clock.now_ns() - now
+            if not taken:
+                return False
+            self.sent += taken
+            if now >= until_ns:
+                return True
+        self.ended.set()
+        return False
 
     def paced(self, schedule: Schedule) -> None:
         """Send each record when it is due by the schedule.
@@ -175,11 +183,12 @@ class Sender:
             if due > self.sent:
                 self._send_due(schedule.intended_ns(self.sent, min(due - self.sent, CALL_RECORDS)), now)
             elif now >= self.end_ns:
-                return
+                break
             if due <= self.sent:
                 # Wait at least a tick, even if more records become due: one call per record would use up a whole core.
                 following = int(schedule.intended_ns(self.sent, 1)[0])
                 self.clock.sleep_until(min(max(following, now + TICK_NS), max(self.end_ns, now)))
+        self.ended.set()
 
     def _send_due(self, intended_ns: NDArray[np.int64], now_ns: int) -> None:
         self._check_budget(len(intended_ns))
@@ -265,7 +274,7 @@ class Cut:
 
 @dataclass(slots=True)
 class Rest:
-    """The time for which the drain lets deliveries gather before it takes them.
+    """The time for which deliveries may gather, while the client's queue is full, before they are taken.
 
     Attributes:
         ns: The time in nanoseconds; 0 while each delivery should be taken at once.
@@ -296,11 +305,12 @@ class Drain:
         client: The client.
         tally: Counts the deliveries.
         clock: The benchmark's clock.
-        sender: The sender of the same load.
+        sender: The sender of the same load. At saturation, its records are sent by the drain's own thread.
         start_ns: Start of the load. The times in `phases` are relative to this moment.
         phases: The windows of the warm-up and of the measured phase. When the warm-up ends, the share of latencies to
             record is adapted to the rate.
-        rest: The time for which deliveries may gather; None if each is taken at once.
+        saturates: Whether to send records as fast as possible, and take deliveries in between. If not, another thread
+            sends the records.
         cuts: Queue that receives the counters at the end of each window.
         over: Set by another thread to end the drain.
         ended: Set by this object when it has taken its last event and `tally` is complete.
@@ -312,10 +322,11 @@ class Drain:
     sender: Sender
     start_ns: int
     phases: Phases
-    rest: Rest | None = None
+    saturates: bool = False
     cuts: "queue.SimpleQueue[Cut]" = field(default_factory=queue.SimpleQueue)
     over: Event = field(default_factory=Event)
     ended: Event = field(default_factory=Event)
+    _rest: Rest = field(default_factory=Rest)
 
     def run(self) -> None:
         """Take events from the client until `over` is set.
@@ -329,16 +340,15 @@ class Drain:
             self.ended.set()
 
     def _loop(self) -> None:
+        if self.saturates:
+            self.clock.sleep_until(self.start_ns)
         window, before = 0, self.cut()
         while not self.over.is_set():
             left_ms = self._left_ms(window)
-            if self.rest:
-                self.clock.sleep_until(self.clock.now_ns() + min(self.rest.ns, left_ms * NS_PER_MS))
-            done = self.tally.done
-            self.client.drain(min(_POLL_MS, max(0, left_ms)))
-            self.sender.room.set()
-            if self.rest:
-                self.rest.adapt(self.tally.done - done, self.client.waiting())
+            if self.saturates and not self.sender.ended.is_set():
+                self._send_and_take(left_ms)
+            else:
+                self.client.drain(min(_POLL_MS, max(0, left_ms)))
             if left_ms <= _POLL_MS and self._left_ms(window) <= 0:
                 cut = self.cut()
                 self.cuts.put(cut)
@@ -346,6 +356,23 @@ class Drain:
                 if window == self.phases.warm_windows:
                     self._adapt_sampling(before, cut)
                 before = cut
+
+    def _send_and_take(self, left_ms: int) -> None:
+        """Send records until the client's queue is full, then let deliveries gather, and take them."""
+        # Without the times of arrival, deliveries that are taken late would seem to have arrived late.
+        fill_ns = min(FILL_NS, left_ms * NS_PER_MS) if self.client.notes_arrivals else 0
+        if self.sender.fill(self.clock.now_ns() + fill_ns):
+            self.client.drain(0)
+            return
+        if self.sender.ended.is_set():
+            return
+        full_from_ns = self.clock.now_ns()
+        if self.client.notes_arrivals:
+            self.clock.sleep_until(full_from_ns + min(self._rest.ns, left_ms * NS_PER_MS))
+        done = self.tally.done
+        self.client.drain(min(_POLL_MS, max(0, left_ms)))
+        self._rest.adapt(self.tally.done - done, self.client.waiting())
+        self.sender.full_ns += self.clock.now_ns() - full_from_ns
 
     def cut(self) -> Cut:
         """Return the counters at this moment, and the latencies recorded since this method was last called."""

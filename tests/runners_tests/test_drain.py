@@ -1,13 +1,17 @@
-"""The drain takes deliveries in bulk while records are sent as fast as possible, and no window misses any of them.
+"""At saturation, deliveries are taken in bulk between two bursts of records, and no window misses any of them.
 
 The tests move the clock by hand.
 """
 
+from threading import Event
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from runners.clock import NS_PER_MS
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import LONGEST_REST_NS, Drain, Rest, Sender
+from runners.librdkafka.threads import Drain, Sender
 from runners.payload import make_pool
 from runners.runner import Phases
 from runners.workload import RecordSizes, Workload
@@ -21,61 +25,75 @@ POOL = make_pool(RecordSizes.fixed(30_000))
 
 
 class Flowing(FakeClient):
-    """A client whose long queue is always full. Its broker acknowledges 1,000 records per millisecond.
+    """A client with a queue of a million records. Its broker acknowledges 1,000 records per millisecond.
 
     Attributes:
         drains: Number of calls of `drain`.
+        over: Ends the drain, half a window after the window's end.
     """
 
+    notes_arrivals = True
+
     def __init__(self, clock: MovedClock, tally: Tally) -> None:
-        super().__init__({}, "topic", POOL, tally, clock)
+        super().__init__({"queue.buffering.max.messages": "1000000"}, "topic", POOL, tally, clock)
         self.moved, self.counted = clock, tally
-        self.drains = 0
-        self.drain_over: Drain | None = None
+        self.drains = self.accepted = 0
+        self.over: Event | None = None
+
+    def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
+        taken = min(count, 1_000_000 - self.waiting())
+        self.accepted += taken
+        return taken
 
     def drain(self, timeout_ms: int) -> None:
         self.drains += 1
-        self.counted.delivered(self.moved.now_ns() * PER_MS // NS_PER_MS - self.counted.acknowledged)
+        done = min(self.accepted, self.moved.now_ns() * PER_MS // NS_PER_MS)
+        self.counted.delivered(done - self.counted.acknowledged)
         self.counted.fail("_MSG_TIMED_OUT", FAILED_PER_DRAIN)
-        if self.drain_over and self.moved.at_ns > 1.5 * WINDOW_MS * NS_PER_MS:
-            self.drain_over.over.set()
+        if self.over and self.moved.at_ns > 1.5 * WINDOW_MS * NS_PER_MS:
+            self.over.set()
 
     def waiting(self) -> int:
-        return 1_000_000
+        return self.accepted - self.counted.acknowledged
 
 
-def drained(rest: Rest | None) -> tuple[Drain, Flowing]:
+def drained(*, saturates: bool, load_ms: int = WINDOW_MS) -> tuple[Drain, Flowing]:
     """Return a drain that took deliveries over a window of 0.1 s and half as long after it."""
     clock, tally = MovedClock(), Tally(sample_ratio=1e-9)
     client = Flowing(clock, tally)
-    sender = Sender(client, POOL, clock, 0, 0)
+    sender = Sender(client, POOL, clock, load_ms * NS_PER_MS, 0)
     phases = Phases.of(Workload(RecordSizes.fixed(1), warmup_s=0.0, measured_s=WINDOW_MS / 1e3))
-    client.drain_over = drain = Drain(client, tally, clock, sender, 0, phases, rest)
+    drain = Drain(client, tally, clock, sender, 0, phases, saturates)
+    client.over = drain.over
     drain.run()
     return drain, client
 
 
 def test_deliveries_are_taken_a_few_times_in_a_window() -> None:
-    rest = Rest()
-    _, client = drained(rest)
-    assert rest.ns == LONGEST_REST_NS
+    drain, client = drained(saturates=True, load_ms=2 * WINDOW_MS)
     assert client.drains < 50
+    assert client.waiting() > 900_000, "the queue is kept full"
+    assert drain.sender.sent == client.accepted
 
 
-def test_each_delivery_is_taken_at_once_without_rests() -> None:
-    _, client = drained(None)
+def test_nothing_is_sent_after_the_end_of_the_load() -> None:
+    drain, _ = drained(saturates=True)
+    assert drain.sender.ended.is_set()
+    sent = drain.sender.sent
+    assert not drain.sender.fill(2 * WINDOW_MS * NS_PER_MS)
+    assert drain.sender.sent == sent
+
+
+def test_each_delivery_is_taken_at_once_at_a_fixed_rate() -> None:
+    drain, client = drained(saturates=False)
     assert client.drains > 1_000
+    assert drain.sender.sent == 0, "another thread sends"
 
 
 def test_a_window_has_every_delivery_that_arrived_before_its_end() -> None:
-    drain, client = drained(Rest())
+    drain, client = drained(saturates=True)
     cut = drain.cuts.get_nowait()
-    assert cut.at_ns == pytest.approx(WINDOW_MS * NS_PER_MS, abs=NS_PER_MS), "the end of a window is no rest's end"
+    assert cut.at_ns == pytest.approx(WINDOW_MS * NS_PER_MS, abs=2 * NS_PER_MS), "the end of a window is no rest's end"
     assert cut.acknowledged == pytest.approx(cut.at_ns * PER_MS / NS_PER_MS, rel=0.001)
     assert 0 < cut.failed < FAILED_PER_DRAIN * client.drains
     assert client.counted.failed["_MSG_TIMED_OUT"] == FAILED_PER_DRAIN * client.drains
-
-
-def test_the_sender_hears_of_room_after_each_look() -> None:
-    drain, _ = drained(Rest())
-    assert drain.sender.room.is_set()

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from runners.clock import NS_PER_S, Clock
 from runners.errors import ByteBudgetExceeded
 from runners.librdkafka.tally import Tally
-from runners.librdkafka.threads import CALL_RECORDS, LONGEST_REST_NS, ROOM_SHARE, TICK_NS, Rest, Sender
+from runners.librdkafka.threads import CALL_RECORDS, LONGEST_REST_NS, ROOM_SHARE, TICK_NS, Drain, Rest, Sender
 from runners.pacing import Schedule
 from runners.payload import PayloadPool, make_pool
-from runners.workload import RecordSizes
+from runners.runner import Phases
+from runners.workload import RecordSizes, Workload
 from tests.runners_tests.fake_client import FakeClient
 from tests.runners_tests.moved_clock import MovedClock
 
@@ -33,7 +34,12 @@ class Client(FakeClient):
     Attributes:
         away: Start and end of the time in which the broker is away, by the clock.
         asked: Number of calls of `send`.
+        ended: Whether the load has ended.
+        over: Ends the drain.
     """
+
+    ended: Event | None = None
+    over: Event | None = None
 
     def __init__(
         self, clock: Clock, properties: Mapping[str, str] | None = None, away: tuple[int, int] = (0, 0)
@@ -45,8 +51,19 @@ class Client(FakeClient):
     def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
         self.asked += 1
         self.closed_door = self.away[0] <= self._clock.now_ns() < self.away[1]
-        self.drain(0)
+        super().drain(0)
         return super().send(intended_ns, count)
+
+    def drain(self, timeout_ms: int) -> None:
+        if timeout_ms and self.away[0] <= self._clock.now_ns() < self.away[1]:
+            self._clock.sleep_until(self._clock.now_ns() + MS)
+        self.closed_door = self.away[0] <= self._clock.now_ns() < self.away[1]
+        super().drain(timeout_ms)
+        self.end_with_the_load()
+
+    def end_with_the_load(self) -> None:
+        if self.ended and self.over and self.ended.is_set():
+            self.over.set()
 
 
 def paced(clock: MovedClock, client: Client, rate: float, seconds: float, warmup_s: float = 0.0) -> Sender:
@@ -126,62 +143,61 @@ def test_a_paced_sender_can_be_stopped() -> None:
     assert sender.sent == 0
 
 
-class Room(Event):
-    """Lets a millisecond pass, as a drain does that takes deliveries each millisecond."""
-
-    def __init__(self, clock: MovedClock) -> None:
-        super().__init__()
-        self._clock = clock
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self._clock.sleep_until(self._clock.at_ns + MS)
-        return True
-
-
-def saturated(clock: MovedClock, client: Client, max_bytes: int | None = None, primed: int = 0) -> Sender:
+def saturated(clock: MovedClock, client: Client, max_bytes: int | None = None, primed: int = 0) -> Drain:
+    """Return a drain that sends for 100 ms as fast as it can."""
     clock.at_ns = START_NS
-    return Sender(client, POOL, clock, START_NS + 100 * MS, START_NS, max_bytes, primed, room=Room(clock))
+    sender = Sender(client, POOL, clock, START_NS + 100 * MS, START_NS, max_bytes, primed)
+    phases = Phases.of(Workload(RecordSizes.fixed(30_000), warmup_s=0.0, measured_s=0.1))
+    drain = Drain(client, Tally(), clock, sender, START_NS, phases, saturates=True)
+    client.ended, client.over = sender.ended, drain.over
+    return drain
 
 
 def test_a_saturating_sender_waits_for_nothing_but_a_full_queue() -> None:
     clock = MovedClock()
     client = Client(clock)
-    sender = saturated(clock, client)
-    sender.saturate()
-    assert sender.full_ns == 0
-    assert sender.sent == len(client.sent) > 0
-    assert clock.at_ns >= sender.end_ns
-    assert max(client.intended) < sender.end_ns
+    drain = saturated(clock, client)
+    drain.run()
+    assert drain.sender.full_ns == 0
+    assert drain.sender.sent == len(client.sent) > 0
+    assert clock.at_ns >= drain.sender.end_ns
+    assert max(client.intended) < drain.sender.end_ns
 
 
 def test_the_wait_for_room_is_counted() -> None:
     clock = MovedClock()
     client = Client(clock, {"queue.buffering.max.messages": "10"}, away=(START_NS + 20 * MS, START_NS + 70 * MS))
-    sender = saturated(clock, client)
-    sender.saturate()
-    assert 49 * MS <= sender.full_ns <= 51 * MS
+    drain = saturated(clock, client)
+    drain.run()
+    assert 49 * MS <= drain.sender.full_ns <= 51 * MS
 
 
 class SteadyClient(Client):
     """Acknowledges a million bytes per millisecond. Its queue of 3 MB is always full."""
 
+    def send(self, intended_ns: NDArray[np.int64] | int, count: int) -> int:
+        self.asked += 1
+        return FakeClient.send(self, intended_ns, count)
+
     def drain(self, timeout_ms: int) -> None:
+        self._clock.sleep_until(self._clock.now_ns() + (MS if timeout_ms else 0))
         free = (self._clock.now_ns() - START_NS) // MS * 33 - self._transmitted
         for _ in range(min(free, len(self._held))):
             self._held.popleft()
             self._transmitted += 1
             self._tally.delivered(1)
+        self.end_with_the_load()
 
 
 def test_waits_let_the_sender_rest_and_keep_the_queue_filled() -> None:
     clock = MovedClock(step_ns=100)
     client = SteadyClient(clock, {"queue.buffering.max.messages": "100"})
-    sender = saturated(clock, client)
-    sender.saturate()
-    assert sender.sent >= 33 * 100 - 1, (
+    drain = saturated(clock, client)
+    drain.run()
+    assert drain.sender.sent >= 33 * 100 - 1, (
         "the queue never ran empty: everything was sent that could be acknowledged in 100 ms"
     )
-    assert sender.full_ns > 50 * MS
+    assert drain.sender.full_ns > 50 * MS
     assert client.asked < 300, "the sender asked again only when there was room"
 
 
@@ -214,9 +230,10 @@ def test_a_short_queue_gets_no_rests() -> None:
 def test_the_byte_budget_is_never_exceeded(max_bytes: int, primed: int) -> None:
     clock = MovedClock()
     client = Client(clock)
-    sender = saturated(clock, client, max_bytes, primed)
+    drain = saturated(clock, client, max_bytes, primed)
     with pytest.raises(ByteBudgetExceeded, match=f"at most {max_bytes:,} bytes"):
-        sender.saturate()
+        drain.run()
+    sender = drain.sender
     sent = primed * 30_000 + int(POOL.lengths[np.array(client.sent, dtype=int)].sum())
     assert sent == sender.sent_bytes <= max(max_bytes, primed * 30_000)
     assert sent + 1_000_000 > max_bytes, "less than one call of the budget is left"
