@@ -10,7 +10,6 @@ import importlib
 import logging
 import os
 import secrets
-import shutil
 import signal
 import tempfile
 import time
@@ -20,7 +19,7 @@ from typing import Any, Final
 
 import psutil
 
-from runners.clusters.processes import ProcessIdentity, Record, records
+from runners.clusters.temporary import temporary_folder
 from runners.errors import GeneratorError
 from runners.pool import whoami
 from runners.ray_cluster import Code, RayCluster, packages
@@ -71,7 +70,8 @@ def own_ray(home: Path, workers: int) -> Iterator[Any]:
     Raises:
         GeneratorError: Ray did not start.
     """
-    with _session_folder() as folder:
+    with temporary_folder(_RECORD_KIND, "kt-ray-", _short_folder()) as place:
+        folder = str(place)
         options = {
             "address": "local",
             "num_cpus": workers,
@@ -193,28 +193,6 @@ def _kill_rest(folder: str) -> None:
         with contextlib.suppress(psutil.Error):
             if any(folder in word for word in process.cmdline()):
                 process.kill()
-
-
-@contextlib.contextmanager
-def _session_folder() -> Iterator[str]:
-    """Make a folder for Ray's files, and remove it at the end.
-
-    If this process is killed, the next process that starts Ray on this host removes the folder.
-    """
-    for record in records(_RECORD_KIND):
-        if record.state == "dead" and (left := Path(record.facts["folder"])).name == record.run_id:
-            shutil.rmtree(left, ignore_errors=True)
-            record.remove()
-    name = f"kt-ray-{secrets.token_hex(4)}"
-    folder = Path(_short_folder(), name)
-    record = Record(_RECORD_KIND, name, ProcessIdentity.of(), {"folder": str(folder)})
-    record.save()
-    try:
-        folder.mkdir(mode=0o700)
-        yield str(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        record.remove()
 
 
 def _short_folder() -> str:

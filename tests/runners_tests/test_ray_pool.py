@@ -6,18 +6,15 @@ import stat
 import subprocess
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from runners.clusters.processes import records
 from runners.places import cache_root
 from runners.pool import Pool
 from runners.ray_pool import RayPool
-from runners.ray_session import _session_folder
 from runners.runner import Runner
 from runners.wrappers import Isolated
 from tests.runners_tests.pool_contract import PATIENCE_S, PoolContract, job, measured
@@ -113,25 +110,3 @@ def test_only_we_can_read_the_token(shared_pool: Pool, home: Path) -> None:
 def test_ray_is_imported_when_a_pool_is_opened_and_not_before() -> None:
     program = "import sys, runners.ray_pool, runners.local_pool; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
-def test_the_folder_of_a_killed_process_is_removed_at_the_next_start() -> None:
-    program = """
-        import os, signal
-        from runners.ray_session import _session_folder
-
-        with _session_folder() as folder:
-            os.write(1, folder.encode())
-            os.kill(os.getpid(), signal.SIGKILL)
-    """
-    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, check=False)
-    left = Path(killed.stdout.decode())
-    assert left.is_dir()
-    with _session_folder() as folder:
-        assert not left.exists()
-        assert Path(folder).is_dir()
-        with _session_folder():
-            assert Path(folder).is_dir(), "a live process needs its folder"
-    assert not Path(folder).exists()
-    # This process may have a Ray of another test, with a record of its own.
-    assert not {str(left), folder} & {record.facts["folder"] for record in records("ray")}

@@ -56,8 +56,8 @@ def test_a_new_trial_updates_only_its_parent_and_the_changed_front(night: Path, 
         ("log_batch", 2),
         ("set_terminated", 1),
         ("set_terminated", 2),
-        ("log_text", 1),
-        ("log_text", 3),
+        ("log_artifact", 1),
+        ("log_artifact", 3),
     ],
 )
 def test_a_sync_killed_at_any_step_is_completed_later(

@@ -1,17 +1,26 @@
 """Writes the new results of a study to MLflow, and keeps the connection to MLflow open until an error occurs."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from runners.clusters.temporary import temporary_folder
 from tuner.model.spec import TrackingSpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import results_of
 from tuner.storage.protocols import ResultsStore
 from tuner.tracking.connection import ReportFailed, TrackingBusy, TrackingLocation, connect, experiment_id, reason
 from tuner.tracking.layout import SizeView, views
-from tuner.tracking.writer import ExistingRun, Writer, digest, latency_file, parent_files, upload, upload_report
+from tuner.tracking.writer import (
+    MLFLOW_FOLDER,
+    ExistingRun,
+    Writer,
+    digest,
+    latency_file,
+    parent_files,
+    upload,
+    upload_report,
+)
 
 Report = Callable[[Path, Path], None]
 """A function that makes the report of a study. Arguments: the study's folder, and the folder to write the report to."""
@@ -119,14 +128,14 @@ class MirrorSession:
             ReportFailed: The report could not be made.
         """
         study = results_of(self._store, self._folder)
-        with tempfile.TemporaryDirectory(prefix="tuner-report-") as folder:
+        with temporary_folder(MLFLOW_FOLDER, "tuner-report-") as folder:
             try:
-                make(self._folder, Path(folder))
+                make(self._folder, folder)
             except Exception as error:  # the report comes from other code, which may raise any error
                 raise ReportFailed(f"the report could not be made ({reason(error, self._location)})") from error
             found = {view.size.record_bytes: self._writer.known(view.key) for view in views(study)}
             parents = {record_bytes: known.run_id for record_bytes, known in found.items() if known is not None}
-            upload_report(self._client, parents, [size.record_bytes for size in study.sizes], Path(folder))
+            upload_report(self._client, parents, [size.record_bytes for size in study.sizes], folder)
 
     def _show_latency(self, view: SizeView, known: ExistingRun, trial: Trial) -> None:
         wanted = trial.number in view.size.front or trial.kind is Kind.BASELINE

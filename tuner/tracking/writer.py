@@ -9,9 +9,10 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+from runners.clusters.temporary import temporary_folder
 from tuner.model.trial import Trial
 from tuner.present.export import Format, export
 from tuner.present.report.front_table import front_csv, front_record
@@ -23,6 +24,9 @@ from tuner.tracking.layout import KEY_TAG, PARENT_KIND, RUNNING, STUDY_ID_TAG, V
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
+
+MLFLOW_FOLDER: Final = "mlflow"
+"""The kind of our temporary folders whose files are sent to MLflow."""
 
 
 @dataclass(slots=True)
@@ -213,8 +217,12 @@ def upload(client: "MlflowClient", run_id: str, files: Mapping[str, str]) -> Non
 
     An artifact that already has one of these paths is replaced.
     """
-    for path, text in files.items():
-        client.log_text(run_id, text, path)
+    # MLflow's own function for texts would leave a temporary folder behind if this process is killed meanwhile.
+    with temporary_folder(MLFLOW_FOLDER, "tuner-mlflow-") as folder:
+        for path, text in files.items():
+            place = PurePosixPath(path)
+            (folder / place.name).write_text(text, encoding="utf-8")
+            client.log_artifact(run_id, str(folder / place.name), str(place.parent) if place.parent.name else None)
 
 
 def upload_report(client: "MlflowClient", run_ids: Mapping[str, str], sizes: Collection[str], report: Path) -> None:

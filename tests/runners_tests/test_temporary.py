@@ -1,0 +1,30 @@
+"""A temporary folder disappears with its process, or with the next process if the first one is killed."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from runners.clusters.processes import records
+from runners.clusters.temporary import temporary_folder
+
+
+def test_the_folder_of_a_killed_process_is_removed_at_the_next_start() -> None:
+    program = """
+        import os, signal
+        from runners.clusters.temporary import temporary_folder
+
+        with temporary_folder("test", "kept-") as folder:
+            os.write(1, str(folder).encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, check=False)
+    left = Path(killed.stdout.decode())
+    assert left.is_dir()
+    with temporary_folder("test", "kept-") as folder:
+        assert not left.exists()
+        assert folder.is_dir()
+        with temporary_folder("test", "kept-"):
+            assert folder.is_dir(), "a live process needs its folder"
+    assert not folder.exists()
+    assert not list(records("test"))
