@@ -50,7 +50,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
 from tuner.model.url import secrets_in
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import StudyResults, results_of
+from tuner.results.study_results import ALLOWED_LOSS, StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
 from tuner.search.schedule import space_of
 from tuner.storage.home import storage_at
@@ -113,6 +113,8 @@ def run_study(
     with ExitStack() as stack:
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
+            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # it decides about what is measured already
+                store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
             reporter.say(
                 f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
             )
@@ -195,6 +197,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         "record_sizes": list(dict.fromkeys([*facts.get("record_sizes", []), *limits["record_sizes"]])),
         "objectives": [objective.metric for objective in spec.objectives],
         "constraints": [str(constraint) for constraint in spec.constraints],
+        ALLOWED_LOSS: spec.confirm.allow_loss,
         "target": ", ".join(target_label(target) for target in spec.targets),
         "method": spec.search.sampler or str(spec.search.method),
         "seed": spec.search.seed,
@@ -249,7 +252,9 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
 def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
+    # What decides a claim is no limit: a study does not have to measure more because it changes.
+    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss")
+    return {name: value for name, value in plain.items() if name not in left_out}
 
 
 def _loop(

@@ -1,8 +1,10 @@
 """Which config to use for a record size and a goal, and how certain that is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from math import inf, log
+from typing import Self
 
 from objectives.ratios import ERROR_RATE, Ratio
 from objectives.verdict import Bottleneck
@@ -11,9 +13,9 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics, goals_of
-from tuner.model.spec import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.goals import asked_metric, goal_metrics, goals_of
+from tuner.model.spec import ALLOW_LOSS, Goal
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults, may_lead
 
 
@@ -35,6 +37,40 @@ class Conditions:
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
 
+class Cost(StrEnum):
+    """What a recommended config does to a metric that was not asked for."""
+
+    KEEPS = "keeps"
+    COSTS = "costs"
+    MAY_COST = "may cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What becomes of a metric that was not asked for.
+
+    Attributes:
+        ratio: How many times better than the baseline the config is in the metric, with an interval of 97.5 %.
+        cost: Whether the metric is kept. It is kept if the whole interval is above 1 minus the allowed loss. If not, it
+            costs something if the whole interval is below 1, and may cost something otherwise.
+    """
+
+    ratio: Ratio
+    cost: Cost
+
+    @classmethod
+    def of(cls, ratio: Ratio, allow_loss: float) -> Self:
+        """Return the price of a recommendation in one metric.
+
+        Args:
+            ratio: The config's gain in the metric.
+            allow_loss: The part of the metric that may be lost; 0.1 is 10 %.
+        """
+        if ratio.low >= 1 - allow_loss:
+            return cls(ratio, Cost.KEEPS)
+        return cls(ratio, Cost.COSTS if ratio.high < 1.0 else Cost.MAY_COST)
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """The config to use for a record size and a goal, with its measured numbers.
@@ -49,10 +85,13 @@ class Recommendation:
         metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
             rounds.
         baseline_metrics: The baseline's numbers, averaged in the same way.
-        is_baseline: Whether nothing better than the baseline was found, so that the baseline itself is recommended.
+        is_baseline: Whether no config is proven better than the baseline for the goal, so that the baseline itself is
+            recommended.
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.
+        prices: For each compared metric that was not asked for, what the config does to it; empty unless it is proven.
+        alternatives: If the baseline is recommended: for each other goal that has a proven config, its recommendation.
     """
 
     study: str
@@ -67,6 +106,8 @@ class Recommendation:
     how: str
     warnings: tuple[str, ...] = ()
     proven: bool = False
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    alternatives: Mapping[Goal, "Recommendation"] = field(default_factory=dict)
 
     @property
     def config(self) -> ProducerConfig:
@@ -102,20 +143,22 @@ def recommendations(
     return chosen
 
 
-def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()) -> Trial | None:
+def pick(
+    results: SizeResults, goal: Goal, conditions: Conditions = Conditions(), allow_loss: float = ALLOW_LOSS
+) -> Trial | None:
     """Return the trial on the front that is best for a goal; None if no trial on the front keeps the conditions.
 
     Trials are compared by their measured numbers; their gains need not be proven. A config that was confirmed must have
     kept the conditions in its confirmation rounds.
 
-    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose little
-    in every objective rank above all others.
+    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose at most
+    `allow_loss` in every objective rank above all others.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
-    return max(fit, key=lambda trial: results.goal_rank(trial, goal), default=None)
+    return max(fit, key=lambda trial: results.goal_rank(trial, goal, allow_loss), default=None)
 
 
-def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
+def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = ALLOW_LOSS) -> tuple[Trial, ...]:
     """Return the trials whose configs are measured again for a goal: the best ones of the search, the best first.
 
     Only configs that measured better than the baseline count. They need not be on the front, because noise decides
@@ -125,12 +168,13 @@ def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
         results: The results of one record size.
         goal: The goal.
         most: The maximum number of trials.
+        allow_loss: The part of an objective that a balanced config may give up.
     """
     by_fingerprint: dict[str, Trial] = {}
     candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
-    for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal), reverse=True):
+    for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
         gain = results.goal_gain(trial, goal)
-        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal)[0]
+        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal, allow_loss)[0]
         if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
             by_fingerprint.setdefault(trial.fingerprint, trial)
     return tuple(by_fingerprint.values())[:most]
@@ -139,6 +183,9 @@ def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     confirmation = results.confirmation(trial.fingerprint)
     broken = confirmation is not None and bool(confirmation.broken)
+    looks = [each for each in results.trials if each.kind is Kind.SECOND_LOOK and each.fingerprint == trial.fingerprint]
+    if confirmation is None and 2 * sum(each.feasible for each in looks) < len(looks):
+        return False
     return (
         conditions.kept_by(_deciding_metrics(results, trial))
         and not broken
@@ -157,12 +204,13 @@ def recommend(
     record_bytes: str,
     goal: Goal = Goal.BALANCED,
     conditions: Conditions = Conditions(),
+    allow_loss: float | None = None,
 ) -> Recommendation:
     """Return the config to use for a record size and a goal.
 
-    If winners were confirmed, a winner is recommended only if the whole interval of its gain lies above 1. Otherwise
-    the baseline is recommended, and `Recommendation.is_baseline` is true. If no winner was confirmed, the best config
-    on the front is recommended, without claiming a gain.
+    If configs were confirmed, one is recommended only if it is proven better for the goal, whichever goal it was
+    confirmed for. Otherwise the baseline is recommended, and `Recommendation.is_baseline` is true. If no config was
+    confirmed, the best config on the front is recommended, without claiming a gain.
 
     Args:
         study: The study's results.
@@ -170,6 +218,8 @@ def recommend(
             recommendation carries a warning.
         goal: What the config should be best at.
         conditions: Limits that the config must keep.
+        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
+            that was not asked for; by default as the study says.
 
     Raises:
         NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
@@ -188,28 +238,24 @@ def recommend(
             f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
             f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
         )
-    confirmed = [
-        each
-        for each in results.confirmations
-        if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
-    ]
-    if confirmed:
-        winner = max(confirmed, key=lambda each: each.balance.value if metric is None else each.gains[metric].value)
-        chosen = results.trial_of(winner.fingerprint)
-        rounds = next(iter(winner.gains.values())).rounds
-        how = (
-            f"measured again in turn with the baseline, {rounds} rounds; {100 * winner.balance.level:.3g} % intervals; "
-            f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
-        )
-        return replace(_recommendation(study, results, goal, chosen, winner, how, warnings), proven=True)
-    chosen_by_trial = pick(results, goal, conditions)
-    baseline_fits = results.baseline.feasible and conditions.kept_by(results.baseline_metrics)
-    if baseline_fits and (results.confirmations or goal in results.without_winner):
-        how = _none_is_proven(results, goal)
-        return _recommendation(study, results, goal, results.baseline, None, how, warnings)
-    if baseline_fits and chosen_by_trial is not None:
-        gain = results.goal_gain(chosen_by_trial, goal)
-        if gain is not None and gain <= 1.0:
+    allowed = study.allow_loss if allow_loss is None else allow_loss
+    if found := _proven(study, results, goal, conditions, allowed, warnings):
+        return found
+    chosen_by_trial = pick(results, goal, conditions, allowed)
+    baseline_fits = _baseline_fits(results, conditions)
+    # What the baseline keeps when it is measured again is no reason to name a config that nothing has proven.
+    limited = bool(study.facts.get("constraints")) or conditions != Conditions()
+    decided = results.confirmations or results.without_winner or (limited and results.baseline_again is not None)
+    if baseline_fits and decided:
+        others = [each for each in goals_of(study.objectives) if each is not goal]
+        proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}
+        alternatives = {each: found for each, found in proven.items() if found is not None}
+        how = "; ".join([_none_is_proven(results, goal, allowed), *map(_instead, alternatives.values())])
+        kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
+        return replace(kept, alternatives=alternatives)
+    if baseline_fits:
+        gain = None if chosen_by_trial is None else results.goal_gain(chosen_by_trial, goal)
+        if chosen_by_trial is None or (gain is not None and gain <= 1.0):
             chosen_by_trial = results.baseline
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
@@ -223,13 +269,78 @@ def recommend(
     how = (
         "nothing measured was better than the baseline"
         if chosen_by_trial.fingerprint == results.baseline.fingerprint
-        else f"{_measured(results, chosen_by_trial)}; not measured in turn with the baseline, so no gain is claimed"
+        else f"{_measured(results, chosen_by_trial)}; not measured in turn with the baseline, so no gain is claimed: "
+        f"measure it before you use it, with tuner confirm {study.name}"
     )
     return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
 
 
+def _proven(
+    study: StudyResults,
+    results: SizeResults,
+    goal: Goal,
+    conditions: Conditions,
+    allow_loss: float,
+    warnings: list[str],
+) -> Recommendation | None:
+    """Return the recommendation of a config that is proven better for a goal; None if there is no such config."""
+    confirmed = [
+        each
+        for each in results.confirmations
+        if _wins(results, each, goal, conditions, allow_loss) and not results.lost_records(each.fingerprint)
+    ]
+    if not confirmed:
+        return None
+    # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
+    winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
+    metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+    prices = {name: Price.of(each, allow_loss) for name, each in winner.trade.items() if name not in asked}
+    gains = dict(winner.gains)
+    if metric is not None and any(each.cost is not Cost.KEEPS for each in prices.values()):
+        at_trade = winner.trade[metric]
+        # The gain and its price hold together; the gain stays as it was tested if it would not be proven otherwise.
+        gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
+    claimed = winner.balance if metric is None else gains[metric]
+    how = (
+        f"measured again in turn with the baseline, {claimed.rounds} rounds; {100 * claimed.level:.3g} % intervals; "
+        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
+    )
+    found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
+    return replace(found, proven=True, gains=gains, prices=prices)
+
+
+def _instead(other: Recommendation) -> str:
+    """Return what another goal has, for a goal that has no proven config."""
+    names = [name for name in other.gains if name not in other.prices]
+    gains = ", ".join(f"{name} {other.gains[name]}" for name in names)
+    costs = ", ".join(
+        f"{price.cost} {name}: {price.ratio}" for name, price in other.prices.items() if price.cost is not Cost.KEEPS
+    )
+    return (
+        f"for the goal {other.goal}, trial {other.trial.number} is proven better: {gains}"
+        f"{f' (but {costs})' if costs else ''}"
+    )
+
+
+def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
+    """Return whether the baseline keeps the study's constraints and the conditions.
+
+    It is judged by its measurements in the newest confirmation. Before there are any, it keeps the constraints if it
+    did so in at least half of its measurements during the search, because the first of them may have been cold.
+    """
+    again = results.baseline_again
+    if again is not None:
+        return not again.broken and conditions.kept_by(again.metrics)
+    searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
+    return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
+
+
 def recommend_for(
-    study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions = Conditions()
+    study: StudyResults,
+    record_bytes: str,
+    goal: Goal | None,
+    conditions: Conditions = Conditions(),
+    allow_loss: float | None = None,
 ) -> Recommendation:
     """Return the config to use for a goal, or for the first goal with a gain if no goal is given.
 
@@ -242,12 +353,12 @@ def recommend_for(
             given, there is no recommendation for any goal.
     """
     if goal is not None:
-        return recommend(study, record_bytes, goal, conditions)
+        return recommend(study, record_bytes, goal, conditions, allow_loss)
     found: list[Recommendation] = []
     missing: list[NoFeasibleConfig] = []
     for each in goals_of(study.objectives):
         try:
-            found.append(recommend(study, record_bytes, each, conditions))
+            found.append(recommend(study, record_bytes, each, conditions, allow_loss))
         except NoFeasibleConfig as error:
             missing.append(error)
     if not found:
@@ -262,7 +373,7 @@ def _measured(results: SizeResults, trial: Trial) -> str:
     return "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
 
 
-def _none_is_proven(results: SizeResults, goal: Goal) -> str:
+def _none_is_proven(results: SizeResults, goal: Goal, allow_loss: float) -> str:
     if goal in results.without_winner:
         return "the best configs for this goal were measured again, and each of them broke a constraint"
     tried = {each for found in results.confirmations for each in found.goals}
@@ -271,6 +382,11 @@ def _none_is_proven(results: SizeResults, goal: Goal) -> str:
         return (
             "the best config for this goal was measured again in turn with the baseline, and broke "
             f"{' and '.join(broken)}"
+        )
+    if any(goal in found.ahead for found in results.confirmations) and goal is Goal.BALANCED:
+        return (
+            "a config was measured again in turn with the baseline and proven better in the mean of the objectives, "
+            f"but it may lose more than {100 * allow_loss:g} % in one of them"
         )
     if goal in tried:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
@@ -317,23 +433,15 @@ def _recommendation(
     )
 
 
-def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
-    # A gain is proven only for the goals that were fixed before the rounds: of many numbers, one always looks better
-    # by luck.
-    if (
-        goal not in confirmation.goals
-        or not confirmation.gains
-        or confirmation.broken
-        or not conditions.kept_by(confirmation.values)
-    ):
-        return False
-    metric_of_goal, metrics = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    if metric_of_goal is not None:
-        return confirmation.better(metric_of_goal)
+def _wins(
+    results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions, allow_loss: float
+) -> bool:
     # Only metrics that the study optimises can reject a config. In a study of the p95, a p99 that a few stalls made
     # worse does not.
-    return confirmation.balance.low > 1.0 and all(
-        confirmation.gains[metric].value >= TOLERATED_LOSS for metric in metrics
+    return (
+        confirmation.proves(goal, results.objectives, allow_loss)
+        and not confirmation.broken
+        and conditions.kept_by(confirmation.values)
     )
 
 
