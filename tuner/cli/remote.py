@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from runners.reporting import printable
+from runners.reporting import counted, printable
 from tuner.cli import options
 from tuner.cli.app import Interrupted
 from tuner.cli.output import Force, check_output, write_output
@@ -231,7 +231,7 @@ def studies(as_json: options.Json = False) -> None:
     for each in found:
         trials = (each["summary"] or {}).get("trials", 0)
         where = ", ".join(each["targets"])
-        OUT.print(f"{each['name']}  {each['state']}  {trials} trials  {where}", markup=False, soft_wrap=True)
+        OUT.print(f"{each['name']}  {each['state']}  {counted(trials, 'trial')}  {where}", markup=False, soft_wrap=True)
 
 
 def pause(study: Study) -> None:

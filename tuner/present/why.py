@@ -6,6 +6,7 @@ from math import ceil
 from typing import Final
 
 from objectives.ratios import Ratio
+from runners.reporting import counted
 from tuner.confirmation.gains import Effect, is_clear
 from tuner.present.wording import Change, changes, gain, gain_sentences, title
 from tuner.results.explanation import FRONT, Closest, Explanation
@@ -78,7 +79,7 @@ def shared(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
 
 def rounds_of(why: Explanation) -> str:
     """Return the number of rounds of the ablation as text: `2 rounds`."""
-    return f"{why.effects.rounds} round{'s' if why.effects.rounds > 1 else ''}"
+    return counted(why.effects.rounds, "round")
 
 
 def effect_name(why: Explanation, effect: Effect) -> str:

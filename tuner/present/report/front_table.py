@@ -9,6 +9,7 @@ from typing import Any, Final
 from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio
 from objectives.repeats import Estimate
+from runners.reporting import counted
 from tuner.model.trial import Trial
 from tuner.present.export.record import gains_record
 from tuner.present.wording import Change, changes, gain, number, shown_metrics, title
@@ -147,7 +148,7 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
             cells += [row.measured(metric), row.versus(metric)]
         bound = row.trial.verdict + ("" if not row.flags else f" ({'; '.join(row.flags)})")
         lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
-    head = f"# {study.name}, {size.record_bytes} B records: the front after {len(size.trials)} trials"
+    head = f"# {study.name}, {size.record_bytes} B records: the front after {counted(len(size.trials), 'trial')}"
     missed = [f"- {line}" for line in missed_lines(size)]
     why = [f"{NONE_KEEPS_ALL.capitalize()}:", "", *missed, ""] if missed else []
     return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
 
+from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
@@ -134,6 +135,7 @@ def _pages() -> Environment:
 
 _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     compared_metrics,
+    counted,
     drift_text,
     format_properties,
     front_table.front_metrics,
