@@ -74,8 +74,16 @@ class Ratio:
 
 
 def short(ratio: float) -> str:
-    """Return a ratio as text for people, such as `1.32` or `0.0041`."""
-    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+    """Return a ratio as text for people with about three digits: `1.32`, `24.1`, `0.041`.
+
+    A ratio that is too far from 1 to be believed has only a bound: `under 0.01`, `over 1000`.
+    """
+    if ratio < 0.01 or ratio >= 1000:
+        return "under 0.01" if ratio < 1 else "over 1000"
+    for limit, digits in ((100, 0), (10, 1), (0.1, 2)):
+        if ratio >= limit:
+            return f"{ratio:.{digits}f}"
+    return f"{ratio:.2g}"
 
 
 def claim_level(claims: int) -> float:

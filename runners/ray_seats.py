@@ -83,8 +83,8 @@ def crowd(nodes: Sequence[Node], cluster: RayCluster, producers: int) -> str:
     """Return the warning that the producers of a job have to share nodes."""
     hosts = sorted({node.host for zone in cluster.seats(producers) for node in fit(nodes, zone)})
     return (
-        f"{producers} producers share {counted(len(hosts), 'node')} of the Ray cluster ({', '.join(hosts)}), because it "
-        "has no other suitable nodes: the producers compete for cores"
+        f"{producers} producers share {counted(len(hosts), 'node')} of the Ray cluster ({', '.join(hosts)}), because "
+        "it has no other suitable nodes: the producers compete for cores"
     )
 
 

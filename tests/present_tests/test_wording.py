@@ -2,7 +2,9 @@
 
 import pytest
 
+from objectives.ratios import short
 from runners.reporting import counted
+from tuner.present.wording import number
 
 
 @pytest.mark.parametrize(
@@ -10,3 +12,26 @@ from runners.reporting import counted
 )
 def test_a_number_of_things_has_the_right_plural(number: int, text: str) -> None:
     assert counted(number, "topic") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1_419_977.4, "1,420,000"), (99.97, "100"), (142.4, "142"), (4.1666, "4.17"), (0.0, "0"), (None, "-")],
+)
+def test_a_measured_value_has_three_digits(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (60_712.57, "over 1000"),
+        (241.3, "241"),
+        (24.13, "24.1"),
+        (1.317, "1.32"),
+        (0.0412, "0.041"),
+        (0.00017, "under 0.01"),
+    ],
+)
+def test_a_ratio_has_three_digits_or_a_bound(ratio: float, text: str) -> None:
+    assert short(ratio) == text

@@ -26,9 +26,10 @@ def title(metric: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a value with about three digits; a dash for an unknown value."""
+    """Return a value with three digits, `1,420,000` or `4.17`; a dash for an unknown value."""
     if value is None:
         return "-"
+    value = float(f"{value:.3g}")
     for limit, digits in ((100, 0), (10, 1), (0.1, 2)):
         if abs(value) >= limit or (value == 0 and digits == 0):
             return f"{value:,.{digits}f}"
