@@ -158,6 +158,14 @@ def test_without_confirmation_no_format_claims_a_gain(unconfirmed: Recommendatio
     assert json.loads(export(unconfirmed, Format.JSON))["gains"] == {}
 
 
+def test_what_was_never_confirmed_is_not_to_be_pasted(unconfirmed: Recommendation, confirmed: Recommendation) -> None:
+    again = "measure it again before you use it: tuner confirm overnight --goal throughput --rounds 8"
+    for form in (Format.TABLE, Format.PROPERTIES, Format.ENV, Format.JAVA, Format.SPRING):
+        assert again in in_words(unconfirmed, form)
+        assert again not in in_words(confirmed, form)
+    assert "to paste" not in export(unconfirmed, Format.TABLE)
+
+
 def test_the_baseline_is_recommended_if_nothing_is_better(kept: Recommendation) -> None:
     assert KEEP in in_words(kept)
     assert KEEP in in_words(kept, Format.TABLE)

@@ -18,7 +18,7 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
 from tuner.present.export.record import explanations_record, recommendation_record
 from tuner.present.why import why_heading, why_sections
-from tuner.present.wording import KEEP, NO_GAIN
+from tuner.present.wording import KEEP, NO_GAIN, not_advice
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
@@ -230,7 +230,7 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
     if found.is_baseline:
         say(f"{found.record_bytes} B: {KEEP}")
     elif not found.confirmed:
-        warn(f"{found.record_bytes} B: {NO_GAIN}")
+        warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
     if found.trial.guarantee != found.baseline.guarantee:
         warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")
 

@@ -1,5 +1,6 @@
 """The wording of numbers, gains and changes, which is the same in every table, file and page."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,8 @@ from tuner.results.recommendation import Recommendation
 NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
 KEEP: Final = "keep what you have: nothing better than the baseline was found"
 SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
+
+_ROUNDS: Final = 8
 
 Cell = str | tuple[str, float | None]
 """A table cell: a text, or a number as a pair of its text and the value to sort by."""
@@ -56,6 +59,18 @@ def one_more_round(ratio: Ratio) -> str:
 
 def _percent(level: float) -> str:
     return f"{100 * level:.3g} %"
+
+
+def not_advice(recommendation: Recommendation) -> str:
+    """Return why a config is not advice yet, and the command that measures it again; empty if it is advice.
+
+    A config that was never measured in turn with the baseline is not advice, because the best of many trials may only
+    have been lucky.
+    """
+    if recommendation.is_baseline or recommendation.confirmed:
+        return ""
+    words = ["tuner", "confirm", recommendation.study, "--goal", str(recommendation.goal), "--rounds", str(_ROUNDS)]
+    return f"not proven, so not advice yet; measure it again before you use it: {shlex.join(words)}"
 
 
 def gain_sentences(recommendation: Recommendation) -> list[str]:

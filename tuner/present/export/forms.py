@@ -16,6 +16,7 @@ from tuner.present.wording import (
     aligned,
     changes,
     gain_sentences,
+    not_advice,
     numbers_table,
     within_scatter,
 )
@@ -134,6 +135,7 @@ def _origin(recommendation: Recommendation) -> list[str]:
         f"records: {recommendation.record_bytes} B",
         f"goal: {recommendation.goal}",
         *(f"gain: {sentence}" for sentence in gain_sentences(recommendation)),
+        *([not_advice(recommendation)] if not_advice(recommendation) else []),
         f"measured: {recommendation.how}",
         f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is different: {before}"),
         *(f"warning: {warning}" for warning in recommendation.warnings),
@@ -168,7 +170,7 @@ def recommendation_table(recommendation: Recommendation) -> str:
 def _to_paste(recommendation: Recommendation) -> list[str]:
     pasted = format_properties(recommendation.config.values).splitlines() or ["(nothing: the client's own defaults)"]
     heading = KEEP if recommendation.is_baseline else f"to paste ({recommendation.config.client} properties):"
-    return [heading, *(f"  {line}" for line in pasted)]
+    return [not_advice(recommendation) or heading, *(f"  {line}" for line in pasted)]
 
 
 def _numbers(recommendation: Recommendation) -> list[str]:

@@ -158,6 +158,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     why.rounds_of,
     wording.changes,
     wording.gain,
+    wording.not_advice,
     wording.number,
     wording.numbers_table,
     wording.title,
