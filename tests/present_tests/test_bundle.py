@@ -12,7 +12,7 @@ from tests.present_tests.studies import WINNER, study
 from tuner.model.trial import Trial
 from tuner.present.export import SUFFIXES, Format
 from tuner.present.report.bundle import write_artifacts, write_study
-from tuner.present.report.front_table import front_csv, front_markdown, front_record, front_rows
+from tuner.present.report.front_table import front_csv, front_markdown, front_record, front_rows, in_turn_rows
 
 
 def test_the_folder_has_every_artifact(tmp_path: Path) -> None:
@@ -63,7 +63,10 @@ def test_a_gain_is_told_apart_from_the_ratio_of_one_trial(tmp_path: Path) -> Non
     results = study(tmp_path)
     rows = {row.trial.number: row for row in front_rows(results.sizes[0])}
     record = {each["trial"]: each for each in front_record(results, results.sizes[0])["front"]}
-    assert "to" in rows[7].versus("mb_per_s")
+    assert "to" not in rows[7].versus("mb_per_s")
+    (_, again) = in_turn_rows(results.sizes[0], ["mb_per_s"])
+    assert again[0] == "7"
+    assert "to" in again[-1]
     assert record[7]["gains"]["mb_per_s"]["level"] == pytest.approx(1 - 0.1 / 3)
     others = [number for number in rows if number not in (0, 7)]
     assert others

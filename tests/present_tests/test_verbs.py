@@ -19,7 +19,8 @@ from tests.present_tests.studies import WINNER, write_study
 from tuner.cli.recommend import recommend
 from tuner.cli.show import compare, front, report, status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.trial import Progress, StudyState
+from tuner.model.trial import Progress, StudyState, Trial
+from tuner.present.wording import number
 from tuner.storage.home import ROOT_VARIABLE
 
 Run = Callable[..., Result]
@@ -124,6 +125,40 @@ def test_front_as_text_and_json(run: Run, tmp_path: Path) -> None:
     assert (record["schema_version"], record["kind"]) == (1, "fronts")
     assert [each["record_bytes"] for each in record["fronts"]] == ["100", "1000"]
     assert run("front", "overnight", "--record-bytes", "7").exit_code == 2
+
+
+def test_front_and_recommend_show_the_same_numbers_of_the_rounds(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", rounds=8, change=_warmer_with_time)
+    shown = run("front", "overnight").stdout.partition("measured again in turn")[2].splitlines()
+    heads, row = shown[1:3]
+    found = json.loads(run("recommend", "overnight", "--format", "json").stdout)
+    assert heads.split()[:3] == ["trial", "rounds", "throughput,"]
+    for metric in ("mb_per_s", "latency_p99_ms"):
+        assert number(found["metrics"][metric]) in row
+        assert number(found["baseline"]["metrics"][metric]) in row
+    assert row.split()[:2] == ["7", "8"]
+    table = run("recommend", "overnight").stdout
+    assert number(found["baseline"]["metrics"]["latency_p99_ms"]) in table
+
+
+def test_front_says_that_it_looks_better_than_it_is(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight")
+    assert "The front looks better than it is" in run("front", "overnight").stdout
+
+
+def test_both_throughputs_of_a_config_are_the_same_mean(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", rounds=0, change=_warmer_with_time)
+    found = json.loads(run("recommend", "overnight", "--goal", "throughput", "--format", "json").stdout)
+    for metrics in (found["metrics"], found["baseline"]["metrics"]):
+        assert metrics["records_per_s"] == pytest.approx(metrics["mb_per_s"] * 1e6 / 1000)
+
+
+def _warmer_with_time(trial: Trial) -> Trial:
+    """Return the trial as on a target that becomes twice as fast within twenty trials."""
+    speed = min(1.0, 0.5 + trial.number / 40)
+    fast = {name: trial.metrics[name] * speed for name in ("mb_per_s", "records_per_s")}
+    slow = {name: value / speed for name, value in trial.metrics.items() if name.startswith("latency")}
+    return replace(trial, metrics={**trial.metrics, **fast, **slow})
 
 
 def test_front_of_a_study_that_has_just_begun(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from runners.reporting import counted
 from tuner.model.trial import StudyState
-from tuner.present.report.front_table import FrontRow, front_metrics, front_notes
+from tuner.present.report.front_table import IN_TURN, FrontRow, front_metrics, front_notes, in_turn_rows
 from tuner.present.report.status import SizeStatus, Status
 from tuner.present.wording import aligned, number, title
 from tuner.results.study_results import SizeResults, StudyResults
@@ -42,6 +42,10 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
         if row.flags:
             out.print(f"{_INDENT}(!) {'; '.join(row.flags)}", style="dim", markup=False, soft_wrap=True)
+    if again := aligned(in_turn_rows(size, metrics)):
+        out.print(f"\n{IN_TURN}:", style="bold", markup=False, soft_wrap=True)
+        for line in again:
+            out.print(line, markup=False, soft_wrap=True)
     if missed := missed_lines(size):
         out.print(f"{NONE_KEEPS_ALL}:", markup=False)
         for line in missed:

@@ -162,7 +162,10 @@ def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Cha
 
 
 def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:
-    """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's."""
+    """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's.
+
+    All numbers are means over the same rounds, or, if there were none, numbers of the search, as the headings then say.
+    """
     rows: list[list[Cell]] = []
     for metric in shown_metrics(
         recommendation.metrics, recommendation.baseline_metrics, also=list(recommendation.gains)
@@ -172,7 +175,9 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
         shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
         compared: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
         rows.append([title(metric), *shown, *(compared if recommendation.confirmed else [])])
-    headings = ["", "baseline", *([] if recommendation.is_baseline else ["recommended"])]
+    where = "" if recommendation.confirmed else " (search)"
+    names = ["baseline", *([] if recommendation.is_baseline else ["config" if where else "recommended"])]
+    headings = ["", *(f"{name}{where}" for name in names)]
     return [*headings, *(gain_headings(recommendation.gains) if recommendation.confirmed else [])], rows
 
 

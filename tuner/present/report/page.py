@@ -128,7 +128,11 @@ def _pages() -> Environment:
     )
     pages.globals.update({each.__name__: each for each in _CALLED})
     pages.globals.update(
-        KEEP=wording.KEEP, NO_GAIN=wording.NO_GAIN, SIMULATED=wording.SIMULATED, NONE_KEEPS_ALL=NONE_KEEPS_ALL
+        IN_TURN=front_table.IN_TURN,
+        KEEP=wording.KEEP,
+        NO_GAIN=wording.NO_GAIN,
+        SIMULATED=wording.SIMULATED,
+        NONE_KEEPS_ALL=NONE_KEEPS_ALL,
     )
     return pages
 
@@ -141,6 +145,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     front_table.front_metrics,
     front_table.front_notes,
     front_table.front_rows,
+    front_table.in_turn_rows,
     interactive.drift_figure,
     interactive.effects_figure,
     interactive.figure_html,
