@@ -2,7 +2,7 @@
 
 import pytest
 
-from objectives.ratios import short
+from objectives.ratios import Ratio, short
 from runners.reporting import counted
 from tuner.present.wording import number
 
@@ -35,3 +35,8 @@ def test_a_measured_value_has_three_digits(value: float | None, text: str) -> No
 )
 def test_a_ratio_has_three_digits_or_a_bound(ratio: float, text: str) -> None:
     assert short(ratio) == text
+
+
+def test_an_uncertain_ratio_has_two_digits() -> None:
+    assert str(Ratio(1.732, 0.418, 7.234, 8, 0.2, 10.0)) == "1.7 (0.42 to 7.2)"
+    assert str(Ratio(1.732, 1.018, 7.234, 8, 0.2, 10.0)) == "1.73 (1.02 to 7.23)"
