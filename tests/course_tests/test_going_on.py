@@ -52,3 +52,13 @@ def test_a_mix_without_exact_decimal_shares_is_measured_and_found(tmp_path: Path
     assert after.size(text) == after.sizes[0]
     assert after.size("100:1,1000:1") is None
     assert recommend(after, text).warnings == recommend(after, after.sizes[0].record_bytes).warnings
+
+
+def test_how_much_may_be_lost_can_be_changed_after_the_study_has_ended(tmp_path: Path) -> None:
+    before = run_study(_SPEC, "", tmp_path, SilentReporter())
+    asked = replace(_SPEC, confirm=replace(_SPEC.confirm, allow_loss=0.25))
+    after = run_study(asked, "", tmp_path, SilentReporter())
+    assert (before.allow_loss, after.allow_loss) == (0.1, 0.25)
+    assert after.sizes == before.sizes
+    assert after.facts["limits"] == before.facts["limits"], "a study of an earlier release is not confirmed again"
+    assert set(after.facts["limits"]["confirm"]).isdisjoint({"allow_loss", "error_rate"})

@@ -9,11 +9,12 @@ import pytest
 
 from objectives.scoring import Constraint, Objective
 from tests.builders.trials import OBJECTIVES, baseline, confirming, failed, plan_of, results, trial
+from tuner.confirmation.plan import ConfirmationPlan
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
-from tuner.results.recommendation import Conditions, Recommendation, pick, recommend, recommend_for
+from tuner.results.recommendation import Conditions, Cost, Recommendation, pick, recommend, recommend_for
 from tuner.results.study_results import StudyResults, size_results
 
 # The front of a search: the config with the highest throughput, the one with the lowest latency, and one between.
@@ -192,6 +193,75 @@ def test_a_balanced_winner_may_lose_only_little_in_each_metric() -> None:
     assert recommend(study(slight), "1000").config.values == FASTEST
 
 
+def test_a_balanced_config_may_lose_only_what_the_bad_end_of_the_interval_allows() -> None:
+    """The mean of the latency is 0.95 times as good, but the interval reaches below 0.9."""
+    trials = [*SEARCH, *confirmed(FASTEST, (300, 10.1), (300, 10.5), (300, 11))]
+    kept = recommend(study(trials), "1000")
+    assert kept.is_baseline
+    assert "it may lose more than 10 % in one of them" in kept.how
+    taken = recommend(study(trials), "1000", allow_loss=0.25)
+    assert (taken.config.values, taken.proven) == (FASTEST, True)
+    by_study = study(trials, facts={"client_version": "2.16.0", "allow_loss": 0.25})
+    assert recommend(by_study, "1000").config.values == FASTEST
+    assert recommend(by_study, "1000", allow_loss=0.1).is_baseline
+
+
+@pytest.mark.parametrize(
+    ("p99_ms", "cost"),
+    [
+        ((10.0, 10.1, 10.0), Cost.KEEPS),
+        ((10.3, 10.4, 10.3), Cost.KEEPS),
+        ((12.0, 12.1, 12.2), Cost.COSTS),
+        ((10.0, 12.0, 11.0), Cost.MAY_COST),
+        ((5.0, 20.0, 10.0), Cost.MAY_COST),
+    ],
+)
+def test_a_gain_has_a_price_in_what_was_not_asked_for(p99_ms: tuple[float, ...], cost: Cost) -> None:
+    trials = [*SEARCH, *confirmed(FASTEST, *((300 + turn, each) for turn, each in enumerate(p99_ms)))]
+    found = recommend(study(trials), "1000", Goal.THROUGHPUT)
+    assert found.proven
+    price = found.prices["latency_p99_ms"]
+    assert (price.cost, price.ratio.level, "mb_per_s" in found.prices) == (cost, 0.975, False)
+    assert found.gains["mb_per_s"].level >= (0.95 if cost is Cost.KEEPS else 0.975)
+    all_allowed = recommend(study(trials), "1000", Goal.THROUGHPUT, allow_loss=1.0)
+    assert all_allowed.prices["latency_p99_ms"].cost is Cost.KEEPS
+
+
+def test_a_goal_without_a_proven_config_says_what_there_is() -> None:
+    trials = [*SEARCH, *confirmed(QUICKEST, (60, 2), (61, 2.1), (60, 2))]
+    asked = study(sizes=(results(trials, plan=plan_of(trials, {Goal.LATENCY: QUICKEST})),))
+    kept = recommend(asked, "1000", Goal.THROUGHPUT)
+    assert kept.is_baseline
+    assert not kept.proven
+    assert {goal: each.config.values for goal, each in kept.alternatives.items()} == {Goal.LATENCY: QUICKEST}
+    assert kept.alternatives[Goal.LATENCY].prices["mb_per_s"].cost is Cost.COSTS
+    assert "for the goal latency, trial 2 is proven better: latency_p99_ms 4.92 (" in kept.how
+    assert "(but costs mb_per_s: 0.60 (" in kept.how
+    assert recommend_for(asked, "1000", None).goal is Goal.LATENCY
+
+
+def test_search_and_repeats_choose_among_proven_configs_and_not_the_rounds() -> None:
+    """The rounds of both prove a gain in throughput; the luckier one was worse in the repeats."""
+    looks = [
+        trial(30 + n, *numbers, kind=Kind.SECOND_LOOK, round=0, config=config)
+        for n, (config, numbers) in enumerate([({}, (100, 10)), (BOTH, (170, 5)), (QUICKEST, (150, 2))])
+    ]
+    rounds = [
+        trial(40 + 3 * turn + n, mb_per_s + turn, p99_ms, kind=Kind.CONFIRM, config=config, round=1 + turn)
+        for turn in range(3)
+        for n, (config, mb_per_s, p99_ms) in enumerate([({}, 100, 10), (BOTH, 160, 5), (QUICKEST, 190, 2)])
+    ]
+    both, quickest = looks[1].fingerprint, looks[2].fingerprint
+    goals = {Goal.LATENCY: (quickest, both), Goal.BALANCED: (both,)}
+    plan = ConfirmationPlan(looks[0].fingerprint, goals, looks=1, rounds=4, max_rounds=4)
+    asked = study(sizes=(results([*SEARCH, *looks, *rounds], plan=plan),))
+    assert {each.fingerprint for each in asked.sizes[0].confirmations if Goal.THROUGHPUT in each.proven} == {
+        both,
+        quickest,
+    }
+    assert recommend(asked, "1000", Goal.THROUGHPUT).config.values == BOTH
+
+
 def test_conditions_are_checked_on_the_confirmation_rounds() -> None:
     trials = [*SEARCH, *confirmed(BOTH, (150, 9), (150, 9))]
     conditions = Conditions(max_p99_ms=10)
@@ -227,8 +297,60 @@ def test_a_baseline_that_breaks_a_constraint_is_not_recommended() -> None:
         trial(3, 150, 5, config=BOTH, constraints=constraints),
         *confirmed(BOTH, (100, 5), (100, 5)),
     ]
-    found = recommend(study(trials), "1000", Goal.THROUGHPUT)
+    plan = plan_of(trials, constraints=constraints)
+    found = recommend(study(sizes=(results(trials, plan=plan),)), "1000", Goal.THROUGHPUT)
     assert found.config.values == BOTH
+
+
+def with_cold_baseline(*again: Trial, looks: int = 0, **changes: Any) -> StudyResults:
+    """Return a study whose baseline broke a limit of 8 ms only while the cluster was cold."""
+    limits = (Constraint("latency_p99_ms", at_most=True, limit=8),)
+    searched = [
+        baseline(0, 60, 12, constraints=limits),
+        trial(1, 300, 6, config=FASTEST, constraints=limits),
+        trial(3, 150, 5, config=BOTH, constraints=limits),
+    ]
+    trials = [*searched, *again]
+    plan = plan_of(trials, {Goal.THROUGHPUT: FASTEST}, constraints=limits, looks=looks)
+    facts = {"client_version": "2.16.0", "constraints": [str(each) for each in limits]}
+    return study(sizes=(results(trials, plan=plan),), facts=facts, **changes)
+
+
+def test_an_unproven_config_is_not_named_if_the_warm_baseline_keeps_the_constraints() -> None:
+    rounds = confirming(10, [(101, 7), (99, 7.1), (100, 6.9)], [(100, 7)] * 3, FASTEST)
+    for goal in Goal:
+        kept = recommend(with_cold_baseline(*rounds), "1000", goal)
+        assert (kept.is_baseline, kept.proven) == (True, False)
+    assert recommend_for(with_cold_baseline(*rounds), "1000", None).is_baseline
+    slow = confirming(10, [(101, 7), (99, 7.1), (100, 6.9)], [(100, 9)] * 3, FASTEST)
+    assert not recommend(with_cold_baseline(*slow), "1000", Goal.THROUGHPUT).is_baseline, (
+        "it breaks them when warm, too"
+    )
+
+
+def test_repeats_before_the_rounds_judge_the_baseline_too() -> None:
+    looks = [
+        trial(10 + n, 100, 7, kind=Kind.SECOND_LOOK, round=0, config=config) for n, config in enumerate(({}, FASTEST))
+    ]
+    asked = with_cold_baseline(*looks, looks=1)
+    assert recommend(asked, "1000", Goal.THROUGHPUT).is_baseline
+    conditions = Conditions(min_mb_per_s=90)
+    assert recommend(asked, "1000", Goal.THROUGHPUT, conditions).is_baseline, "the cold one had 60 MB/s"
+
+
+def test_a_baseline_that_was_cold_once_keeps_the_constraints() -> None:
+    limits = (Constraint("latency_p99_ms", at_most=True, limit=8),)
+    cold, *warm = (baseline(number, 100, p99_ms, constraints=limits) for number, p99_ms in enumerate((12, 7, 7, 7)))
+    slower = trial(8, 90, 7.5, constraints=limits)
+    assert recommend(study([cold, *warm, slower]), "1000", Goal.THROUGHPUT).is_baseline
+    broken = trial(8, 120, 9, constraints=limits)
+    assert recommend(study([cold, *warm, broken]), "1000", Goal.THROUGHPUT).is_baseline, "no other config keeps them"
+
+
+def test_a_config_that_nothing_has_proven_must_be_measured_first() -> None:
+    found = recommend(study(), "1000", Goal.THROUGHPUT)
+    assert (found.proven, found.prices, found.alternatives) == (False, {}, {})
+    assert "measure it before you use it, with tuner confirm overnight" in found.how
 
 
 def test_a_winner_that_lost_records_later_is_not_recommended() -> None:

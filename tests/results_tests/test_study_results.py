@@ -137,7 +137,7 @@ def test_results_kept_trial_by_trial_equal_results_computed_at_once() -> None:
         anew = results(SEARCH[: place + 1])
         assert set(record.front.numbers) >= set(anew.front)
         assert record.baseline_metrics == anew.baseline_metrics
-    assert record.results(20_000.0) == replace(results(SEARCH), confirmations=())
+    assert record.results(20_000.0) == replace(results(SEARCH), confirmations=(), baseline_again=None)
     assert record.next_number == SEARCH[-1].number + 1
     assert record.counted == 9
     assert (record.best("mb_per_s"), record.best("latency_p99_ms")) == (200, 5)

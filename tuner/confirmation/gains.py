@@ -18,10 +18,12 @@ from tuner.confirmation.ablation import Undoing, undoings
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.rounds import (
     Rounds,
+    broken,
     decisions,
     has_all_repeats,
     is_comparable,
     means_of,
+    refused_in_repeats,
     rounds_of,
     winners_of,
 )
@@ -125,7 +127,8 @@ def confirmations_of(
         winners = winners_of(plan, trials, baseline_metrics, objectives)
         without = _without_winner(plan, winners, trials)
         decided |= without
-        answered |= {(nominee, goal) for each in without for nominee in plan.nominees[each] for goal in Goal}
+        refused = refused_in_repeats(plan, trials, baseline_metrics, objectives)
+        answered |= {(fingerprint, goal) for fingerprint in refused for goal in Goal}
         goals_here: set[Goal] = set()
         for fingerprint, rounds in tested.rounds.items():
             own = {goal: each for (config, goal), each in tested.decisions.items() if config == fingerprint}
@@ -170,6 +173,40 @@ def _tested(
         known |= {claim for claim, decision in decided.items() if decision.rejected}
         found.append(_Tested(rounds, decided))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineAgain:
+    """The baseline as the newest confirmation has measured it.
+
+    Attributes:
+        metrics: The means over its rounds, or over its repeats if there were no rounds yet.
+        broken: The constraints that these means break, as text.
+    """
+
+    metrics: Mapping[str, float]
+    broken: tuple[str, ...]
+
+
+def baseline_again(
+    trials: Sequence[Trial], plans: Sequence[ConfirmationPlan], objectives: Sequence[Objective]
+) -> BaselineAgain | None:
+    """Return the baseline as the newest confirmation has measured it; None if none has.
+
+    The first measurement of a study may have been on a cold cluster, and says little about a constraint.
+
+    Args:
+        trials: The trials of the record size.
+        plans: The plans of the record size's confirmations, the oldest first.
+        objectives: The objectives of the study.
+    """
+    for plan in reversed(plans):
+        own = [each for each in trials if each.fingerprint == plan.baseline and plan.holds(each)]
+        for kind in (Kind.CONFIRM, Kind.SECOND_LOOK):
+            if again := [each for each in own if each.kind is kind and each.state is State.COMPLETE]:
+                means = means_of(again)
+                return BaselineAgain(means, broken(means, means, plan.constraints, objectives))
+    return None
 
 
 def goals_without_winner(

@@ -148,23 +148,45 @@ def winners_of(
     best in these repeats is the winner. The result is empty until all repeats are done. A goal is left out if all of
     its nominees break a constraint.
     """
-    looks = _of_kind(trials, Kind.SECOND_LOOK, plan)
     if not has_all_repeats(plan, trials):
         return {}
-    # The baseline's values are those of the repeats, because the cluster may have slowed down since the search.
-    yardstick = {**baseline_metrics, **means_of(_complete(looks, plan.baseline))}
+    looks = _of_kind(trials, Kind.SECOND_LOOK, plan)
+    yardstick = _yardstick(plan, looks, baseline_metrics)
+    refused = refused_in_repeats(plan, trials, baseline_metrics, objectives)
     found = {}
     for goal, nominees in plan.nominees.items():
         ranks = {}
         for fingerprint in nominees:
             means = means_of(_complete(looks, fingerprint))
-            if means and not broken(means, yardstick, plan.constraints, objectives):
+            if means and fingerprint not in refused:
                 ranks[fingerprint] = goal_rank(goal, means, yardstick, objectives, plan.allow_loss)
         if ranks and len(nominees) > 1 and plan.looks:
             found[goal] = max(ranks, key=lambda fingerprint: ranks[fingerprint])
         elif nominees and not (len(nominees) > 1 and plan.looks):
             found[goal] = nominees[0]
     return found
+
+
+def refused_in_repeats(
+    plan: ConfirmationPlan,
+    trials: Sequence[Trial],
+    baseline_metrics: Mapping[str, float],
+    objectives: Sequence[Objective],
+) -> frozenset[str]:
+    """Return the nominees, by fingerprint, that broke a constraint of the study when they were measured again."""
+    looks = _of_kind(trials, Kind.SECOND_LOOK, plan)
+    yardstick = _yardstick(plan, looks, baseline_metrics)
+    means = {nominee: means_of(_complete(looks, nominee)) for each in plan.nominees.values() for nominee in each}
+    return frozenset(
+        nominee for nominee, each in means.items() if each and broken(each, yardstick, plan.constraints, objectives)
+    )
+
+
+def _yardstick(
+    plan: ConfirmationPlan, looks: Sequence[Trial], baseline_metrics: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the baseline's values of the repeats, because the cluster may have slowed down since the search."""
+    return {**baseline_metrics, **means_of(_complete(looks, plan.baseline))}
 
 
 def has_all_repeats(plan: ConfirmationPlan, trials: Sequence[Trial]) -> bool:

@@ -114,6 +114,8 @@ def run_study(
     with ExitStack() as stack:
         store = stack.enter_context((storage or storage_at()).drive(folder, spec.name, reporter.say))
         if searching and _is_finished(spec, store.facts()):
+            if store.facts().get(ALLOWED_LOSS) != spec.confirm.allow_loss:  # it decides about what is measured already
+                store.set_fact(ALLOWED_LOSS, spec.confirm.allow_loss)
             reporter.say(
                 f"{spec.name} is finished; to continue it, allow more trials or time; to start over, give it a new name"
             )
@@ -251,7 +253,9 @@ def _limits(spec: StudySpec) -> dict[str, Any]:
 def _confirm_limits(spec: StudySpec) -> dict[str, Any]:
     """Return the settings of the confirmation, under the names that the results store uses."""
     plain = ConfirmationPlan.of(spec.confirm, "", {}, []).as_json() | {"nominated": spec.confirm.nominees}
-    return {name: value for name, value in plain.items() if name not in ("constraints", "session", "end_round")}
+    # What decides a claim is no limit: a study does not have to measure more because it changes.
+    left_out = ("constraints", "session", "end_round", "error_rate", "allow_loss")
+    return {name: value for name, value in plain.items() if name not in left_out}
 
 
 def _loop(

@@ -15,7 +15,7 @@ from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import ALLOW_LOSS, Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Kind, State, Trial
 from tuner.results.study_results import SizeResults, StudyResults, may_lead
 
 
@@ -85,7 +85,8 @@ class Recommendation:
         metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
             rounds.
         baseline_metrics: The baseline's numbers, averaged in the same way.
-        is_baseline: Whether nothing better than the baseline was found, so that the baseline itself is recommended.
+        is_baseline: Whether no config is proven better than the baseline for the goal, so that the baseline itself is
+            recommended.
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.
@@ -182,6 +183,9 @@ def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = AL
 def _keeps(results: SizeResults, trial: Trial, conditions: Conditions) -> bool:
     confirmation = results.confirmation(trial.fingerprint)
     broken = confirmation is not None and bool(confirmation.broken)
+    looks = [each for each in results.trials if each.kind is Kind.SECOND_LOOK and each.fingerprint == trial.fingerprint]
+    if confirmation is None and 2 * sum(each.feasible for each in looks) < len(looks):
+        return False
     return (
         conditions.kept_by(_deciding_metrics(results, trial))
         and not broken
@@ -235,33 +239,23 @@ def recommend(
             f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
         )
     allowed = study.allow_loss if allow_loss is None else allow_loss
-    confirmed = [
-        each
-        for each in results.confirmations
-        if _wins(results, each, goal, conditions, allowed) and not results.lost_records(each.fingerprint)
-    ]
-    if confirmed:
-        # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
-        winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
-        chosen = results.trial_of(winner.fingerprint)
-        rounds = next(iter(winner.gains.values())).rounds
-        level = (winner.balance if metric is None else winner.gains[metric]).level
-        how = (
-            f"measured again in turn with the baseline, {rounds} rounds; {100 * level:.3g} % intervals; "
-            f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
-        )
-        asked = goal_metrics(goal, results.objectives)
-        prices = {name: Price.of(each, allowed) for name, each in winner.trade.items() if name not in asked}
-        found = _recommendation(study, results, goal, chosen, winner, how, warnings)
-        return replace(found, proven=True, prices=prices)
+    if found := _proven(study, results, goal, conditions, allowed, warnings):
+        return found
     chosen_by_trial = pick(results, goal, conditions, allowed)
-    baseline_fits = results.baseline.feasible and conditions.kept_by(results.baseline_metrics)
-    if baseline_fits and (results.confirmations or goal in results.without_winner):
-        how = _none_is_proven(results, goal)
-        return _recommendation(study, results, goal, results.baseline, None, how, warnings)
-    if baseline_fits and chosen_by_trial is not None:
-        gain = results.goal_gain(chosen_by_trial, goal)
-        if gain is not None and gain <= 1.0:
+    baseline_fits = _baseline_fits(results, conditions)
+    # What the baseline keeps when it is measured again is no reason to name a config that nothing has proven.
+    limited = bool(study.facts.get("constraints")) or conditions != Conditions()
+    decided = results.confirmations or results.without_winner or (limited and results.baseline_again is not None)
+    if baseline_fits and decided:
+        others = [each for each in goals_of(study.objectives) if each is not goal]
+        proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}
+        alternatives = {each: found for each, found in proven.items() if found is not None}
+        how = "; ".join([_none_is_proven(results, goal, allowed), *map(_instead, alternatives.values())])
+        kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
+        return replace(kept, alternatives=alternatives)
+    if baseline_fits:
+        gain = None if chosen_by_trial is None else results.goal_gain(chosen_by_trial, goal)
+        if chosen_by_trial is None or (gain is not None and gain <= 1.0):
             chosen_by_trial = results.baseline
     if chosen_by_trial is None:
         raise NoFeasibleConfig(_nothing_fits(study, results, conditions))
@@ -275,9 +269,70 @@ def recommend(
     how = (
         "nothing measured was better than the baseline"
         if chosen_by_trial.fingerprint == results.baseline.fingerprint
-        else f"{_measured(results, chosen_by_trial)}; not measured in turn with the baseline, so no gain is claimed"
+        else f"{_measured(results, chosen_by_trial)}; not measured in turn with the baseline, so no gain is claimed: "
+        f"measure it before you use it, with tuner confirm {study.name}"
     )
     return _recommendation(study, results, goal, chosen_by_trial, None, how, warnings)
+
+
+def _proven(
+    study: StudyResults,
+    results: SizeResults,
+    goal: Goal,
+    conditions: Conditions,
+    allow_loss: float,
+    warnings: list[str],
+) -> Recommendation | None:
+    """Return the recommendation of a config that is proven better for a goal; None if there is no such config."""
+    confirmed = [
+        each
+        for each in results.confirmations
+        if _wins(results, each, goal, conditions, allow_loss) and not results.lost_records(each.fingerprint)
+    ]
+    if not confirmed:
+        return None
+    # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
+    winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
+    metric, asked = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
+    prices = {name: Price.of(each, allow_loss) for name, each in winner.trade.items() if name not in asked}
+    gains = dict(winner.gains)
+    if metric is not None and any(each.cost is not Cost.KEEPS for each in prices.values()):
+        at_trade = winner.trade[metric]
+        # The gain and its price hold together; the gain stays as it was tested if it would not be proven otherwise.
+        gains[metric] = at_trade if at_trade.low > 1.0 and at_trade.level > gains[metric].level else gains[metric]
+    claimed = winner.balance if metric is None else gains[metric]
+    how = (
+        f"measured again in turn with the baseline, {claimed.rounds} rounds; {100 * claimed.level:.3g} % intervals; "
+        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
+    )
+    found = _recommendation(study, results, goal, results.trial_of(winner.fingerprint), winner, how, warnings)
+    return replace(found, proven=True, gains=gains, prices=prices)
+
+
+def _instead(other: Recommendation) -> str:
+    """Return what another goal has, for a goal that has no proven config."""
+    names = [name for name in other.gains if name not in other.prices]
+    gains = ", ".join(f"{name} {other.gains[name]}" for name in names)
+    costs = ", ".join(
+        f"{price.cost} {name}: {price.ratio}" for name, price in other.prices.items() if price.cost is not Cost.KEEPS
+    )
+    return (
+        f"for the goal {other.goal}, trial {other.trial.number} is proven better: {gains}"
+        f"{f' (but {costs})' if costs else ''}"
+    )
+
+
+def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
+    """Return whether the baseline keeps the study's constraints and the conditions.
+
+    It is judged by its measurements in the newest confirmation. Before there are any, it keeps the constraints if it
+    did so in at least half of its measurements during the search, because the first of them may have been cold.
+    """
+    again = results.baseline_again
+    if again is not None:
+        return not again.broken and conditions.kept_by(again.metrics)
+    searched = [each.feasible for each in results.trials if each.kind is Kind.BASELINE and each.state is State.COMPLETE]
+    return 2 * sum(searched) >= len(searched) and conditions.kept_by(results.baseline_metrics)
 
 
 def recommend_for(
@@ -318,7 +373,7 @@ def _measured(results: SizeResults, trial: Trial) -> str:
     return "one trial, which may have been lucky" if times == 1 else f"the mean of {times} trials"
 
 
-def _none_is_proven(results: SizeResults, goal: Goal) -> str:
+def _none_is_proven(results: SizeResults, goal: Goal, allow_loss: float) -> str:
     if goal in results.without_winner:
         return "the best configs for this goal were measured again, and each of them broke a constraint"
     tried = {each for found in results.confirmations for each in found.goals}
@@ -327,6 +382,11 @@ def _none_is_proven(results: SizeResults, goal: Goal) -> str:
         return (
             "the best config for this goal was measured again in turn with the baseline, and broke "
             f"{' and '.join(broken)}"
+        )
+    if any(goal in found.ahead for found in results.confirmations) and goal is Goal.BALANCED:
+        return (
+            "a config was measured again in turn with the baseline and proven better in the mean of the objectives, "
+            f"but it may lose more than {100 * allow_loss:g} % in one of them"
         )
     if goal in tried:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"

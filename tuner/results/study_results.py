@@ -12,7 +12,13 @@ from objectives.outcome import COMPARED
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
 from runners.workload import RecordSizes
-from tuner.confirmation.gains import Confirmation, confirmations_of, goals_without_winner
+from tuner.confirmation.gains import (
+    BaselineAgain,
+    Confirmation,
+    baseline_again,
+    confirmations_of,
+    goals_without_winner,
+)
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
 from tuner.model.goals import goal_gain, goal_rank
@@ -53,6 +59,7 @@ class SizeResults:
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
+        baseline_again: The baseline as the newest confirmation has measured it; None if none has.
     """
 
     record_bytes: str
@@ -67,6 +74,7 @@ class SizeResults:
     rate_records_per_s: float | None
     confirmations: tuple[Confirmation, ...]
     without_winner: frozenset[Goal] = frozenset()
+    baseline_again: BaselineAgain | None = None
 
     def trial(self, number: int) -> Trial:
         """Return the trial with this number.
@@ -283,6 +291,7 @@ def size_results(
         rate_records_per_s=rate_records_per_s,
         confirmations=confirmations_of(trials, plans, medians, objectives),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
+        baseline_again=baseline_again(trials, plans, objectives),
     )
 
 
