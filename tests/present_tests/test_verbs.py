@@ -16,10 +16,11 @@ from typer.testing import CliRunner, Result
 from search_spaces.properties_file import parse_properties, read_properties
 from tests.cli_tests.command import tuner
 from tests.present_tests.studies import WINNER, write_study
+from tuner import api as tuner_api
 from tuner.cli.recommend import recommend
 from tuner.cli.show import compare, front, report, status
 from tuner.model.errors import NoFeasibleConfig, StudyNotFound
-from tuner.model.trial import Progress, StudyState, Trial
+from tuner.model.trial import Kind, Progress, StudyState, Trial
 from tuner.present.wording import number
 from tuner.storage.home import ROOT_VARIABLE
 
@@ -139,6 +140,28 @@ def test_front_and_recommend_show_the_same_numbers_of_the_rounds(run: Run, tmp_p
     assert row.split()[:2] == ["7", "8"]
     table = run("recommend", "overnight").stdout
     assert number(found["baseline"]["metrics"]["latency_p99_ms"]) in table
+
+
+def test_allow_loss_decides_what_counts_as_balanced(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", rounds=8, change=_slow_winner)
+    words = ("recommend", "overnight", "--goal", "balanced", "--format", "json")
+    strict, usual, free = (
+        json.loads(run(*words, *more).stdout) for more in (("--allow-loss", "0"), (), ("--allow-loss", "0.4"))
+    )
+    assert [each["is_baseline"] for each in (strict, usual, free)] == [True, True, False]
+    assert list(strict["alternatives"]) == ["latency"]
+    assert tuner_api.recommend(tmp_path / "overnight", 1000, "balanced", allow_loss=0.4).proven
+    with pytest.raises(ValueError, match="allow_loss must be from 0 to 1, but got 2"):
+        tuner_api.recommend(tmp_path / "overnight", 1000, "balanced", allow_loss=2)
+    command = run("recommend", "overnight", "--goal", "balanced", "--allow-loss", "0.4").stderr
+    assert "tuner explain overnight --goal balanced --allow-loss 0.4" in " ".join(command.split())
+
+
+def _slow_winner(trial: Trial) -> Trial:
+    """Return the trial as if the winner lost a fifth of the throughput when it was measured again."""
+    if trial.kind is not Kind.CONFIRM or not trial.values:
+        return trial
+    return replace(trial, metrics={**trial.metrics, "mb_per_s": trial.metrics["mb_per_s"] * 0.62})
 
 
 def test_front_says_that_it_looks_better_than_it_is(run: Run, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from objectives.ratios import Ratio, short
 from runners.reporting import counted
-from tuner.present.wording import number
+from tuner.present.wording import number, over_sizes
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,11 @@ def test_a_measured_value_has_three_digits(value: float | None, text: str) -> No
 )
 def test_a_ratio_has_three_digits_or_a_bound(ratio: float, text: str) -> None:
     assert short(ratio) == text
+
+
+def test_the_errors_of_several_record_sizes_add_up() -> None:
+    assert over_sizes(1) == ""
+    assert over_sizes(5).endswith("at most 5 % for each record size, and 23 % for at least one of 5 sizes")
 
 
 def test_an_uncertain_ratio_has_two_digits() -> None:

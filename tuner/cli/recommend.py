@@ -18,7 +18,7 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
 from tuner.present.export.record import explanations_record, recommendation_record
 from tuner.present.why import why_heading, why_sections
-from tuner.present.wording import NO_GAIN, instead, keep, not_advice, undecided
+from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
@@ -127,6 +127,8 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None, *
         _write(found, form, output, force=force)
     for each in found:
         _warn_before_use(each, form)
+    if told := over_sizes(sum(each.proven for each in found)):
+        say(told)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
         warn(
             f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
-from objectives.ratios import LEVEL, Ratio, short
+from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
 from runners.reporting import counted
 from search_spaces.effective import Effective
 from tuner.results.recommendation import Cost, Recommendation
@@ -63,8 +63,9 @@ def gain(ratio: Ratio) -> str:
 
 def gain_headings(gains: Iterable[Ratio]) -> tuple[str, str]:
     """Return the headings for two columns: the gains, and the prediction intervals for one more round."""
-    levels = sorted({ratio.level for ratio in gains}) or [LEVEL]
-    level = _percent(levels[0]) if levels[0] == levels[-1] else f"{100 * levels[0]:.3g} to {_percent(levels[-1])}"
+    levels = [ratio.level for ratio in gains] or [LEVEL]
+    low, high = _percent(min(levels)), _percent(max(levels))
+    level = low if low == high else f"{low.removesuffix(' %')} to {high}"
     return f"gain ({level} interval)", f"one more round ({_percent(LEVEL)})"
 
 
@@ -104,7 +105,7 @@ def instead(recommendation: Recommendation) -> list[str]:
     found = []
     for goal, other in recommendation.alternatives.items():
         words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
-        found.append(f"{goal}: trial {other.trial.number}: {in_short(other)}; {shlex.join(words)}")
+        found.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
     return found
 
 
@@ -167,6 +168,16 @@ def compared(recommendation: Recommendation, metric: str) -> str:
         return gain(price.ratio)
     within = f" within {_lost_percent(price.ratio)} %" if price.ratio.high < 1.0 and price.cost is Cost.KEEPS else ""
     return f"{price.ratio}: {price.cost}{within}"
+
+
+def over_sizes(record_sizes: int) -> str:
+    """Return how probable a false claim is in a study of several record sizes; empty for one size."""
+    if record_sizes < 2:
+        return ""
+    return (
+        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % for each record size, "
+        f"and {100 * (1 - (1 - ERROR_RATE) ** record_sizes):.0f} % for at least one of {record_sizes} sizes"
+    )
 
 
 def gain_sentences(recommendation: Recommendation) -> list[str]:
@@ -265,7 +276,7 @@ def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[
         if ratio:
             again = [(compared(recommendation, metric), None), (one_more_round(ratio), None)]
         rows.append([title(metric), *shown, *(again if recommendation.confirmed else [])])
-    where = "" if recommendation.confirmed else " (search)"
+    where = "" if recommendation.measured_again else " (search)"
     names = ["baseline", *([] if recommendation.is_baseline else ["config" if where else "recommended"])]
     headings = ["", *(f"{name}{where}" for name in names)]
     return [*headings, *(gain_headings(gains.values()) if recommendation.confirmed else [])], rows

@@ -184,7 +184,8 @@ def _to_paste(recommendation: Recommendation) -> list[str]:
     pasted = format_properties(recommendation.config.values).splitlines() or ["(nothing: the client's own defaults)"]
     advice = keep(recommendation) or not_advice(recommendation)
     heading = advice or f"to paste ({recommendation.config.client} properties):"
-    return [heading, *instead(recommendation), *(f"  {line}" for line in pasted)]
+    others = instead(recommendation)
+    return [heading, *others, *(["", "your config:"] if others else []), *(f"  {line}" for line in pasted)]
 
 
 def _numbers(recommendation: Recommendation) -> list[str]:

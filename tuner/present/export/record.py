@@ -39,6 +39,7 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "is_baseline": recommendation.is_baseline,
         "confirmed": recommendation.confirmed,
         "proven": recommendation.proven,
+        "measured_again": recommendation.measured_again,
         "gains": gains_record(recommendation.gains),
         "prices": {
             metric: {"cost": str(price.cost), **asdict(price.ratio)} for metric, price in recommendation.prices.items()
@@ -94,6 +95,7 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             how=record["how"],
             warnings=tuple(record["warnings"]),
             proven=record.get("proven", False),
+            measured_again=record.get("measured_again", record["confirmed"]),
             prices={
                 metric: Price(_ratio(kept), Cost(kept["cost"])) for metric, kept in record.get("prices", {}).items()
             },

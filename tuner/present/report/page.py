@@ -165,6 +165,7 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     wording.in_short,
     wording.instead,
     wording.keep,
+    wording.over_sizes,
     wording.shown_gains,
     wording.undecided,
     wording.not_advice,
