@@ -77,13 +77,28 @@ class Ratio:
         return self.low <= 1.0 <= self.high and self.high > 2 * self.low
 
     def __str__(self) -> str:
-        """Return the ratio with its confidence interval, such as `1.32 (1.25 to 1.40)`."""
-        return f"{short(self.value)} ({short(self.low)} to {short(self.high)})"
+        """Return the ratio with its confidence interval: `1.32 (1.25 to 1.40)`, or rougher `1.7 (0.4 to 7.2)`."""
+        value, low, high = (short(each, rough=self.inconclusive) for each in (self.value, self.low, self.high))
+        return f"{value} ({low} to {high})"
 
 
-def short(ratio: float) -> str:
-    """Return a ratio as text for people, such as `1.32` or `0.0041`."""
-    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+def short(ratio: float, *, rough: bool = False) -> str:
+    """Return a ratio as text for people with about three digits: `1.32`, `24.1`, `0.041`.
+
+    A ratio that is too far from 1 to be believed has only a bound: `under 0.01`, `over 1000`.
+
+    Args:
+        ratio: The ratio.
+        rough: Whether the ratio is so uncertain that it has at most two digits.
+    """
+    if ratio < 0.01 or ratio >= 1000:
+        return "under 0.01" if ratio < 1 else "over 1000"
+    if rough:
+        return f"{float(f'{ratio:.2g}'):g}"
+    for limit, digits in ((100, 0), (10, 1), (0.1, 2)):
+        if ratio >= limit:
+            return f"{ratio:.{digits}f}"
+    return f"{ratio:.2g}"
 
 
 def claim_level(claims: int, error_rate: float = ERROR_RATE) -> float:

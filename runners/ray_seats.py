@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from runners.errors import RayUnfit
 from runners.ray_cluster import RayCluster, check_alike, check_here, facts_here, resource_of
-from runners.reporting import Say
+from runners.reporting import Say, counted
 
 _LOOK_S: Final = 0.2
 _TRY_S: Final = 5.0
@@ -65,10 +65,10 @@ def missing(nodes: Sequence[Node], cluster: RayCluster) -> str | None:
     without = [resource_of(zone) for zone in wanted if zone is not None and not fit(nodes, zone)]
     if without:
         offered = Counter(name for node in nodes if node.cpus >= 1 for name in node.zones)
-        there = ", ".join(f"{name} ({count} nodes)" for name, count in sorted(offered.items())) or "no zone"
+        there = ", ".join(f"{name} ({counted(count, 'node')})" for name, count in sorted(offered.items())) or "no zone"
         return f"no node with cores offers {' or '.join(without)}; its nodes offer {there}"
     if not fit(nodes, None):
-        return f"none of its {len(nodes)} nodes offers a core (num_cpus)"
+        return f"no core (num_cpus) is offered by its {counted(len(nodes), 'node')}"
     return None
 
 
@@ -83,8 +83,8 @@ def crowd(nodes: Sequence[Node], cluster: RayCluster, producers: int) -> str:
     """Return the warning that the producers of a job have to share nodes."""
     hosts = sorted({node.host for zone in cluster.seats(producers) for node in fit(nodes, zone)})
     return (
-        f"{producers} producers share {len(hosts)} nodes of the Ray cluster ({', '.join(hosts)}), because it has no "
-        "other suitable nodes: the producers compete for cores"
+        f"{producers} producers share {counted(len(hosts), 'node')} of the Ray cluster ({', '.join(hosts)}), because "
+        "it has no other suitable nodes: the producers compete for cores"
     )
 
 

@@ -36,5 +36,15 @@ def printable(text: str) -> str:
     return text.translate(_ESCAPES_IN_LINES)
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number of things as text: `1 topic`, `1,200 topics`.
+
+    Args:
+        number: How many there are.
+        thing: The thing in the singular; its plural must end in s.
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def silent(_: str) -> None:
     """Ignore a sentence for the user. This is the default if a caller passes no function that shows sentences."""

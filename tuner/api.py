@@ -179,7 +179,11 @@ def load_study(study: str | Path, *, storage: str | None = None) -> Study:
 
 
 def recommend(
-    study: "Study | str | Path", record_bytes: int | str | None = None, goal: "Goal | str | None" = None
+    study: "Study | str | Path",
+    record_bytes: int | str | None = None,
+    goal: "Goal | str | None" = None,
+    *,
+    allow_loss: float | None = None,
 ) -> "Recommendation":
     """Recommend a config for a record size.
 
@@ -189,17 +193,22 @@ def recommend(
             measured size, with a warning. The argument may be left out if the study measured only one size.
         goal: `throughput`, `latency` or `balanced`; by default the first of balanced, throughput and latency for which
             a config is better than the baseline.
+        allow_loss: The part of any objective that a balanced config may give up, from 0 to 1: 0.1 is 10 %. A metric
+            that was not asked for is called kept if it loses no more. By default `confirm.allow_loss` of the study.
 
     Raises:
         NoFeasibleConfig: No config keeps every constraint.
-        ValueError: The goal does not exist, or `record_bytes` was left out and the study measured several sizes.
+        ValueError: The goal does not exist, `record_bytes` was left out and the study measured several sizes, or
+            `allow_loss` is not between 0 and 1.
     """
     from tuner.model.spec import Goal
     from tuner.results.recommendation import recommend_for
 
+    if allow_loss is not None and not 0 <= allow_loss <= 1:
+        raise ValueError(f"allow_loss must be from 0 to 1, but got {allow_loss}; 0.1 allows a loss of 10 %")
     loaded = _loaded(study)
     size = loaded.size().record_bytes if record_bytes is None else _size_text(record_bytes)
-    return recommend_for(loaded.results, size, None if goal is None else Goal(goal))
+    return recommend_for(loaded.results, size, None if goal is None else Goal(goal), allow_loss=allow_loss)
 
 
 def front(study: "Study | str | Path", record_bytes: int | str | None = None) -> "pd.DataFrame":

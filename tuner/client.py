@@ -194,6 +194,7 @@ class Client:
         *,
         max_p99_ms: float | None = None,
         min_mb_per_s: float | None = None,
+        allow_loss: float | None = None,
         form: str = "json",
         unless: str | None = None,
     ) -> Reply:
@@ -206,6 +207,8 @@ class Client:
                 better than the baseline.
             max_p99_ms: Consider only configs whose p99 latency is at most this many milliseconds.
             min_mb_per_s: Consider only configs whose throughput is at least this many megabytes per second.
+            allow_loss: The part of any objective that a balanced config may give up, from 0 to 1; by default
+                `confirm.allow_loss` of the study.
             form: One of the forms of `tuner recommend --format`.
             unless: The `etag` of the recommendation that the caller has. As long as the recommendation is the same, the
                 service answers without a text, which makes polling cheap.
@@ -217,6 +220,7 @@ class Client:
             goal=goal,
             max_p99_ms=max_p99_ms,
             min_mb_per_s=min_mb_per_s,
+            allow_loss=allow_loss,
             format=form,
         )
         headers = {"If-None-Match": unless} if unless is not None else {}

@@ -66,7 +66,7 @@ def test_the_report_is_complete_and_loads_nothing(tmp_path: Path) -> None:
         "Best for throughput",
         "x baseline",
         "Guarantee: acks=all",
-        "All 36 trials",
+        "All trials (36)",
         "How much each knob matters",
         "librdkafka 2.16.0",
         "host: cores2",

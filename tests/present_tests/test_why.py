@@ -95,6 +95,12 @@ def test_explain_one_record_size_even_one_that_was_not_measured(run: Run, tmp_pa
     assert "1000 B records" in near.stdout
 
 
+def test_a_size_that_was_not_measured_is_named_where_nothing_is_found(run: Run, tmp_path: Path) -> None:
+    write_study(tmp_path / "overnight", record_sizes=("200", "2000"))
+    told = str(run("explain", "overnight", "--record-bytes", "100", "--max-p99-ms", "0.01").exception)
+    assert told.startswith("records of 100 B were not measured, only of 200 and 2000 B, and the nearest size has no")
+
+
 def test_explain_explains_the_config_that_keeps_the_conditions(run: Run, tmp_path: Path) -> None:
     write_study(tmp_path / "overnight", rounds=0)
     words = ("overnight", "--goal", "throughput", "--max-p99-ms", "5")

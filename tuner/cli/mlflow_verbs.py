@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from runners.reporting import counted
 from tuner.api import load_study
 from tuner.cli import options
 from tuner.model.errors import ExitCode, StudyNotFound
@@ -60,14 +61,14 @@ def sync_study(
         options.print_json({"schema_version": SCHEMA_VERSION, "kind": "sync", "study": folder.name, **asdict(outcome)})
     elif outcome.error is None and not quiet:
         OUT.print(
-            f"MLflow at {outcome.uri} is up to date with {folder.name}: {outcome.runs_written} runs written",
+            f"MLflow at {outcome.uri} is up to date with {folder.name}: {counted(outcome.runs_written, 'run')} written",
             markup=False,
             soft_wrap=True,
         )
     if outcome.error is not None:
         ERR.print(
-            f"error: MLflow at {outcome.uri} must show {folder.name}, but {outcome.trials_behind} trials may be "
-            f"missing there: {outcome.error}",
+            f"error: MLflow at {outcome.uri} must show {folder.name}, but {counted(outcome.trials_behind, 'trial')} "
+            f"may be missing there: {outcome.error}",
             style="red",
             markup=False,
             soft_wrap=True,

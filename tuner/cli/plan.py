@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from runners.clusters.topics import DEFAULT_MAX_MESSAGE_BYTES
+from runners.reporting import counted
 from runners.workload import RecordSizes
 from search_spaces.space import SearchSpace
 from tuner.cli import options
@@ -217,6 +218,7 @@ def _creates(spec: StudySpec) -> str:
     load, target = spec.workload, spec.targets[0]
     if target.topic is not None:
         return f"nothing; the study writes to your topic {target.topic}, and its records stay there"
-    like = f"like {target.like}" if target.like else f"{load.partitions} partitions, replication {load.replication}"
+    made = f"{counted(load.partitions, 'partition')}, replication {load.replication}"
+    like = f"like {target.like}" if target.like else made
     where = "on your cluster" if target.bootstrap is not None else "on a broker that is started for the study"
     return f"one topic at a time {where} (tuner-..., {like}), deleted after its trial"

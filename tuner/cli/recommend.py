@@ -18,7 +18,7 @@ from tuner.present.console import OUT, say, warn
 from tuner.present.export import TRANSLATED, Format, export, export_all, recommendation_of
 from tuner.present.export.record import explanations_record, recommendation_record
 from tuner.present.why import why_heading, why_sections
-from tuner.present.wording import KEEP, NO_GAIN
+from tuner.present.wording import NO_GAIN, instead, keep, not_advice, over_sizes, undecided
 from tuner.results.explanation import explain as explanation
 from tuner.results.explanation import knob_importance
 from tuner.results.recommendation import Conditions, Recommendation, recommend_for
@@ -58,6 +58,18 @@ MinMbPerS = Annotated[
         help="Consider only configs whose throughput is at least this many megabytes per second, such as 50.",
     ),
 ]
+AllowLoss = Annotated[
+    float | None,
+    typer.Option(
+        "--allow-loss",
+        min=0,
+        max=1,
+        metavar="RATIO",
+        help="The part of any objective that a balanced config may give up: 0.1 is 10 %. A metric that was not asked "
+        "for is called kept if it loses no more than this.",
+        show_default="confirm.allow_loss of the study file",
+    ),
+]
 
 
 def recommend(
@@ -66,6 +78,7 @@ def recommend(
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
+    allow_loss: AllowLoss = None,
     form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
@@ -88,17 +101,20 @@ def recommend(
     Examples:
         tuner recommend overnight --record-bytes 1000 --goal throughput
         tuner recommend overnight --record-bytes 1000 --goal throughput --max-p99-ms 10 --format properties
+        tuner recommend overnight --record-bytes 1000 --goal balanced --allow-loss 0.2
         tuner recommend overnight --record-bytes 1000 --format java --output tuned.properties
         tuner recommend overnight --record-bytes 1000 --tracking-uri http://mlflow:5000 --format json
     """
     conditions = Conditions(max_p99_ms, min_mb_per_s)
     if tracking_uri is not None:
+        if allow_loss is not None:
+            raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
         found, missing = [_from_mlflow(tracking_uri, study, record_bytes, goal, conditions)], ""
     else:
-        found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions)
+        found, missing = _from_results(study, load_study(study).results, record_bytes, goal, conditions, allow_loss)
     show_found(found, form, output, force=force)
     if tracking_uri is None and output is None and form is Format.TABLE:
-        say(f"why: {_explain_command(study, record_bytes, goal, conditions)}")
+        say(f"why: {_explain_command(study, record_bytes, goal, conditions, allow_loss)}")
     if missing:
         raise NoFeasibleConfig(missing)
 
@@ -111,6 +127,8 @@ def show_found(found: list[Recommendation], form: Format, output: Path | None, *
         _write(found, form, output, force=force)
     for each in found:
         _warn_before_use(each, form)
+    if told := over_sizes(sum(each.proven for each in found)):
+        say(told)
     if len(found) > 1 and output is None and form not in (Format.TABLE, Format.JSON):
         warn(
             f"the output holds {len(found)} configs, one per record size; use one of them, or choose a size with "
@@ -136,7 +154,12 @@ def study_record(name: str, folder: str | None, found: Sequence[Recommendation])
 
 
 def _from_results(
-    study: str, results: StudyResults, record_bytes: str | None, goal: Goal | None, conditions: Conditions
+    study: str,
+    results: StudyResults,
+    record_bytes: str | None,
+    goal: Goal | None,
+    conditions: Conditions,
+    allow_loss: float | None,
 ) -> tuple[list[Recommendation], str]:
     """Return the recommendations of a study, and the reason why some record sizes have none.
 
@@ -146,6 +169,7 @@ def _from_results(
         record_bytes: The record size or mix; None for all sizes of the study.
         goal: The goal; None for the first of balanced, throughput and latency with a proven gain.
         conditions: Bounds of latency and throughput that the configs must keep.
+        allow_loss: The part of an objective that a balanced config may give up; None for what the study says.
 
     Raises:
         NoFeasibleConfig: There is no recommendation for any of the sizes.
@@ -154,7 +178,7 @@ def _from_results(
     found, missing = [], []
     for size in sizes:
         try:
-            found.append(recommend_for(results, size, goal, conditions))
+            found.append(recommend_for(results, size, goal, conditions, allow_loss))
         except NoFeasibleConfig as error:
             missing.append(str(error))
     why = "; ".join(missing)
@@ -188,13 +212,16 @@ def _from_mlflow(
     return next((each for each in changes if each.proven), next(iter(changes), found[0]))
 
 
-def _explain_command(study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions) -> str:
+def _explain_command(
+    study: str, record_bytes: str | None, goal: Goal | None, conditions: Conditions, allow_loss: float | None
+) -> str:
     """Return the `tuner explain` command for a recommendation that was made with the same arguments."""
     asked = (
         ("--record-bytes", record_bytes),
         ("--goal", goal),
         ("--max-p99-ms", conditions.max_p99_ms),
         ("--min-mb-per-s", conditions.min_mb_per_s),
+        ("--allow-loss", allow_loss),
     )
     given = [word for option, value in asked if value is not None for word in (option, str(value))]
     return shlex.join(["tuner", "explain", study, *given])
@@ -228,9 +255,11 @@ def _warn_before_use(found: Recommendation, form: Format) -> None:
     if form is Format.TABLE:
         return
     if found.is_baseline:
-        say(f"{found.record_bytes} B: {KEEP}")
+        say(f"{found.record_bytes} B: {'; '.join([keep(found), *instead(found)])}")
     elif not found.confirmed:
-        warn(f"{found.record_bytes} B: {NO_GAIN}")
+        warn(f"{found.record_bytes} B: {NO_GAIN}: {not_advice(found)}")
+    if open_question := undecided(found):
+        warn(f"{found.record_bytes} B: undecided: {open_question}")
     if found.trial.guarantee != found.baseline.guarantee:
         warn(f"the config guarantees {found.trial.guarantee}; the baseline guarantees {found.baseline.guarantee}")
 
@@ -241,6 +270,7 @@ def explain(
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
+    allow_loss: AllowLoss = None,
     as_json: options.Json = False,
 ) -> None:
     """Explain a recommendation: what each changed property brings, and which knobs mattered in the whole search.
@@ -255,7 +285,8 @@ def explain(
     """
     loaded = load_study(study)
     results = loaded.results
-    recommended, missing = _from_results(study, results, record_bytes, goal, Conditions(max_p99_ms, min_mb_per_s))
+    conditions = Conditions(max_p99_ms, min_mb_per_s)
+    recommended, missing = _from_results(study, results, record_bytes, goal, conditions, allow_loss)
     found = [explanation(results, each, knob_importance(loaded.size(each.record_bytes))) for each in recommended]
     if as_json:
         options.print_json(explanations_record(results.name, found))

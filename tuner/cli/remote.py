@@ -13,11 +13,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from runners.reporting import printable
+from runners.reporting import counted, printable
 from tuner.cli import options
 from tuner.cli.app import Interrupted
 from tuner.cli.output import Force, check_output, write_output
-from tuner.cli.recommend import AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
+from tuner.cli.recommend import AllowLoss, AskedGoal, MaxP99Ms, MinMbPerS, RecordBytes, show_found, study_record
 from tuner.client import Client, ServiceFault, ServiceRefused, ServiceUnreachable
 from tuner.model.errors import ExitCode, NoFeasibleConfig, StudyError
 from tuner.model.spec import Goal
@@ -177,6 +177,7 @@ def recommend(
     goal: AskedGoal = None,
     max_p99_ms: MaxP99Ms = None,
     min_mb_per_s: MinMbPerS = None,
+    allow_loss: AllowLoss = None,
     form: Annotated[Format, typer.Option("--format", help="Form of the output.")] = Format.TABLE,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of to standard output.")
@@ -191,7 +192,9 @@ def recommend(
         tuner --server https://tuner.example recommend orders --record-bytes 1000 --goal latency --format properties
     """
     with service() as client:
-        found = _recommendations(client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s)
+        found = _recommendations(
+            client, study, record_bytes, goal, max_p99_ms=max_p99_ms, min_mb_per_s=min_mb_per_s, allow_loss=allow_loss
+        )
     show_found(found, form, output, force=force)
 
 
@@ -231,7 +234,7 @@ def studies(as_json: options.Json = False) -> None:
     for each in found:
         trials = (each["summary"] or {}).get("trials", 0)
         where = ", ".join(each["targets"])
-        OUT.print(f"{each['name']}  {each['state']}  {trials} trials  {where}", markup=False, soft_wrap=True)
+        OUT.print(f"{each['name']}  {each['state']}  {counted(trials, 'trial')}  {where}", markup=False, soft_wrap=True)
 
 
 def pause(study: Study) -> None:

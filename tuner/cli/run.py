@@ -16,7 +16,7 @@ from tuner.model.spec import Executor, Goal, Method, SearchSpec, StudySpec
 from tuner.present.console import OUT, say, warn
 from tuner.present.export import Format, export_all
 from tuner.present.study_view import StudyView
-from tuner.present.wording import SIMULATED
+from tuner.present.wording import SIMULATED, not_advice, over_sizes
 from tuner.results.recommendation import recommendations
 from tuner.results.study_results import StudyResults
 from tuner.storage.files import STUDY_FILE
@@ -164,8 +164,10 @@ def run(
         OUT.print(export_all(found, Format.TABLE), markup=False, soft_wrap=True, end="")
         if not quiet:
             say(f"report: {folder / 'report.html'}")
-            if found:
-                size = found[0].record_bytes
+            if told := over_sizes(sum(each.proven for each in found)):
+                say(told)
+            if proven := [each for each in found if not not_advice(each)]:
+                size = proven[0].record_bytes
                 say(f"config to paste: tuner recommend {spec.name} --record-bytes {size} --format properties")
             say(f"the whole front: tuner front {spec.name}; the study in MLflow: tuner ui {spec.name}")
     if not found:

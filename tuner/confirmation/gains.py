@@ -45,7 +45,8 @@ class Confirmation:
         gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
             where low values are good. The level of a gain that was tested is the one at which it was tested, so that
             its interval is above 1 if and only if it is proven. A gain that was not tested is only reported.
-        values: The config's mean over the rounds, by metric; see `means_of`.
+        values: The config's mean over the rounds, by metric; see `means_of`. If a metric can't be compared in some
+            rounds, its mean is over the others, as its gain is.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.
         claims: For how many goals a winner was named before the rounds. These claims share one error rate.
@@ -272,12 +273,14 @@ def _confirmation(
     trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in metrics}
     balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
+    # The values of a metric are from the rounds that its gain is from.
+    counted = {metric: rounds.comparable_by([metric]) for metric, gain in gains.items() if gain is not None}
     found = Confirmation(
         fingerprint=fingerprint,
         goals=goals,
         gains={metric: gain for metric, gain in gains.items() if gain is not None},
-        values=means_of(rounds.ours),
-        baseline=means_of(rounds.theirs),
+        values=means_of(rounds.ours) | {name: means_of(each.ours)[name] for name, each in counted.items()},
+        baseline=means_of(rounds.theirs) | {name: means_of(each.theirs)[name] for name, each in counted.items()},
         balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=len(winners),
         broken=rounds.broken(plan.constraints, objectives),

@@ -33,7 +33,7 @@ from runners.librdkafka import capi
 from runners.librdkafka.librdkafka_runner import LibrdkafkaRunner, Limits
 from runners.measurement import Measurement
 from runners.places import target_lock
-from runners.reporting import Say, silent
+from runners.reporting import Say, counted, silent
 from runners.runner import Runner, Watch, go_on
 from runners.workload import Workload
 from runners.wrappers import Isolated, Lease, Leased, named_topic, owned_topic
@@ -108,7 +108,7 @@ def open_target(target: Target, progress: Say = silent) -> Iterator[OpenTarget]:
             # Delete the topics of earlier runs on this host that were killed.
             with suppress(TargetRefused):  # without the right to delete topics, no earlier run has created any
                 if swept := list(sweep_dead_runs(running)):
-                    progress(f"deleted {len(swept)} topics that an earlier run left behind")
+                    progress(f"deleted {counted(len(swept), 'topic')} that an earlier run left behind")
         yield OpenTarget(target, running, topics, progress)
 
 

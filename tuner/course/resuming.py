@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any, Final
 
+from runners.reporting import counted
 from tuner.course.budget import next_occurrence
 from tuner.model.errors import StudyChanged
 from tuner.model.identity import MIXED, environment_changes
@@ -59,5 +60,5 @@ def check_environment(
             "study another name to start anew, or --mix-environments to go on with trials that can't be compared well"
         )
     if changes:
-        told = f"after {stored} trials, {'; '.join(changes)}"
+        told = f"after {counted(stored, 'trial')}, {'; '.join(changes)}"
         store.set_fact(MIXED, [*on_record.get(MIXED, []), told])

@@ -17,6 +17,7 @@ from runners.places import target_lock
 from runners.pool import Pool
 from runners.ray_cluster import RayCluster
 from runners.ray_pool import RayPool
+from runners.reporting import counted
 from runners.runner import Runner
 from runners.simulated import SimulatedRunner
 from runners.workload import RecordSizes
@@ -271,7 +272,7 @@ def _loop(
         for size in spec.workload.record_sizes
     }
     if trials:
-        reporter.say(f"{len(trials)} trials are stored already; the study continues after them")
+        reporter.say(f"already stored: {counted(len(trials), 'trial')}; the study continues after them")
     budget = make_budget(trials, reserved=store.facts().get(RESERVED, {}))
     totals: dict[RecordSizes, int | None] = dict.fromkeys(records, spec.search.trials)
     return TrialLoop(spec, store, bench, reporter, mirror, records, budget, deque(trials, _RECENT), len(trials), totals)

@@ -7,8 +7,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from runners.reporting import counted
 from tuner.model.trial import StudyState
-from tuner.present.report.front_table import FrontRow, front_metrics, front_notes
+from tuner.present.report.front_table import IN_TURN, FrontRow, front_metrics, front_notes, in_turn_rows
 from tuner.present.report.status import SizeStatus, Status
 from tuner.present.wording import aligned, number, title
 from tuner.results.study_results import SizeResults, StudyResults
@@ -26,7 +27,7 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         rows: The rows of the front's table, from `front_rows`.
         out: The console to print to.
     """
-    heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
+    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'trial')}"
     if not rows:
         out.print(f"{heading}: nothing on the front yet", markup=False)
         return
@@ -41,6 +42,10 @@ def print_front(results: StudyResults, size: SizeResults, rows: Sequence[FrontRo
         out.print(f"{_INDENT}{config}", style="dim", markup=False, soft_wrap=True)
         if row.flags:
             out.print(f"{_INDENT}(!) {'; '.join(row.flags)}", style="dim", markup=False, soft_wrap=True)
+    if again := aligned(in_turn_rows(size, metrics)):
+        out.print(f"\n{IN_TURN}:", style="bold", markup=False, soft_wrap=True)
+        for line in again:
+            out.print(line, markup=False, soft_wrap=True)
     if missed := missed_lines(size):
         out.print(f"{NONE_KEEPS_ALL}:", markup=False)
         for line in missed:
@@ -79,7 +84,7 @@ def status_text(status: Status) -> RenderableType:
             parts.append(Text(f"best so far, {size.record_bytes} B: {_best(size)}"))
     parts += [Text(f"{size.record_bytes} B: {size.raced}") for size in status.sizes if str(size.raced)]
     if status.behind_mlflow:
-        parts.append(Text(f"MLflow does not show {status.behind_mlflow} trials yet", style="dim"))
+        parts.append(Text(f"MLflow does not show {counted(status.behind_mlflow, 'trial')} yet", style="dim"))
     parts += [Text(f"failed: trial {trial}: {error}", style="yellow") for trial, error in status.failures]
     return Group(*parts)
 

@@ -6,8 +6,9 @@ from math import ceil
 from typing import Final
 
 from objectives.ratios import Ratio
+from runners.reporting import counted
 from tuner.confirmation.gains import Effect, is_clear
-from tuner.present.wording import Change, changes, gain, gain_sentences, title
+from tuner.present.wording import Change, changes, gain, gain_sentences, metric_name
 from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation
 
@@ -15,7 +16,6 @@ _ALIKE: Final = 0.1
 """An effect is reported as "the same" if its interval lies within this distance from 1."""
 _SHOWN_KNOBS: Final = 3
 _SHOWN_SHARE: Final = 0.05
-_UNITS: Final = (", ms", ", MB/s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def shared(explanations: Iterable[Explanation]) -> list[list[Explanation]]:
 
 def rounds_of(why: Explanation) -> str:
     """Return the number of rounds of the ablation as text: `2 rounds`."""
-    return f"{why.effects.rounds} round{'s' if why.effects.rounds > 1 else ''}"
+    return counted(why.effects.rounds, "round")
 
 
 def effect_name(why: Explanation, effect: Effect) -> str:
@@ -110,6 +110,8 @@ def effect_words(ratio: Ratio) -> str:
         return f"{ratio} times better"
     if ratio.high < 1.0:
         return f"{1 / ratio.value:.2f} ({1 / ratio.high:.2f} to {1 / ratio.low:.2f}) times worse"
+    if ratio.inconclusive:
+        return f"inconclusive: {ratio}"
     return f"the same within {_percent(ratio)} %" if _reach(ratio) <= _ALIKE else f"no difference shown: {ratio}"
 
 
@@ -152,12 +154,6 @@ def importance_lines(why: Explanation) -> tuple[str, ...]:
             what = "reaching the front" if name == FRONT else metric_name(name)
             lines.append(f"for {what}: {', then '.join(most)}")
     return tuple(lines)
-
-
-def metric_name(metric: str) -> str:
-    """Return a metric's name without its unit, as ratios have no unit."""
-    name = title(metric)
-    return next((name.removesuffix(unit) for unit in _UNITS if name.endswith(unit)), name)
 
 
 def _silent(why: Explanation) -> Iterable[str]:

@@ -1,17 +1,27 @@
 """The wording of numbers, gains and changes, which is the same in every table, file and page."""
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from objectives.outcome import OUTCOME_METRICS, Direction, ShownIn, shown_in
-from objectives.ratios import LEVEL, Ratio, short
+from objectives.ratios import ERROR_RATE, LEVEL, Ratio, short
+from runners.reporting import counted
 from search_spaces.effective import Effective
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendation import Cost, Recommendation
 
 NO_GAIN: Final = "not measured again in turn with the baseline, so no gain is claimed"
-KEEP: Final = "keep what you have: nothing better than the baseline was found"
+KEEP: Final = "keep what you have: no config is proven better than the baseline"
 SIMULATED: Final = "simulated: a model made these numbers, nothing was measured on Kafka"
+
+WOULD_DECIDE: Final = (
+    "more rounds (tuner confirm --max-rounds), longer windows (workload.saturate and workload.paced) or a quieter "
+    "machine would decide it"
+)
+_ROUNDS: Final = 8
+_UNITS: Final = (", ms", ", MB/s", ", records/s")
 
 Cell = str | tuple[str, float | None]
 """A table cell: a text, or a number as a pair of its text and the value to sort by."""
@@ -25,10 +35,17 @@ def title(metric: str) -> str:
     return known.title if known else metric
 
 
+def metric_name(metric: str) -> str:
+    """Return a metric's name without its unit, as ratios have no unit: `latency p99`."""
+    name = title(metric)
+    return next((name.removesuffix(unit) for unit in _UNITS if name.endswith(unit)), name)
+
+
 def number(value: float | None) -> str:
-    """Return a value with about three digits; a dash for an unknown value."""
+    """Return a value with three digits, `1,420,000` or `4.17`; a dash for an unknown value."""
     if value is None:
         return "-"
+    value = float(f"{value:.3g}")
     for limit, digits in ((100, 0), (10, 1), (0.1, 2)):
         if abs(value) >= limit or (value == 0 and digits == 0):
             return f"{value:,.{digits}f}"
@@ -39,13 +56,17 @@ def gain(ratio: Ratio) -> str:
     """Return a gain with its interval, `1.32 (1.25 to 1.40)`, and with a remark if the gain is not proven."""
     if ratio.low > 1.0:
         return str(ratio)
+    if ratio.inconclusive:
+        return f"{ratio}: inconclusive"
     return f"{ratio}: {'worse' if ratio.high < 1.0 else 'no difference shown'}"
 
 
-def gain_headings(gains: Mapping[str, Ratio]) -> tuple[str, str]:
+def gain_headings(gains: Iterable[Ratio]) -> tuple[str, str]:
     """Return the headings for two columns: the gains, and the prediction intervals for one more round."""
-    level = next((ratio.level for ratio in gains.values()), LEVEL)
-    return f"gain ({_percent(level)} interval)", f"one more round ({_percent(LEVEL)})"
+    levels = [ratio.level for ratio in gains] or [LEVEL]
+    low, high = _percent(min(levels)), _percent(max(levels))
+    level = low if low == high else f"{low.removesuffix(' %')} to {high}"
+    return f"gain ({level} interval)", f"one more round ({_percent(LEVEL)})"
 
 
 def one_more_round(ratio: Ratio) -> str:
@@ -57,13 +78,120 @@ def _percent(level: float) -> str:
     return f"{100 * level:.3g} %"
 
 
+def not_advice(recommendation: Recommendation) -> str:
+    """Return why a config is not advice yet, and the command that measures it again; empty if it is advice.
+
+    A config that was never measured in turn with the baseline is not advice, because the best of many trials may only
+    have been lucky.
+    """
+    if recommendation.is_baseline or recommendation.confirmed:
+        return ""
+    words = ["tuner", "confirm", recommendation.study, "--goal", str(recommendation.goal), "--rounds", str(_ROUNDS)]
+    return f"not proven, so not advice yet; measure it again before you use it: {shlex.join(words)}"
+
+
+def keep(recommendation: Recommendation) -> str:
+    """Return the advice to keep the baseline, or that another goal has a proven config; empty for other advice."""
+    if not recommendation.is_baseline:
+        return ""
+    if not recommendation.alternatives:
+        return KEEP
+    proven = " and ".join(map(str, recommendation.alternatives))
+    return f"no config is proven better for the goal {recommendation.goal}, but one is for {proven}"
+
+
+def instead(recommendation: Recommendation) -> list[str]:
+    """Return what is proven for other goals, with the commands that show it, if nothing is for the goal asked for."""
+    found = []
+    for goal, other in recommendation.alternatives.items():
+        words = ["tuner", "recommend", other.study, "--record-bytes", other.record_bytes, "--goal", str(goal)]
+        found.append(f"{goal}: trial {other.trial.number}, {in_short(other)}: {shlex.join(words)}")
+    return found
+
+
+def in_short(recommendation: Recommendation) -> str:
+    """Return what a proven config brings and what it costs, each by the bad end of its interval.
+
+    `at least 5.1 times better latency p95, for at most 17 % of the throughput (0.83 to 0.89)`. The result is empty if
+    the config is not proven better.
+    """
+    if not recommendation.proven:
+        return ""
+    better, costs, kept = [], [], []
+    for metric, ratio in shown_gains(recommendation).items():
+        price = recommendation.prices.get(metric)
+        if price is None and ratio.low > 1.0:
+            better.append(f"at least {short(ratio.low)} times better {metric_name(metric)}")
+        elif price is not None and price.cost is not Cost.KEEPS:
+            costs.append(f"{'for at most' if price.cost is Cost.COSTS else 'may cost up to'} {_loss(metric, ratio)}")
+        else:
+            within = f" within {_lost_percent(ratio)} %" if ratio.high < 1.0 else ""
+            kept.append(f"{metric_name(metric)}{within} ({short(ratio.low)} to {short(ratio.high)})")
+    gains = " and ".join(better) or "better in the mean of all objectives"
+    return ", ".join([gains, *costs, *([f"keeps {' and '.join(kept)}"] if kept else [])])
+
+
+def _loss(metric: str, ratio: Ratio) -> str:
+    """Return what a config loses in a metric, by the bad end of the interval."""
+    interval = f"({short(ratio.low)} to {short(ratio.high)})"
+    if OUTCOME_METRICS[metric].direction is Direction.MAXIMIZE:
+        return f"{_lost_percent(ratio)} % of the {metric_name(metric)} {interval}"
+    # The ratios are turned round where less is better: 0.5 is twice the latency.
+    return f"{short(1 / ratio.low)} times the {metric_name(metric)} (gain {interval[1:]}"
+
+
+def _lost_percent(ratio: Ratio) -> int:
+    return ceil(100 * (1 - ratio.low) - 1e-9)
+
+
+def undecided(recommendation: Recommendation) -> str:
+    """Return which gains are inconclusive and what would decide them; empty if there are none."""
+    names = [metric_name(metric) for metric, ratio in shown_gains(recommendation).items() if ratio.inconclusive]
+    if not names:
+        return ""
+    told = " and ".join(dict.fromkeys(names))
+    return f"{told}: the interval is wider than a factor of 2 and says nothing; {WOULD_DECIDE}"
+
+
+def shown_gains(recommendation: Recommendation) -> dict[str, Ratio]:
+    """Return the ratio to the baseline in each metric: the gain that was asked for, or what the config costs."""
+    prices = {metric: price.ratio for metric, price in recommendation.prices.items()}
+    return {**recommendation.gains, **prices}
+
+
+def compared(recommendation: Recommendation, metric: str) -> str:
+    """Return a config's ratio to the baseline in a metric, with a remark if it is no gain: `0.9 (0.8 to 1): costs`."""
+    price = recommendation.prices.get(metric)
+    if price is None:
+        return gain(recommendation.gains[metric])
+    if price.ratio.inconclusive or price.ratio.low > 1.0:
+        return gain(price.ratio)
+    within = f" within {_lost_percent(price.ratio)} %" if price.ratio.high < 1.0 and price.cost is Cost.KEEPS else ""
+    return f"{price.ratio}: {price.cost}{within}"
+
+
+def over_sizes(record_sizes: int) -> str:
+    """Return how probable a false claim is in a study of several record sizes; empty for one size."""
+    if record_sizes < 2:
+        return ""
+    return (
+        f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % for each record size, "
+        f"and {100 * (1 - (1 - ERROR_RATE) ** record_sizes):.0f} % for at least one of {record_sizes} sizes"
+    )
+
+
 def gain_sentences(recommendation: Recommendation) -> list[str]:
     """Return one sentence about the gain in each metric, or a single sentence that says why there is no gain."""
     if recommendation.is_baseline:
-        return [KEEP]
+        return [keep(recommendation), *instead(recommendation)]
     if not recommendation.confirmed:
         return [NO_GAIN]
-    return [f"{title(metric)}: {_sentence(ratio)}" for metric, ratio in recommendation.gains.items()]
+    sentences = [
+        f"{title(metric)}: {compared(recommendation, metric)} "
+        f"({_percent(ratio.level)} interval from {counted(ratio.rounds, 'round')} measured in turn)"
+        for metric, ratio in shown_gains(recommendation).items()
+    ]
+    return [each for each in (in_short(recommendation), *sentences, undecided(recommendation)) if each]
 
 
 def within_scatter(recommendation: Recommendation) -> list[str]:
@@ -75,18 +203,6 @@ def within_scatter(recommendation: Recommendation) -> list[str]:
     unsure = [name for name, ratio in recommendation.gains.items() if ratio.low > 1.0 >= ratio.repeat_low]
     # Throughput in MB/s and in records/s are named only once.
     return list(dict.fromkeys(title(name).partition(",")[0] for name in unsure))
-
-
-def _sentence(ratio: Ratio) -> str:
-    value, low, high, direction = ratio.value, ratio.low, ratio.high, "better"
-    if high < 1.0:
-        value, low, high, direction = 1 / value, 1 / high, 1 / low, "worse"
-    interval = (
-        f"{_percent(ratio.level)} interval {short(low)} to {short(high)}, from {ratio.rounds} rounds measured in turn"
-    )
-    if low <= 1.0:
-        return f"no difference from the baseline shown ({short(value)}, {interval})"
-    return f"{short(value)} times {direction} than the baseline ({interval})"
 
 
 def shown_metrics(*numbers: Mapping[str, float], first: Sequence[str] = (), also: Sequence[str] = ()) -> list[str]:
@@ -146,18 +262,24 @@ def changes(values: Mapping[str, str], baseline: Mapping[str, str]) -> tuple[Cha
 
 
 def numbers_table(recommendation: Recommendation) -> tuple[list[str], list[list[Cell]]]:
-    """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's."""
+    """Return headings and rows of the table that shows a recommended config's numbers beside the baseline's.
+
+    All numbers are means over the same rounds, or, if there were none, numbers of the search, as the headings then say.
+    """
     rows: list[list[Cell]] = []
-    for metric in shown_metrics(
-        recommendation.metrics, recommendation.baseline_metrics, also=list(recommendation.gains)
-    ):
+    gains = shown_gains(recommendation)
+    for metric in shown_metrics(recommendation.metrics, recommendation.baseline_metrics, also=list(gains)):
         before, now = recommendation.baseline_metrics.get(metric), recommendation.metrics.get(metric)
-        ratio = recommendation.gains.get(metric)
+        ratio = gains.get(metric)
         shown = [(number(before), before), *([] if recommendation.is_baseline else [(number(now), now)])]
-        compared: list[Cell] = [(gain(ratio), None), (one_more_round(ratio), None)] if ratio else ["", ""]
-        rows.append([title(metric), *shown, *(compared if recommendation.confirmed else [])])
-    headings = ["", "baseline", *([] if recommendation.is_baseline else ["recommended"])]
-    return [*headings, *(gain_headings(recommendation.gains) if recommendation.confirmed else [])], rows
+        again: list[Cell] = ["", ""]
+        if ratio:
+            again = [(compared(recommendation, metric), None), (one_more_round(ratio), None)]
+        rows.append([title(metric), *shown, *(again if recommendation.confirmed else [])])
+    where = "" if recommendation.measured_again else " (search)"
+    names = ["baseline", *([] if recommendation.is_baseline else ["config" if where else "recommended"])]
+    headings = ["", *(f"{name}{where}" for name in names)]
+    return [*headings, *(gain_headings(gains.values()) if recommendation.confirmed else [])], rows
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: bool = True) -> list[str]:

@@ -83,7 +83,7 @@ class Recommendation:
         baseline: The baseline's trial.
         gains: By metric, the gain over the baseline, from the confirmation rounds; empty if there were none.
         metrics: The config's numbers: means over its confirmation rounds, or over all its measurements if there were no
-            rounds.
+            rounds. A metric that could not be compared in some rounds has the mean of the others.
         baseline_metrics: The baseline's numbers, averaged in the same way.
         is_baseline: Whether no config is proven better than the baseline for the goal, so that the baseline itself is
             recommended.
@@ -91,6 +91,7 @@ class Recommendation:
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.
         prices: For each compared metric that was not asked for, what the config does to it; empty unless it is proven.
+        measured_again: Whether `metrics` and `baseline_metrics` are from the confirmation, and not from the search.
         alternatives: If the baseline is recommended: for each other goal that has a proven config, its recommendation.
     """
 
@@ -108,6 +109,7 @@ class Recommendation:
     proven: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict)
     alternatives: Mapping[Goal, "Recommendation"] = field(default_factory=dict)
+    measured_again: bool = False
 
     @property
     def config(self) -> ProducerConfig:
@@ -250,7 +252,7 @@ def recommend(
         others = [each for each in goals_of(study.objectives) if each is not goal]
         proven = {each: _proven(study, results, each, conditions, allowed, warnings) for each in others}
         alternatives = {each: found for each, found in proven.items() if found is not None}
-        how = "; ".join([_none_is_proven(results, goal, allowed), *map(_instead, alternatives.values())])
+        how = _none_is_proven(results, goal, allowed)
         kept = _recommendation(study, results, goal, results.baseline, None, how, warnings)
         return replace(kept, alternatives=alternatives)
     if baseline_fits:
@@ -309,19 +311,6 @@ def _proven(
     return replace(found, proven=True, gains=gains, prices=prices)
 
 
-def _instead(other: Recommendation) -> str:
-    """Return what another goal has, for a goal that has no proven config."""
-    names = [name for name in other.gains if name not in other.prices]
-    gains = ", ".join(f"{name} {other.gains[name]}" for name in names)
-    costs = ", ".join(
-        f"{price.cost} {name}: {price.ratio}" for name, price in other.prices.items() if price.cost is not Cost.KEEPS
-    )
-    return (
-        f"for the goal {other.goal}, trial {other.trial.number} is proven better: {gains}"
-        f"{f' (but {costs})' if costs else ''}"
-    )
-
-
 def _baseline_fits(results: SizeResults, conditions: Conditions) -> bool:
     """Return whether the baseline keeps the study's constraints and the conditions.
 
@@ -352,6 +341,21 @@ def recommend_for(
         NoFeasibleConfig: There is no recommendation for the goal, for a reason that `recommend` names. If no goal is
             given, there is no recommendation for any goal.
     """
+    try:
+        return _for_goal_or_first(study, record_bytes, goal, conditions, allow_loss)
+    except NoFeasibleConfig as error:
+        if not study.sizes or study.size(record_bytes) is not None:
+            raise
+        measured = " and ".join(size.record_bytes for size in study.sizes)
+        raise NoFeasibleConfig(
+            f"records of {record_bytes} B were not measured, only of {measured} B, and the nearest size has no "
+            f"recommendation: {error}"
+        ) from None
+
+
+def _for_goal_or_first(
+    study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions, allow_loss: float | None
+) -> Recommendation:
     if goal is not None:
         return recommend(study, record_bytes, goal, conditions, allow_loss)
     found: list[Recommendation] = []
@@ -388,6 +392,18 @@ def _none_is_proven(results: SizeResults, goal: Goal, allow_loss: float) -> str:
             "a config was measured again in turn with the baseline and proven better in the mean of the objectives, "
             f"but it may lose more than {100 * allow_loss:g} % in one of them"
         )
+    metric = asked_metric(goal, results.objectives)
+    gains = [
+        each.balance if metric is None else each.gains.get(metric)
+        for each in results.confirmations
+        if goal in each.goals
+    ]
+    if unclear := [gain for gain in gains if gain is not None and gain.inconclusive]:
+        return (
+            "the best config for this goal was measured again in turn with the baseline, and the result is "
+            f"inconclusive: {unclear[0]} times as good; more rounds (tuner confirm --max-rounds), longer windows or a "
+            "quieter machine would decide it"
+        )
     if goal in tried:
         return "the best config for this goal was measured again in turn with the baseline, and was not proven better"
     return (
@@ -408,7 +424,12 @@ def _recommendation(
 ) -> Recommendation:
     assert results.baseline is not None
     is_baseline = chosen.fingerprint == results.baseline.fingerprint
-    own = results.baseline_metrics if is_baseline else results.metrics_of(chosen)
+    again = results.baseline_again if is_baseline and confirmation is None else None
+    own, theirs = results.metrics_of(chosen), results.baseline_metrics
+    if confirmation is not None:
+        own, theirs = confirmation.values, confirmation.baseline
+    elif is_baseline:
+        own = theirs = again.metrics if again is not None else results.baseline_metrics
     if chosen.flagged:
         others = chosen.verdict == Bottleneck.OTHER_PROCESSES
         limit = "other processes" if others else "the load generator"
@@ -423,13 +444,12 @@ def _recommendation(
         trial=chosen,
         baseline=results.baseline,
         gains=confirmation.gains if confirmation else {},
-        metrics={**own, **confirmation.values} if confirmation else own,
-        baseline_metrics={**results.baseline_metrics, **confirmation.baseline}
-        if confirmation
-        else results.baseline_metrics,
+        metrics=own,
+        baseline_metrics=theirs,
         is_baseline=is_baseline,
         how=how,
         warnings=tuple(warnings),
+        measured_again=confirmation is not None or again is not None,
     )
 
 

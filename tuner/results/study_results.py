@@ -100,7 +100,11 @@ class SizeResults:
         drift.
         """
         estimates = self.estimates.by_config.get(trial.fingerprint, {})
-        return {**trial.metrics, **{metric: found.value for metric, found in estimates.items()}}
+        metrics = {**trial.metrics, **{metric: found.value for metric, found in estimates.items()}}
+        if "records_per_s" in metrics and trial.metrics.get("mb_per_s"):
+            # Both name the same throughput, so both must be the same mean.
+            metrics["records_per_s"] *= metrics["mb_per_s"] / trial.metrics["mb_per_s"]
+        return metrics
 
     def gain(self, trial: Trial, metric: str) -> float | None:
         """Return how many times better than the baseline a trial's config is in one metric; None if that is unknown.
@@ -272,7 +276,7 @@ def size_results(
             volumes.append((trial.number, front_volume(search_front.points, objectives, medians) or 0.0))
     judged = dict.fromkeys((*COMPARED, *(objective.metric for objective in objectives)))
     estimates = Estimates.of([*warm, *trials], list(judged), baseline.fingerprint if baseline else None)
-    medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], list(judged))
+    medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], [*judged, "records_per_s"])
     front, near = _fronts(trials, objectives, baseline, estimates)
     return SizeResults(
         record_bytes=record_bytes,

@@ -11,12 +11,16 @@ from search_spaces.java import Translation, translate_to_java
 from search_spaces.properties_file import format_properties
 from tuner.present.export.record import SCHEMA_VERSION, recommendation_record
 from tuner.present.wording import (
-    KEEP,
     NO_GAIN,
     aligned,
     changes,
     gain_sentences,
+    in_short,
+    instead,
+    keep,
+    not_advice,
     numbers_table,
+    undecided,
     within_scatter,
 )
 from tuner.results.recommendation import Recommendation
@@ -134,6 +138,7 @@ def _origin(recommendation: Recommendation) -> list[str]:
         f"records: {recommendation.record_bytes} B",
         f"goal: {recommendation.goal}",
         *(f"gain: {sentence}" for sentence in gain_sentences(recommendation)),
+        *([not_advice(recommendation)] if not_advice(recommendation) else []),
         f"measured: {recommendation.how}",
         f"guarantee: {promised}" + ("" if promised == before else f"; the baseline's is different: {before}"),
         *(f"warning: {warning}" for warning in recommendation.warnings),
@@ -160,15 +165,27 @@ def recommendation_table(recommendation: Recommendation) -> str:
         f"study {recommendation.study}, {recommendation.record_bytes} B records, goal {recommendation.goal}: "
         f"trial {recommendation.trial.number}"
     )
-    parts = [head, "", *_to_paste(recommendation), "", *_numbers(recommendation), "", *_facts(recommendation)]
+    short = in_short(recommendation)
+    parts = [
+        head,
+        *([short] if short else []),
+        "",
+        *_to_paste(recommendation),
+        "",
+        *_numbers(recommendation),
+        "",
+        *_facts(recommendation),
+    ]
     changed = _changed(recommendation)
     return "\n".join([*parts, *(["", *changed] if changed else [])]) + "\n"
 
 
 def _to_paste(recommendation: Recommendation) -> list[str]:
     pasted = format_properties(recommendation.config.values).splitlines() or ["(nothing: the client's own defaults)"]
-    heading = KEEP if recommendation.is_baseline else f"to paste ({recommendation.config.client} properties):"
-    return [heading, *(f"  {line}" for line in pasted)]
+    advice = keep(recommendation) or not_advice(recommendation)
+    heading = advice or f"to paste ({recommendation.config.client} properties):"
+    others = instead(recommendation)
+    return [heading, *others, *(["", "your config:"] if others else []), *(f"  {line}" for line in pasted)]
 
 
 def _numbers(recommendation: Recommendation) -> list[str]:
@@ -196,6 +213,8 @@ def _facts(recommendation: Recommendation) -> list[str]:
         )
         if any("p99" in name for name in unsure):
             rows.append(("", "a few stalls decide a p99: optimise a p95, or lengthen the paced phase (workload.paced)"))
+    if open_question := undecided(recommendation):
+        rows.append(("undecided:", open_question))
     if recommendation.trial.verdict:
         rows.append(("bound by:", f"{recommendation.trial.verdict}: {recommendation.trial.because}"))
     return aligned(rows, right=False)

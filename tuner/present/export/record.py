@@ -17,9 +17,9 @@ from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial
 from tuner.present.why import why_sections
-from tuner.present.wording import changes
+from tuner.present.wording import changes, gain_sentences, not_advice
 from tuner.results.explanation import Closest, Explanation
-from tuner.results.recommendation import Recommendation
+from tuner.results.recommendation import Cost, Price, Recommendation
 
 SCHEMA_VERSION: Final = 1
 RECORD_KIND: Final = "recommendation"
@@ -39,7 +39,15 @@ def recommendation_record(recommendation: Recommendation) -> dict[str, Any]:
         "is_baseline": recommendation.is_baseline,
         "confirmed": recommendation.confirmed,
         "proven": recommendation.proven,
+        "measured_again": recommendation.measured_again,
         "gains": gains_record(recommendation.gains),
+        "prices": {
+            metric: {"cost": str(price.cost), **asdict(price.ratio)} for metric, price in recommendation.prices.items()
+        },
+        "alternatives": {
+            str(goal): recommendation_record(other) for goal, other in recommendation.alternatives.items()
+        },
+        "in_words": [each for each in (*gain_sentences(recommendation), not_advice(recommendation)) if each],
         "metrics": dict(recommendation.metrics),
         "how": recommendation.how,
         "warnings": list(recommendation.warnings),
@@ -80,16 +88,20 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             goal=Goal(record["goal"]),
             trial=_read_trial(record, record["record_bytes"]),
             baseline=_read_trial(baseline, record["record_bytes"]),
-            gains={
-                metric: Ratio(**{field.name: kept[field.name] for field in dataclass_fields(Ratio)})
-                for metric, kept in record["gains"].items()
-            },
+            gains={metric: _ratio(kept) for metric, kept in record["gains"].items()},
             metrics=dict(record["metrics"]),
             baseline_metrics=dict(baseline["metrics"]),
             is_baseline=record["is_baseline"],
             how=record["how"],
             warnings=tuple(record["warnings"]),
             proven=record.get("proven", False),
+            measured_again=record.get("measured_again", record["confirmed"]),
+            prices={
+                metric: Price(_ratio(kept), Cost(kept["cost"])) for metric, kept in record.get("prices", {}).items()
+            },
+            alternatives={
+                Goal(goal): recommendation_of(other) for goal, other in record.get("alternatives", {}).items()
+            },
         )
         recommendation.trial.config()
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
@@ -98,6 +110,10 @@ def recommendation_of(record: Mapping[str, Any]) -> Recommendation:
             "run tuner sync to write it again"
         ) from None
     return recommendation
+
+
+def _ratio(kept: Mapping[str, Any]) -> Ratio:
+    return Ratio(**{field.name: kept[field.name] for field in dataclass_fields(Ratio)})
 
 
 def _config(trial: Trial) -> dict[str, Any]:

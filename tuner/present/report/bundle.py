@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from runners.reporting import counted
 from tuner.model.spec import Goal
 from tuner.present.export import SUFFIXES, Format, export
 from tuner.present.report.front_table import front_csv, front_markdown, front_record
@@ -40,7 +41,7 @@ def write_artifacts(results: StudyResults, size: SizeResults, out: Path) -> None
     """
     out.mkdir(parents=True, exist_ok=True)
     by_goal = recommendations(results, size)
-    heading = f"{results.name}: {size.record_bytes} B records, {len(size.trials)} trials"
+    heading = f"{results.name}: {size.record_bytes} B records, {counted(len(size.trials), 'trial')}"
     _write(out / "front.json", json.dumps(front_record(results, size), indent=2) + "\n")
     _write(out / "front.csv", front_csv(size))
     _write(out / "front.md", front_markdown(results, size))

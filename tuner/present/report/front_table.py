@@ -3,12 +3,13 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from objectives.outcome import COMPARED, Direction
-from objectives.ratios import Ratio
+from objectives.ratios import Ratio, short
 from objectives.repeats import Estimate
+from runners.reporting import counted
 from tuner.model.trial import Trial
 from tuner.present.export.record import gains_record
 from tuner.present.wording import Change, changes, gain, number, shown_metrics, title
@@ -18,10 +19,15 @@ from tuner.results.unmet_constraints import NONE_KEEPS_ALL, missed_constraints, 
 SCHEMA_VERSION: Final = 1
 LIMITED_BY_HOST: Final = "the load generator or other processes limited it: the config may reach a higher throughput"
 TOLD_APART: Final = (
-    "how many times better than the baseline; with an interval if the config was measured again in turn with the "
-    "baseline, otherwise from one trial, which may have been lucky"
+    "how many times better than the baseline, by the means of all measurements of the study; this proves no gain, "
+    "because the config was not measured in turn with the baseline"
 )
 HOW_SURE: Final = "95 % interval of the config's mean, from the scatter of repeated measurements in this study"
+OPTIMISTIC: Final = (
+    "The front looks better than it is, because the best of many trials was also lucky: where nothing can be gained "
+    "and repeats scatter by 5 %, its best config still looks about 1.11 times better than the baseline."
+)
+IN_TURN: Final = "measured again in turn with the baseline (each line has the means and gains of the same rounds)"
 _NEAR_SHOWN: Final = 12
 
 
@@ -53,15 +59,10 @@ class FrontRow:
     changes: tuple[Change, ...]
 
     def versus(self, metric: str) -> str:
-        """Return the config's ratio to the baseline in a metric, as text.
-
-        The text is `1.32 (1.25 to 1.40)` for a ratio from confirmation rounds, and otherwise only `1.32`.
-        """
+        """Return how many times better than the baseline the config is by the shown numbers, as text: `1.32`."""
         if self.is_baseline:
             return "1.00"
-        if metric in self.gains:
-            return gain(self.gains[metric])
-        return f"{self.times[metric]:.2f}" if metric in self.times else "-"
+        return short(self.times[metric]) if metric in self.times else "-"
 
     def measured(self, metric: str) -> str:
         """Return a metric's value with the half-width of its 95 % interval: `459 ±3%`."""
@@ -89,6 +90,30 @@ def front_metrics(size: SizeResults, rows: Sequence[FrontRow]) -> list[str]:
     """Return the metrics of the front's table: throughput, p99 and the objectives, as far as any row has them."""
     wanted = dict.fromkeys((*COMPARED, *(objective.metric for objective in size.objectives)))
     return [name for name in wanted if any(name in row.metrics for row in rows)]
+
+
+def in_turn_rows(size: SizeResults, metrics: Sequence[str]) -> list[list[str]]:
+    """Return the table of the configs that were measured again in turn with the baseline, with headings.
+
+    A config and the baseline beside it have the means of the same rounds, and so has the gain. `tuner recommend` shows
+    the same numbers. The result is empty if no config was measured again.
+
+    Args:
+        size: The results of the record size.
+        metrics: The metrics to show, from `front_metrics`.
+    """
+    found = [size.confirmation(name) for name in dict.fromkeys(each.fingerprint for each in size.confirmations)]
+    rows = []
+    for each in found:
+        if each is None or not each.gains:
+            continue
+        cells = [str(size.trial_of(each.fingerprint).number), str(max(gain.rounds for gain in each.gains.values()))]
+        for metric in metrics:
+            ratio = each.gains.get(metric)
+            cells += [number(each.values.get(metric)), number(each.baseline.get(metric)), gain(ratio) if ratio else "-"]
+        rows.append(cells)
+    heads = [text for metric in metrics for text in (title(metric), "baseline", "gain")]
+    return [["trial", "rounds", *heads], *rows] if rows else []
 
 
 def front_record(study: StudyResults, size: SizeResults) -> dict[str, Any]:
@@ -147,15 +172,19 @@ def front_markdown(study: StudyResults, size: SizeResults) -> str:
             cells += [row.measured(metric), row.versus(metric)]
         bound = row.trial.verdict + ("" if not row.flags else f" ({'; '.join(row.flags)})")
         lines.append(_markdown([*cells, row.trial.guarantee, bound, row.changed]))
-    head = f"# {study.name}, {size.record_bytes} B records: the front after {len(size.trials)} trials"
+    head = f"# {study.name}, {size.record_bytes} B records: the front after {counted(len(size.trials), 'trial')}"
     missed = [f"- {line}" for line in missed_lines(size)]
+    again = in_turn_rows(size, metrics)
+    if again:
+        again_lines = [_markdown(again[0]), "|" + " --- |" * len(again[0]), *map(_markdown, again[1:])]
+        lines += ["", f"{IN_TURN.capitalize()}:", "", *again_lines]
     why = [f"{NONE_KEEPS_ALL.capitalize()}:", "", *missed, ""] if missed else []
     return "\n".join([head, "", *lines, "", *why, *front_notes(size), ""])
 
 
 def front_notes(size: SizeResults) -> list[str]:
     """Return sentences that explain how to read the table of the front."""
-    notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}."]
+    notes = [f"x baseline: {TOLD_APART}.", f"±: {HOW_SURE}.", OPTIMISTIC]
     for metric, ratio in size.estimates.wandered.items():
         notes.append(
             f"Drift of the baseline in {title(metric)}: {ratio:.0%} in this study; all numbers are corrected for it."
@@ -175,16 +204,26 @@ def _row(size: SizeResults, trial: Trial) -> FrontRow:
     is_baseline = size.baseline is not None and trial.number == size.baseline.number
     confirmation = size.confirmation(trial.fingerprint)
     times = {name: size.gain(trial, name) for name in shown_metrics(trial.metrics, first=tuple(_objectives(size)))}
+    metrics = size.baseline_metrics if is_baseline else size.metrics_of(trial)
+    estimates = size.estimates.by_config.get(trial.fingerprint, {})
     return FrontRow(
         trial=trial,
         is_baseline=is_baseline,
-        metrics=size.baseline_metrics if is_baseline else size.metrics_of(trial),
-        estimates=size.estimates.by_config.get(trial.fingerprint, {}),
+        metrics=metrics,
+        estimates={name: _around(metrics[name], each) for name, each in estimates.items() if name in metrics},
         times={name: value for name, value in times.items() if value is not None and not is_baseline},
         gains=confirmation.gains if confirmation else {},
         flags=(*((LIMITED_BY_HOST,) if trial.flagged else ()), *trial.warnings),
         changes=changes(trial.values, size.baseline.values if size.baseline else {}),
     )
+
+
+def _around(value: float, found: Estimate) -> Estimate:
+    """Return an estimate as its interval around the value that the table shows.
+
+    The table shows the median of the baseline's repeats, and its interval is that of the mean.
+    """
+    return replace(found, value=value, low=value * found.low / found.value, high=value * found.high / found.value)
 
 
 def _objectives(size: SizeResults) -> list[str]:

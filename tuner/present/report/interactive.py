@@ -24,8 +24,7 @@ from tuner.present.report.view import (
     is_wide,
     view_of,
 )
-from tuner.present.why import metric_name
-from tuner.present.wording import changes, number, shown_metrics, title
+from tuner.present.wording import changes, metric_name, number, shown_metrics, title
 from tuner.results.explanation import FRONT, Explanation
 from tuner.results.study_results import SizeResults
 

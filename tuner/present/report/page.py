@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader
 
+from runners.reporting import counted
 from search_spaces.properties_file import format_properties
 from tuner.course.reporter import KIND_WORDS
 from tuner.model.trial import Kind
@@ -127,18 +128,23 @@ def _pages() -> Environment:
     )
     pages.globals.update({each.__name__: each for each in _CALLED})
     pages.globals.update(
-        KEEP=wording.KEEP, NO_GAIN=wording.NO_GAIN, SIMULATED=wording.SIMULATED, NONE_KEEPS_ALL=NONE_KEEPS_ALL
+        IN_TURN=front_table.IN_TURN,
+        NO_GAIN=wording.NO_GAIN,
+        SIMULATED=wording.SIMULATED,
+        NONE_KEEPS_ALL=NONE_KEEPS_ALL,
     )
     return pages
 
 
 _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     compared_metrics,
+    counted,
     drift_text,
     format_properties,
     front_table.front_metrics,
     front_table.front_notes,
     front_table.front_rows,
+    front_table.in_turn_rows,
     interactive.drift_figure,
     interactive.effects_figure,
     interactive.figure_html,
@@ -152,10 +158,17 @@ _CALLED: Final[tuple[Callable[..., Any], ...]] = (
     why.closest_lines,
     why.effect_name,
     why.effect_words,
-    why.metric_name,
+    wording.metric_name,
     why.rounds_of,
     wording.changes,
-    wording.gain,
+    wording.compared,
+    wording.in_short,
+    wording.instead,
+    wording.keep,
+    wording.over_sizes,
+    wording.shown_gains,
+    wording.undecided,
+    wording.not_advice,
     wording.number,
     wording.numbers_table,
     wording.title,

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from runners.measurement import Measurement
+from runners.reporting import counted
 from tuner.present.report.label_places import place_labels
 from tuner.present.report.marks import GENERATOR
 from tuner.present.report.view import (
@@ -51,7 +52,7 @@ def draw_front(size: SizeResults, labels: Mapping[int, str], path: Path, *, head
         heading: The title of the picture; by default, the record size and the number of trials.
     """
     view = view_of(size)
-    figure, axes = _figure(heading or f"{size.record_bytes} B records: {len(size.trials)} trials")
+    figure, axes = _figure(heading or f"{size.record_bytes} B records: {counted(len(size.trials), 'trial')}")
     _axes_of(view, axes)
     _scatter(view, axes)
     named = [(point.x, point.y, labels[point.trial.number]) for point in view.feasible if point.trial.number in labels]

@@ -10,7 +10,7 @@ from objectives.ratios import Ratio
 from tuner.model.goals import goal_metrics, goals_of
 from tuner.model.spec import Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, State, StudyState, Trial
-from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, title
+from tuner.present.wording import KEEP, NO_GAIN, gain, gain_headings, in_short, keep, title
 from tuner.results.by_goal import recommendations
 from tuner.results.racing_savings import RacingSavings
 from tuner.results.study_results import TOTALS, SizeResults, StudyResults
@@ -51,21 +51,24 @@ class Recommended:
         trial: The trial that found the config.
         is_baseline: Whether nothing better than the baseline was found.
         gains: By metric of the goal, the gain over the baseline; empty if no gain is claimed.
+        in_short: What the config brings and what it costs, or for which other goals a config is proven, in words.
     """
 
     goal: Goal
     trial: int
     is_baseline: bool
     gains: Mapping[str, Ratio]
+    in_short: str = ""
 
     def __str__(self) -> str:
         """Return `balanced: trial 7, gain (96.7 % interval): throughput 1.32 (1.25 to 1.40)`."""
         if self.is_baseline:
-            return f"{self.goal}: {KEEP}"
+            return f"{self.goal}: {self.in_short or KEEP}"
         if not self.gains:
             return f"{self.goal}: trial {self.trial}, {NO_GAIN}"
         gains = [f"{title(metric).partition(',')[0]} {gain(ratio)}" for metric, ratio in self.gains.items()]
-        return f"{self.goal}: trial {self.trial}, {gain_headings(self.gains)[0]}: {'; '.join(gains)}"
+        told = f"{self.goal}: trial {self.trial}, {gain_headings(self.gains.values())[0]}: {'; '.join(gains)}"
+        return f"{told}; {self.in_short}" if self.in_short else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +240,8 @@ def _recommended(study: StudyResults, size: SizeResults) -> Iterator[Recommended
             for name in goal_metrics(goal, study.objectives)
             if name in recommendation.gains
         }
-        yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains)
+        told = keep(recommendation) or in_short(recommendation)
+        yield Recommended(goal, recommendation.trial.number, recommendation.is_baseline, gains, told)
 
 
 def _left_s(trials: Sequence[Trial], sizes: Sequence[SizeStatus], progress: Progress, now: datetime) -> float | None:

@@ -162,7 +162,7 @@ def _recommendation(reader: RecordReader, study: str, store: ResultsStore, given
     missing: list[str] = []
     for size in sizes:
         try:
-            found.append(recommend_for(results, size, goal, conditions))
+            found.append(recommend_for(results, size, goal, conditions, given.get("allow_loss")))
         except NoFeasibleConfig as error:
             missing.append(str(error))
     if missing or not found:

@@ -24,7 +24,7 @@ from tuner.storage.home import storage_at
 
 _SLOW: Final = frozenset({"report", "picture"})
 """Queries that take seconds. A second process answers the slow queries, so that quick queries do not have to wait."""
-_CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s"})
+_CONDITIONS: Final = frozenset({"max_p99_ms", "min_mb_per_s", "allow_loss"})
 _MOST_BYTES: Final = 24_000_000
 _LARGEST_BYTES: Final = _MOST_BYTES // 4
 _OVERHEAD_BYTES: Final = 1_000

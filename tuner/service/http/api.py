@@ -208,6 +208,16 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
                 description="Choose only among configs whose throughput, in MB/s, is at least this value.",
             ),
         ] = None,
+        allow_loss: Annotated[
+            float | None,
+            Query(
+                ge=0,
+                le=1,
+                allow_inf_nan=False,
+                description="The part of any objective that a balanced config may give up: 0.1 is 10 %. Default: "
+                "`confirm.allow_loss` of the study.",
+            ),
+        ] = None,
         form: Annotated[Format, Query(alias="format", description="Format of the response.")] = Format.JSON,
     ) -> Response:
         """Return the recommended config.
@@ -222,6 +232,7 @@ def router(studies: Studies, streams: EventStreams) -> APIRouter:
             goal=goal and str(goal),
             max_p99_ms=max_p99_ms,
             min_mb_per_s=min_mb_per_s,
+            allow_loss=allow_loss,
             form=str(form),
         )
         return await answered(request, studies, query)

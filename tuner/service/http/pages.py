@@ -68,7 +68,7 @@ def _total_trials(summary: Mapping[str, Any]) -> int:
 
 def _recommended(found: Mapping[str, Any]) -> str:
     gains = {metric: Ratio(**ratio) for metric, ratio in found["gains"].items()}
-    return str(Recommended(Goal(found["goal"]), found["trial"], found["is_baseline"], gains))
+    return str(Recommended(Goal(found["goal"]), found["trial"], found["is_baseline"], gains, found.get("in_short", "")))
 
 
 def _minute(time: str) -> str:

@@ -1,0 +1,47 @@
+"""How numbers are written for people."""
+
+import pytest
+
+from objectives.ratios import Ratio, short
+from runners.reporting import counted
+from tuner.present.wording import number, over_sizes
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 topics"), (1, "1 topic"), (2, "2 topics"), (1_200, "1,200 topics")]
+)
+def test_a_number_of_things_has_the_right_plural(number: int, text: str) -> None:
+    assert counted(number, "topic") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1_419_977.4, "1,420,000"), (99.97, "100"), (142.4, "142"), (4.1666, "4.17"), (0.0, "0"), (None, "-")],
+)
+def test_a_measured_value_has_three_digits(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (60_712.57, "over 1000"),
+        (241.3, "241"),
+        (24.13, "24.1"),
+        (1.317, "1.32"),
+        (0.0412, "0.041"),
+        (0.00017, "under 0.01"),
+    ],
+)
+def test_a_ratio_has_three_digits_or_a_bound(ratio: float, text: str) -> None:
+    assert short(ratio) == text
+
+
+def test_the_errors_of_several_record_sizes_add_up() -> None:
+    assert over_sizes(1) == ""
+    assert over_sizes(5).endswith("at most 5 % for each record size, and 23 % for at least one of 5 sizes")
+
+
+def test_an_uncertain_ratio_has_two_digits() -> None:
+    assert str(Ratio(1.732, 0.418, 7.234, 8, 0.2, 10.0)) == "1.7 (0.42 to 7.2)"
+    assert str(Ratio(1.732, 1.018, 7.234, 8, 0.2, 10.0)) == "1.73 (1.02 to 7.23)"
