@@ -6,7 +6,7 @@ from math import ceil
 from typing import Final
 
 from objectives.ratios import Ratio
-from tuner.confirmation.gains import Effect, is_clear
+from tuner.confirmation.effects import Effect, is_clear
 from tuner.present.wording import Change, changes, gain, gain_sentences, title
 from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation

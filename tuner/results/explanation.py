@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from objectives.dominance import dominated_by
 from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio
-from tuner.confirmation.gains import Confirmation, Effect, Effects, effects_of
+from tuner.confirmation.effects import Effect, Effects, effects_of
+from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics
