@@ -8,12 +8,13 @@ in twenty is wrong by chance.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from objectives.ratios import Ratio, noise_in_turns, ratio_in_turns
+from objectives.ratios import Ratio, ratio_in_turns
+from objectives.repeats import Noise
 from objectives.scoring import Objective
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import Undoing, undoings
 from tuner.confirmation.plan import ConfirmationPlan
-from tuner.confirmation.rounds import is_comparable, rounds_of
+from tuner.confirmation.rounds import Rounds, is_comparable, rounds_of
 from tuner.model.trial import Kind, State, Trial
 
 
@@ -81,47 +82,46 @@ def effects_of(
 ) -> Effects:
     """Return the effects of a config's changes, as far as they were measured.
 
-    The noise of a single measurement is estimated from all rounds of the ablation together (`objectives.ratios`), and
-    from the fixed first rounds with the baseline. Later rounds with the baseline are not used. Their number depends on
-    the scatter of the first rounds, so using them would make the noise look too small.
+    How much an effect scatters is estimated from its own rounds and from the fixed first rounds of the config with the
+    baseline (`objectives.ratios`). Later rounds with the baseline are not used. Their number depends on the scatter of
+    the first rounds, so using them would make the scatter look too small.
 
     Args:
         trials: The trials of the record size.
         config: The config whose changes are examined.
         baseline: The baseline, from which the config differs by these changes.
         metrics: The metrics to compute gains for.
-        plan: The plan of the confirmation. Without it, the noise is estimated from the rounds of the ablation only.
+        plan: The plan of the confirmation. Without it, the scatter is estimated from the rounds of the ablation only.
     """
     planned = undoings(config, baseline)
     done = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.state is State.COMPLETE]
     own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
     seen = [trial for trial in done if trial.fingerprint in own]
-    again = _fixed_rounds(trials, plan, config.fingerprint)
+    again = rounds_of(plan, trials, config.fingerprint) if plan else None
     gains: dict[int, dict[str, Ratio]] = {index: {} for index in range(len(planned))}
     product = {}
     for metric in dict.fromkeys(metrics):
         things = _turns(seen, metric)
-        noise = noise_in_turns(_turns([*seen, *again], metric))
+        noise = _scatter(again, metric) if again else None
         ours = things.pop(config.fingerprint, {})
-        if noise is None:
-            continue
         found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
         for index, theirs in enumerate(found):
-            if ours.keys() & theirs.keys():
-                gains[index][metric] = ratio_in_turns(ours, theirs, noise=noise)
-        if all(ours.keys() & theirs.keys() for theirs in found) and _once_each(planned):
-            product[metric] = ratio_in_turns(ours, *found, noise=noise)
+            if gain := ratio_in_turns(ours, theirs, noise=noise):
+                gains[index][metric] = gain
+        if _once_each(planned) and (whole := ratio_in_turns(ours, *found, noise=noise)):
+            product[metric] = whole
     each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
     rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})
     return Effects(each_effect, product, rounds if any(each.measured for each in each_effect) else 0)
 
 
-def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, fingerprint: str) -> list[Trial]:
-    """Return the trials of a config and of the baseline from the fixed first rounds of a confirmation."""
-    if plan is None:
-        return []
-    rounds = rounds_of(plan, trials, fingerprint)
-    return [*rounds.ours[: rounds.first], *rounds.theirs[: rounds.first]]
+def _scatter(rounds: Rounds, metric: str) -> Noise | None:
+    """Return how much the logarithm of a gain over the baseline scatters in the first rounds of a confirmation."""
+    values, first = rounds.values([metric]), rounds.comparable_by([metric]).first
+    if values is None or first < 2:
+        return None
+    ratios = [ours / theirs for ours, theirs in zip(*values, strict=True)][:first]
+    return Noise.of([ratios], assumed_weight=0)
 
 
 def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
