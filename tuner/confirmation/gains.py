@@ -10,6 +10,7 @@ from objectives.outcome import COMPARED
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.reservations import reservations_of
 from tuner.confirmation.rounds import Rounds, has_all_repeats, means_of, rounds_of, winners_of
 from tuner.model.goals import goal_metrics
 from tuner.model.spec import Goal
@@ -32,6 +33,8 @@ class Confirmation:
         claims: For how many goals a gain was tested in these rounds. All of these tests share one error rate, so that
             the confidence level of the intervals depends on their number (`objectives.ratios.claim_level`).
         broken: The constraints that the means of these rounds break, as text: `latency_p99_ms <= 5`.
+        held_ratio: The share of the rounds in which the config held the fixed rate.
+        reservations: What limits these results, as sentences; see `tuner.confirmation.reservations`.
     """
 
     fingerprint: str
@@ -42,6 +45,8 @@ class Confirmation:
     balance: Ratio
     claims: int = 1
     broken: tuple[str, ...] = ()
+    held_ratio: float = 1.0
+    reservations: tuple[str, ...] = ()
 
     def better(self, metric: str) -> bool:
         """Return whether the config is proven better in a metric: the whole interval of its gain is above 1."""
@@ -144,4 +149,6 @@ def _confirmation(
         balance=rounds.gain(together, level) or ratio_of(ones, ones, level=level),
         claims=claims,
         broken=rounds.broken(plan.constraints, objectives),
+        held_ratio=rounds.held_ratio,
+        reservations=reservations_of(rounds, gains, plan.constraints),
     )
