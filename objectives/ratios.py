@@ -23,7 +23,7 @@ from math import ceil, exp, hypot, log, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import Final
 
-from objectives.repeats import Noise, t_quantile
+from objectives.repeats import Noise, t_quantile, t_tail
 
 LEVEL: Final = 0.95
 ERROR_RATE: Final = 0.05
@@ -65,6 +65,11 @@ class Ratio:
     repeat_high: float
     level: float = LEVEL
 
+    @property
+    def inconclusive(self) -> bool:
+        """Whether the interval says nothing: it contains 1, and its upper end is more than twice its lower end."""
+        return self.low <= 1.0 <= self.high and self.high > 2 * self.low
+
     def __str__(self) -> str:
         """Return the ratio with its confidence interval, such as `1.32 (1.25 to 1.40)`."""
         return f"{short(self.value)} ({short(self.low)} to {short(self.high)})"
@@ -75,13 +80,13 @@ def short(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
-def claim_level(claims: int) -> float:
-    """Return the confidence level that every claim's interval needs to keep `ERROR_RATE` for all claims together.
+def claim_level(claims: int, error_rate: float = ERROR_RATE) -> float:
+    """Return the confidence level that every claim's interval needs to keep an error rate for all claims together.
 
     This is Bonferroni's correction. A claim says that a ratio is above 1, so only the lower end of the ratio's interval
     matters. Therefore intervals of 95 % are enough for up to two claims.
     """
-    return max(LEVEL, 1 - 2 * ERROR_RATE / max(1, claims))
+    return max(LEVEL, 1 - 2 * error_rate / max(1, claims))
 
 
 def ratio_of(
@@ -101,10 +106,8 @@ def ratio_of(
     """
     logs = _logs(ours, theirs)
     rounds = len(logs)
-    first = logs[: min(first_rounds, rounds)] if first_rounds else logs
     mean = fmean(logs)
-    reach = max(t_quantile(level, len(each) - 1) * stdev(each) for each in (first, logs))
-    half = reach / sqrt(rounds)
+    half = max(t_quantile(level, freedom) * error for error, freedom in _errors(logs, first_rounds))
     round_again = t_quantile(LEVEL, rounds - 1) * stdev(logs) * sqrt(1 + 1 / rounds)
     again = hypot(round_again, NormalDist().inv_cdf((1 + LEVEL) / 2) * SESSION_SD)
     return Ratio(
@@ -116,6 +119,32 @@ def ratio_of(
         repeat_high=exp(mean + again),
         level=level,
     )
+
+
+def p_value(ours: Sequence[float], theirs: Sequence[float], *, first_rounds: int | None = None) -> float:
+    """Return the p-value of a gain: how probable such a ratio, or a larger one, is if the true ratio is 1 or less.
+
+    It agrees with `ratio_of`: the p-value is at most p if and only if the lower end of the interval of level 1 - 2p is
+    at least 1. If the number of rounds depended on the scatter of the first ones, it is the larger p-value of two
+    t-tests: by the scatter of the first rounds, and by that of all rounds.
+
+    Args:
+        ours: The values of one config, one per round, above 0.
+        theirs: The values of the other config in the same rounds, above 0.
+        first_rounds: As for `ratio_of`.
+
+    Raises:
+        ValueError: There are fewer than two rounds, the sequences differ in length, or a value is not above 0.
+    """
+    logs = _logs(ours, theirs)
+    mean = fmean(logs)
+    return max(t_tail(mean, error, freedom) for error, freedom in _errors(logs, first_rounds))
+
+
+def _errors(logs: Sequence[float], first_rounds: int | None) -> list[tuple[float, int]]:
+    """Return the standard error of the mean by the first rounds and by all rounds, with the degrees of freedom."""
+    first = logs[: min(first_rounds, len(logs))] if first_rounds else logs
+    return [(stdev(each) / sqrt(len(logs)), len(each) - 1) for each in (first, logs)]
 
 
 def rounds_needed(ours: Sequence[float], theirs: Sequence[float], *, level: float, width_ratio: float) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
-from math import cos, inf, log, pi, sin, sqrt, tan
+from math import atan2, cos, inf, log, pi, sin, sqrt, tan
 from statistics import NormalDist, fmean
 from typing import Final, Self
 
@@ -119,6 +119,17 @@ def t_quantile(level: float, degrees_of_freedom: int) -> float:
         else:
             high = middle
     return sqrt(degrees_of_freedom) * tan(high)
+
+
+def t_tail(mean: float, standard_error: float, degrees_of_freedom: int) -> float:
+    """Return the one-sided p-value of a mean: how probable it is that Student's t exceeds mean / standard error.
+
+    Without any scatter, the p-value is 0 for a mean above 0, and 1 otherwise.
+    """
+    if mean <= 0 and standard_error == 0:
+        return 1.0
+    within = _within(atan2(abs(mean), standard_error * sqrt(degrees_of_freedom)), degrees_of_freedom)
+    return (1 - within) / 2 if mean > 0 else (1 + within) / 2
 
 
 def _within(angle: float, degrees_of_freedom: int) -> float:

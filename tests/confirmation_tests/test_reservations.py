@@ -1,13 +1,18 @@
 """What limits the results of a confirmation: fixed rates that were missed, and constraints that may be broken."""
 
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from objectives.scoring import Constraint
-from tests.builders.trials import OBJECTIVES, plan_of, trial
+from tests.builders.trials import OBJECTIVES, SIZE, baseline, plan_of, results, trial
 from tuner.confirmation.gains import Confirmation, confirmations_of
+from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
+from tuner.results.recommendation import recommend_for
+from tuner.results.study_results import StudyResults
 
 FAST = {"linger.ms": "1"}
 Round = tuple[float, float, float]
@@ -45,6 +50,23 @@ def test_a_round_below_the_fixed_rate_is_a_loss_in_latency_only() -> None:
         "in rounds 3 and 7, the config did not hold the fixed rate: its latencies there count as measured, "
         "which is a loss" in found.reservations
     )
+
+
+def test_two_rounds_below_the_fixed_rate_do_not_take_the_throughput_away() -> None:
+    """The first trials of the baseline and the winner missed the rate, too, so that another trial was recommended."""
+    random = Random(0)
+    ours = [(150 * random.lognormvariate(0, 0.02), 5.0 if n not in (2, 6) else 2_000.0, 1.0) for n in range(8)]
+    ours = [(throughput, p99, 0.7 if p99 > 100 else 1.0) for throughput, p99, _ in ours]
+    behind = {"held_rate_ratio": 0.8}
+    search = [baseline(0, metrics=behind), trial(1, 150, 5, config=FAST, metrics=behind), trial(2, 160, 9)]
+    again = [replace(each, number=10 + each.number) for each in rounds_with(ours, [(100, 10, 1.0)] * 8)]
+    size = results([*search, *again], plan=plan_of(again))
+    study = StudyResults("three-brokers", Path(), "", {}, OBJECTIVES, (size,))
+    found = recommend_for(study, SIZE, Goal.THROUGHPUT)
+    assert found.proven
+    assert found.config.linger_ms == 1
+    assert found.gains["mb_per_s"].rounds == 8
+    assert any(each.startswith("in rounds 3 and 7, the config did not hold") for each in found.warnings)
 
 
 def test_a_latency_that_looks_good_although_the_rate_was_missed_proves_nothing() -> None:

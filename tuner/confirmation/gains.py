@@ -4,17 +4,22 @@ The rounds measure the baseline and the winners in turn, and give ratios.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Final
 
+from objectives.claims import Decision
 from objectives.outcome import COMPARED
 from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
 from tuner.confirmation.plan import ConfirmationPlan
 from tuner.confirmation.reservations import reservations_of
-from tuner.confirmation.rounds import Rounds, has_all_repeats, means_of, rounds_of, winners_of
-from tuner.model.goals import goal_metrics
+from tuner.confirmation.rounds import Rounds, decisions, has_all_repeats, means_of, rounds_of, winners_of
+from tuner.model.goals import goal_metrics, goal_rank
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, Trial
+from tuner.model.trial import Kind, State, Trial
+
+TRADE_LEVEL: Final = 0.975
+"""Level of the intervals of a gain and of its price, so that both together hold in at least 95 % of cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +28,23 @@ class Confirmation:
 
     Attributes:
         fingerprint: The config's fingerprint.
-        goals: The goals for which the config had to prove that it is better. Its other gains are reported, but they
-            were not tested.
+        goals: The goals whose winner the config was before the rounds.
         gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
-            where low values are good.
+            where low values are good. The level of a gain that was tested is the one at which it was tested, so that
+            its interval is above 1 if and only if it is proven. A gain that was not tested is only reported.
         values: The config's mean over the rounds, by metric; see `means_of`.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.
-        claims: For how many goals a gain was tested in these rounds. All of these tests share one error rate, so that
-            the confidence level of the intervals depends on their number (`objectives.ratios.claim_level`).
+        claims: For how many goals a winner was named before the rounds. These claims share one error rate.
         broken: The constraints that the means of these rounds break, as text: `latency_p99_ms <= 5`.
+        proven: The goals for which the config is proven better than the baseline, whether it was their winner or not.
+            It is proven balanced only if the interval of no objective's gain reaches below 1 - `allow_loss`.
+        ahead: The goals for which the gain is proven to be above 1; for balanced, the mean gain, whatever the config
+            loses in one of the objectives.
+        trade: The gains as in `gains`, all with intervals of `TRADE_LEVEL`. The intervals of the gain that is asked for
+            and of what it costs then both hold in at least 95 % of cases.
+        ranks: By goal, a sort key that puts the best config last, from repeats or, without repeats, from the search.
+            Proven configs are compared by it, because rounds that prove a gain would choose the luckiest.
         held_ratio: The share of the rounds in which the config held the fixed rate.
         reservations: What limits these results, as sentences; see `tuner.confirmation.reservations`.
     """
@@ -45,8 +57,25 @@ class Confirmation:
     balance: Ratio
     claims: int = 1
     broken: tuple[str, ...] = ()
+    proven: frozenset[Goal] = frozenset()
+    ahead: frozenset[Goal] = frozenset()
+    trade: Mapping[str, Ratio] = field(default_factory=dict)
+    ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
     held_ratio: float = 1.0
     reservations: tuple[str, ...] = ()
+
+    def proves(self, goal: Goal, objectives: Sequence[Objective], allow_loss: float) -> bool:
+        """Return whether the config is proven better than the baseline for a goal.
+
+        Args:
+            goal: The goal.
+            objectives: The objectives of the study.
+            allow_loss: The part of an objective that a balanced config may give up.
+        """
+        gains = [self.gains.get(metric) for metric in goal_metrics(goal, objectives)]
+        return goal in self.ahead and (
+            goal is not Goal.BALANCED or all(gain is not None and gain.low >= 1 - allow_loss for gain in gains)
+        )
 
     def better(self, metric: str) -> bool:
         """Return whether the config is proven better in a metric: the whole interval of its gain is above 1."""
@@ -83,23 +112,57 @@ def confirmations_of(
     """
     found: list[Confirmation] = []
     decided: set[Goal] = set()
-    for plan in reversed(plans):
+    # Configs and goals that a later confirmation has answered. Its answer holds.
+    answered: set[tuple[str, Goal]] = set()
+    for plan, tested in reversed(list(zip(plans, _tested(trials, plans, baseline_metrics, objectives), strict=True))):
         winners = winners_of(plan, trials, baseline_metrics, objectives)
-        oldest = plan is plans[0]
-        decided |= _without_winner(plan, winners, trials)
-        measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
+        without = _without_winner(plan, winners, trials)
+        decided |= without
+        answered |= {(nominee, goal) for each in without for nominee in plan.nominees[each] for goal in Goal}
         goals_here: set[Goal] = set()
-        for fingerprint in measured:
-            rounds = rounds_of(plan, trials, fingerprint)
-            enough = 2 if oldest else max(2, plan.rounds)
-            if fingerprint == plan.baseline or len(rounds.ours) < enough:
-                continue
-            goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint) - decided
-            if goals or all(each.fingerprint != fingerprint for each in found):
-                found.append(_confirmation(fingerprint, goals, rounds, len(winners), objectives, plan))
+        for fingerprint, rounds in tested.rounds.items():
+            own = {goal: each for (config, goal), each in tested.decisions.items() if config == fingerprint}
+            goals = frozenset(goal for goal, winner in winners.items() if winner == fingerprint)
+            ahead = frozenset(
+                goal for goal, each in own.items() if each.rejected and (fingerprint, goal) not in answered
+            )
+            answered |= {(fingerprint, goal) for goal in goals | ahead}
+            goals -= decided
+            if goals or ahead or all(each.fingerprint != fingerprint for each in found):
+                ranks = _ranks(plan, trials, fingerprint, baseline_metrics, objectives)
+                found.append(_confirmation(fingerprint, goals, ahead, ranks, rounds, own, winners, objectives, plan))
                 goals_here |= goals
         decided |= goals_here
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """The configs that one confirmation has compared with the baseline in enough rounds, and what that proves."""
+
+    rounds: Mapping[str, Rounds]
+    decisions: Mapping[tuple[str, Goal], Decision]
+
+
+def _tested(
+    trials: Sequence[Trial],
+    plans: Sequence[ConfirmationPlan],
+    baseline_metrics: Mapping[str, float],
+    objectives: Sequence[Objective],
+) -> list[_Tested]:
+    """Return what each confirmation has tested, in the order of the plans."""
+    measured = dict.fromkeys(trial.fingerprint for trial in trials if trial.kind is Kind.CONFIRM)
+    found: list[_Tested] = []
+    known: set[tuple[str, Goal]] = set()
+    for plan in plans:
+        enough = 2 if plan is plans[0] else max(2, plan.rounds)
+        all_rounds = {each: rounds_of(plan, trials, each) for each in measured if each != plan.baseline}
+        rounds = {each: rounds for each, rounds in all_rounds.items() if len(rounds.ours) >= enough}
+        winners = winners_of(plan, trials, baseline_metrics, objectives)
+        decided = decisions(plan, winners, rounds, objectives, known)
+        known |= {claim for claim, decision in decided.items() if decision.rejected}
+        found.append(_Tested(rounds, decided))
+    return found
 
 
 def goals_without_winner(
@@ -129,26 +192,55 @@ def _without_winner(plan: ConfirmationPlan, winners: Mapping[Goal, str], trials:
     return frozenset(goal for goal, nominees in plan.nominees.items() if nominees and goal not in winners)
 
 
+def _ranks(
+    plan: ConfirmationPlan,
+    trials: Sequence[Trial],
+    fingerprint: str,
+    baseline_metrics: Mapping[str, float],
+    objectives: Sequence[Objective],
+) -> dict[Goal, tuple[bool, float]]:
+    """Return how good a config was for each goal before the rounds: in its repeats, or else in the search."""
+    done = [each for each in trials if each.state is State.COMPLETE]
+    looks = [each for each in done if each.kind is Kind.SECOND_LOOK and plan.holds(each)]
+    ours = [each for each in looks if each.fingerprint == fingerprint]
+    theirs = [each for each in looks if each.fingerprint == plan.baseline]
+    ours = ours or [each for each in done if each.kind is Kind.SEARCH and each.fingerprint == fingerprint]
+    reference = {**baseline_metrics, **means_of(theirs)}
+    return {goal: goal_rank(goal, means_of(ours), reference, objectives, plan.allow_loss) for goal in Goal}
+
+
 def _confirmation(
     fingerprint: str,
     goals: frozenset[Goal],
+    ahead: frozenset[Goal],
+    ranks: Mapping[Goal, tuple[bool, float]],
     rounds: Rounds,
-    claims: int,
+    own: Mapping[Goal, Decision],
+    winners: Mapping[Goal, str],
     objectives: Sequence[Objective],
     plan: ConfirmationPlan,
 ) -> Confirmation:
-    level, together = claim_level(claims), goal_metrics(Goal.BALANCED, objectives)
-    gains = {metric: rounds.gain([metric], level) for metric in dict.fromkeys((*COMPARED, *together))}
+    untested = claim_level(len(winners), plan.error_rate)
+    together = goal_metrics(Goal.BALANCED, objectives)
+    levels = {goal_metrics(goal, objectives): each.level or untested for goal, each in own.items()}
+    metrics = dict.fromkeys((*COMPARED, *together))
+    gains = {metric: rounds.gain([metric], levels.get((metric,), untested)) for metric in metrics}
+    trade = {metric: rounds.gain([metric], TRADE_LEVEL) for metric in metrics}
+    balance_level = levels.get(together, untested)
     ones = [1.0] * len(rounds.ours)
-    return Confirmation(
+    found = Confirmation(
         fingerprint=fingerprint,
         goals=goals,
         gains={metric: gain for metric, gain in gains.items() if gain is not None},
         values=means_of(rounds.ours),
         baseline=means_of(rounds.theirs),
-        balance=rounds.gain(together, level) or ratio_of(ones, ones, level=level),
-        claims=claims,
+        balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
+        claims=len(winners),
         broken=rounds.broken(plan.constraints, objectives),
         held_ratio=rounds.held_ratio,
         reservations=reservations_of(rounds, gains, plan.constraints),
+        ahead=ahead,
+        trade={metric: gain for metric, gain in trade.items() if gain is not None},
+        ranks=ranks,
     )
+    return replace(found, proven=frozenset(g for g in ahead if found.proves(g, objectives, plan.allow_loss)))

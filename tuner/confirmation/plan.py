@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self
 
+from objectives.claims import session_error_rate
+from objectives.ratios import ERROR_RATE
 from objectives.scoring import Constraint
-from tuner.model.spec import ConfirmSpec, Goal
-from tuner.model.trial import Trial
+from tuner.model.spec import ALLOW_LOSS, ConfirmSpec, Goal
+from tuner.model.trial import Kind, Trial
 from tuner.storage.files import undamaged
 from tuner.storage.protocols import ResultsStore
 
@@ -41,6 +43,9 @@ class ConfirmationPlan:
         constraints: The study's constraints, which the means of the repeated measurements must keep.
         confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
         end_round: The number of the next confirmation's first round. None for the last confirmation.
+        error_rate: The accepted probability that this confirmation claims a gain that is not real. All confirmations of
+            the record size together keep `objectives.ratios.ERROR_RATE`; plans of earlier releases had all of it.
+        allow_loss: The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`.
     """
 
     baseline: str
@@ -55,6 +60,8 @@ class ConfirmationPlan:
     constraints: tuple[Constraint, ...] = ()
     confirmation_id: str = ""
     end_round: int | None = None
+    error_rate: float = ERROR_RATE
+    allow_loss: float = ALLOW_LOSS
 
     @classmethod
     def of(
@@ -65,8 +72,23 @@ class ConfirmationPlan:
         trials: Iterable[Trial],
         constraints: Sequence[Constraint] = (),
         confirmation_id: str = "",
+        earlier: Sequence["ConfirmationPlan"] = (),
     ) -> Self:
-        """Return the plan of a confirmation that begins now."""
+        """Return the plan of a confirmation that begins now.
+
+        Args:
+            spec: How to confirm.
+            baseline: The baseline's fingerprint.
+            nominees: Fingerprints of the best configs of the search for each goal.
+            trials: The trials of the record size so far.
+            constraints: The study's constraints.
+            confirmation_id: The identifier of the confirmation.
+            earlier: The plans of earlier confirmations of the record size. Each that has measured a round has used up
+                its part of the error probability, whichever goals it was for.
+        """
+        trials = list(trials)
+        rounds = [trial for trial in trials if trial.kind is Kind.CONFIRM]
+        session = 1 + sum(any(map(each.holds, rounds)) for each in earlier)
         past = [trial.round for trial in trials if trial.round is not None]
         return cls(
             baseline=baseline,
@@ -80,6 +102,16 @@ class ConfirmationPlan:
             both_ways=bool(spec.configs),
             constraints=tuple(constraints),
             confirmation_id=confirmation_id,
+            error_rate=session_error_rate(session),
+            allow_loss=spec.allow_loss,
+        )
+
+    def holds(self, trial: Trial) -> bool:
+        """Return whether a trial was measured in a round of this confirmation, or as a repeat before its rounds."""
+        return (
+            trial.round is not None
+            and self.first_round <= trial.round
+            and (self.end_round is None or trial.round < self.end_round)
         )
 
     def as_json(self) -> dict[str, Any]:

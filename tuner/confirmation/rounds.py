@@ -15,14 +15,15 @@ There are three stages:
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import fmean, geometric_mean
 from typing import Final, Self
 
+from objectives.claims import LARGEST_SHARE, Decision, claims_about_configs
 from objectives.outcome import OUTCOME_METRICS
-from objectives.ratios import Ratio, claim_level, ratio_of, rounds_needed
+from objectives.ratios import Ratio, claim_level, p_value, ratio_of, rounds_needed
 from objectives.scoring import HELD_RATE, HELD_RATE_RATIO, Constraint, Objective, score
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import MOST_VARIANTS, variants_of
@@ -116,6 +117,11 @@ class Rounds:
         # A single first round has no scatter. In that case the scatter is taken from all rounds.
         return ratio_of(*values, level=level, first_rounds=first if first >= 2 else None) if values else None
 
+    def p_value(self, metrics: Sequence[str]) -> float:
+        """Return the p-value of the winner's gain in these metrics; 1 if there is no gain to test."""
+        values, first = self.values(metrics), self.comparable_by(metrics).first
+        return p_value(*values, first_rounds=first if first >= 2 else None) if values else 1.0
+
     def broken(self, constraints: Sequence[Constraint], objectives: Sequence[Objective]) -> tuple[str, ...]:
         """Return the constraints, as text, that the means of these rounds break.
 
@@ -175,7 +181,7 @@ def winners_of(
         for fingerprint in nominees:
             means = means_of(_complete(looks, fingerprint))
             if means and not broken(means, yardstick, plan.constraints, objectives):
-                ranks[fingerprint] = goal_rank(goal, means, yardstick, objectives)
+                ranks[fingerprint] = goal_rank(goal, means, yardstick, objectives, plan.allow_loss)
         if ranks and len(nominees) > 1 and plan.looks:
             found[goal] = max(ranks, key=lambda fingerprint: ranks[fingerprint])
         elif nominees and not (len(nominees) > 1 and plan.looks):
@@ -284,7 +290,7 @@ def _rounds_needed(
 
     A winner whose first rounds show no gain gets no more rounds, unless the plan sets `both_ways`.
     """
-    level = claim_level(len(winners))
+    level = claim_level(len(winners), plan.error_rate)
     needed = dict.fromkeys(winners.values(), plan.rounds)
     for goal, fingerprint in winners.items():
         rounds = rounds_of(plan, trials, fingerprint)
@@ -301,13 +307,50 @@ def _proven(
     plan: ConfirmationPlan, winners: Mapping[Goal, str], trials: Sequence[Trial], objectives: Sequence[Objective]
 ) -> list[str]:
     """Return the winners that have proven better than the baseline and that break no constraint."""
-    found = []
-    for goal, fingerprint in winners.items():
-        rounds = rounds_of(plan, trials, fingerprint)
-        gain = rounds.gain(goal_metrics(goal, objectives), claim_level(len(winners)))
-        if gain and gain.low > 1.0 and not rounds.broken(plan.constraints, objectives):
-            found.append(fingerprint)
-    return list(dict.fromkeys(found))
+    rounds = {fingerprint: rounds_of(plan, trials, fingerprint) for fingerprint in dict.fromkeys(winners.values())}
+    decided = decisions(plan, winners, rounds, objectives)
+    proven = dict.fromkeys(fingerprint for (fingerprint, _), decision in decided.items() if decision.rejected)
+    return [each for each in proven if not rounds[each].broken(plan.constraints, objectives)]
+
+
+def decisions(
+    plan: ConfirmationPlan,
+    winners: Mapping[Goal, str],
+    rounds: Mapping[str, Rounds],
+    objectives: Sequence[Objective],
+    known: Collection[tuple[str, Goal]] = (),
+) -> dict[tuple[str, Goal], Decision]:
+    """Return for which goals each config has proven better than the baseline, and how strictly that was tested.
+
+    For the goal balanced, this tests the geometric mean of the gains; what it may lose in one of them is not tested.
+
+    Args:
+        plan: The plan of the confirmation.
+        winners: The winner of each goal, by fingerprint.
+        rounds: The rounds of each config, by fingerprint.
+        objectives: The objectives of the study.
+        known: Configs and goals whose gain an earlier confirmation has proven. To test them again, at 95 %, adds no
+            error: if the claim is false, it has been counted already.
+    """
+    goals = {goal: goal_metrics(goal, objectives) for goal in Goal}
+    # Two goals may be about the same metric, if a study has one objective: that is one claim.
+    nominated = {(fingerprint, goals[goal]) for goal, fingerprint in winners.items()}
+    again = {(fingerprint, goals[goal]) for fingerprint, goal in known}
+    p_values = {
+        (fingerprint, metrics): each.p_value(metrics)
+        for fingerprint, each in rounds.items()
+        for metrics in dict.fromkeys(goals.values())
+        if (fingerprint, metrics) in nominated or each.values(metrics) is not None
+    }
+    new = {claim: p for claim, p in p_values.items() if claim not in again}
+    decided = claims_about_configs(new, nominated - again, plan.error_rate)
+    decided |= {claim: Decision(p <= LARGEST_SHARE, LARGEST_SHARE) for claim, p in p_values.items() if claim in again}
+    return {
+        (fingerprint, goal): decided[fingerprint, metrics]
+        for fingerprint in rounds
+        for goal, metrics in goals.items()
+        if (fingerprint, metrics) in decided
+    }
 
 
 def _to_be_repeated(plan: ConfirmationPlan) -> set[str]:
@@ -321,14 +364,7 @@ def _to_be_repeated(plan: ConfirmationPlan) -> set[str]:
 
 
 def _of_kind(trials: Iterable[Trial], kind: Kind, plan: ConfirmationPlan) -> list[Trial]:
-    return [
-        trial
-        for trial in trials
-        if trial.kind is kind
-        and trial.round is not None
-        and trial.round >= plan.first_round
-        and (plan.end_round is None or trial.round < plan.end_round)
-    ]
+    return [trial for trial in trials if trial.kind is kind and plan.holds(trial)]
 
 
 def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:

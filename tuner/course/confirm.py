@@ -21,7 +21,7 @@ from typing import Final
 
 from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of
+from tuner.confirmation.plan import ConfirmationPlan, add_plan, plan_of, plans_in
 from tuner.confirmation.rounds import Step, least_steps, next_step, winners_of
 from tuner.course.trial_loop import TrialLoop
 from tuner.model.errors import TooManyFailures
@@ -227,11 +227,14 @@ def _plan(loop: TrialLoop, results: SizeResults, confirmation_id: str) -> Confir
         chosen = dict.fromkeys(asked.goals, tuple(config.fingerprint for config in asked.configs))
     else:
         chosen = {
-            goal: tuple(trial.fingerprint for trial in nominees(results, goal, max(1, asked.nominees)))
+            goal: tuple(
+                trial.fingerprint for trial in nominees(results, goal, max(1, asked.nominees), asked.allow_loss)
+            )
             for goal in asked.goals
         }
     fingerprint, constraints = results.baseline.fingerprint, loop.spec.constraints
-    plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id)
+    earlier = plans_in(loop.store.facts(), results.record_bytes)
+    plan = ConfirmationPlan.of(asked, fingerprint, chosen, results.trials, constraints, confirmation_id, earlier)
     add_plan(loop.store, results.record_bytes, plan)
     return plan
 

@@ -50,7 +50,7 @@ from tuner.model.spec import Executor, StudySpec
 from tuner.model.trial import Progress, StudyState
 from tuner.model.url import secrets_in
 from tuner.results.size_record import SizeRecord
-from tuner.results.study_results import StudyResults, results_of
+from tuner.results.study_results import ALLOWED_LOSS, StudyResults, results_of
 from tuner.search.samplers import OwnSampler, strategy_of
 from tuner.search.schedule import space_of
 from tuner.storage.home import storage_at
@@ -195,6 +195,7 @@ def _begin(spec: StudySpec, study_text: str, store: ResultsStore, *, searching: 
         "record_sizes": list(dict.fromkeys([*facts.get("record_sizes", []), *limits["record_sizes"]])),
         "objectives": [objective.metric for objective in spec.objectives],
         "constraints": [str(constraint) for constraint in spec.constraints],
+        ALLOWED_LOSS: spec.confirm.allow_loss,
         "target": ", ".join(target_label(target) for target in spec.targets),
         "method": spec.search.sampler or str(spec.search.method),
         "seed": spec.search.seed,

@@ -5,12 +5,9 @@ from math import exp, inf, log
 from typing import Final
 
 from objectives.scoring import Objective
-from tuner.model.spec import Goal
+from tuner.model.spec import ALLOW_LOSS, Goal
 
 _LATENCY: Final = "latency_p99_ms"
-
-TOLERATED_LOSS: Final = 0.9
-"""The least gain that a balanced config may have in any objective: it may lose 10 % there to gain more in another."""
 
 
 def goals_of(objectives: Sequence[Objective]) -> tuple[Goal, ...]:
@@ -59,15 +56,19 @@ def goal_gain(
 
 
 def goal_rank(
-    goal: Goal, metrics: Mapping[str, float], baseline: Mapping[str, float], objectives: Sequence[Objective]
+    goal: Goal,
+    metrics: Mapping[str, float],
+    baseline: Mapping[str, float],
+    objectives: Sequence[Objective],
+    allow_loss: float = ALLOW_LOSS,
 ) -> tuple[bool, float]:
     """Return a sort key that puts the best config for a goal last.
 
-    For the goal balanced, a config whose gain in some objective is below `TOLERATED_LOSS` ranks below all others.
+    For the goal balanced, a config that loses more than `allow_loss` in some objective ranks below all others.
     """
     gains = _gains(goal, metrics, baseline, objectives)
     gain = goal_gain(goal, metrics, baseline, objectives)
-    tolerable = goal is not Goal.BALANCED or (gains is not None and min(gains) >= TOLERATED_LOSS)
+    tolerable = goal is not Goal.BALANCED or (gains is not None and min(gains) >= 1 - allow_loss)
     return tolerable, -inf if gain is None else gain
 
 

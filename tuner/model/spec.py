@@ -12,6 +12,12 @@ from search_spaces.parameters import KnobChange
 from search_spaces.producer_config import Guarantee, ProducerConfig
 from tuner.model.target import Target
 
+ALLOW_LOSS: Final = 0.1
+"""The part of any objective that a balanced config may give up to gain more in another, unless a study says otherwise.
+
+A study says otherwise with `confirm.allow_loss`.
+"""
+
 
 class Method(StrEnum):
     """The sampler that proposes configs."""
@@ -172,6 +178,9 @@ class ConfirmSpec:
         ablation_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
             the winner and its copies; in every copy, one knob has the baseline's value again. With 0, nothing is run.
         configs: Configs to confirm in place of the best configs of the search.
+        allow_loss: The part of the throughput, or of any other objective, that a config may give up for a gain in
+            another one and still be called balanced; 0.1 is 10 %. A metric is called kept if the interval of its gain
+            lies above 1 - `allow_loss`.
     """
 
     rounds: int = 8
@@ -182,6 +191,7 @@ class ConfirmSpec:
     looks: int = 2
     ablation_rounds: int = 2
     configs: tuple[ProducerConfig, ...] = ()
+    allow_loss: float = ALLOW_LOSS
 
 
 @dataclass(frozen=True, slots=True)

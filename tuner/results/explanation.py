@@ -14,7 +14,7 @@ from tuner.confirmation.effects import Effect, Effects, effects_of
 from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
-from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics
+from tuner.model.goals import asked_metric, goal_metrics
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, Trial
 from tuner.results.recommendation import Recommendation
@@ -118,7 +118,7 @@ def explain(study: StudyResults, found: Recommendation, importance: Importance) 
         metrics=metrics,
         goal_metrics=asked,
         effects=Effects(tuple(strongest), effects.product, effects.rounds),
-        closest=_closest(size, found.goal) if found.is_baseline else None,
+        closest=_closest(size, found.goal, study.allow_loss) if found.is_baseline else None,
         importance=importance,
         searched=sum(trial.kind is Kind.SEARCH for trial in size.trials),
     )
@@ -136,7 +136,7 @@ def _strength(effect: Effect, metrics: tuple[str, ...]) -> tuple[bool, bool, boo
     return effect.measured, effect.shows, bool(effect.misses), max(values, default=0.0)
 
 
-def _closest(size: SizeResults, goal: Goal) -> Closest | None:
+def _closest(size: SizeResults, goal: Goal, allow_loss: float) -> Closest | None:
     metric = asked_metric(goal, size.objectives)
     known = [
         (gain, confirmation)
@@ -146,9 +146,8 @@ def _closest(size: SizeResults, goal: Goal) -> Closest | None:
     claimed = [(gain, confirmation) for gain, confirmation in known if goal in confirmation.goals] or known
     if claimed:
         gain, closest = max(claimed, key=lambda pair: pair[0].value)
-        return Closest(
-            size.trial_of(closest.fingerprint), closest.gains, gain, None, _reason_against(size, closest, gain, goal)
-        )
+        but = _reason_against(size, closest, gain, goal, allow_loss)
+        return Closest(size.trial_of(closest.fingerprint), closest.gains, gain, None, but)
     assert size.baseline is not None
     others = [
         trial
@@ -162,7 +161,7 @@ def _closest(size: SizeResults, goal: Goal) -> Closest | None:
     return None if times is None else Closest(best, {}, None, times)
 
 
-def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, goal: Goal) -> str:
+def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, goal: Goal, allow_loss: float) -> str:
     """Return why a config with a proven gain is not recommended; empty if its gain is not proven."""
     if gain.low <= 1.0:
         return ""
@@ -172,11 +171,11 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
         return f"the config broke {' and '.join(missed)} when it was measured again"
     metrics = [metric for metric in goal_metrics(goal, size.objectives) if metric in confirmation.gains]
     worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
-    if goal is Goal.BALANCED and confirmation.gains[worst].value < TOLERATED_LOSS:
-        return f"the config's {worst} is only {confirmation.gains[worst].value:.2f} times as good as the baseline's"
+    if goal is Goal.BALANCED and confirmation.gains[worst].low < 1 - allow_loss:
+        return f"the config's {worst} is only {confirmation.gains[worst]} times as good as the baseline's"
     return (
         "the config was measured again only for other goals"
-        if goal not in confirmation.goals
+        if goal not in confirmation.ahead
         else "the config breaks a limit that you set"
     )
 

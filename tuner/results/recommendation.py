@@ -1,8 +1,10 @@
 """Which config to use for a record size and a goal, and how certain that is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from math import inf, log
+from typing import Self
 
 from objectives.ratios import ERROR_RATE, Ratio
 from objectives.verdict import Bottleneck
@@ -11,8 +13,8 @@ from runners.workload import RecordSizes
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig
-from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics, goals_of
-from tuner.model.spec import Goal
+from tuner.model.goals import asked_metric, goal_metrics, goals_of
+from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import SizeResults, StudyResults, may_lead
 
@@ -35,6 +37,40 @@ class Conditions:
         return p99 and (self.min_mb_per_s is None or metrics.get("mb_per_s", 0.0) >= self.min_mb_per_s)
 
 
+class Cost(StrEnum):
+    """What a recommended config does to a metric that was not asked for."""
+
+    KEEPS = "keeps"
+    COSTS = "costs"
+    MAY_COST = "may cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What becomes of a metric that was not asked for.
+
+    Attributes:
+        ratio: How many times better than the baseline the config is in the metric, with an interval of 97.5 %.
+        cost: Whether the metric is kept. It is kept if the whole interval is above 1 minus the allowed loss. If not, it
+            costs something if the whole interval is below 1, and may cost something otherwise.
+    """
+
+    ratio: Ratio
+    cost: Cost
+
+    @classmethod
+    def of(cls, ratio: Ratio, allow_loss: float) -> Self:
+        """Return the price of a recommendation in one metric.
+
+        Args:
+            ratio: The config's gain in the metric.
+            allow_loss: The part of the metric that may be lost; 0.1 is 10 %.
+        """
+        if ratio.low >= 1 - allow_loss:
+            return cls(ratio, Cost.KEEPS)
+        return cls(ratio, Cost.COSTS if ratio.high < 1.0 else Cost.MAY_COST)
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """The config to use for a record size and a goal, with its measured numbers.
@@ -53,6 +89,8 @@ class Recommendation:
         how: How the config was measured, in one sentence.
         warnings: What the user should know before using the config.
         proven: Whether the whole interval of the config's gain lies above 1.
+        prices: For each compared metric that was not asked for, what the config does to it; empty unless it is proven.
+        alternatives: If the baseline is recommended: for each other goal that has a proven config, its recommendation.
     """
 
     study: str
@@ -67,6 +105,8 @@ class Recommendation:
     how: str
     warnings: tuple[str, ...] = ()
     proven: bool = False
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    alternatives: Mapping[Goal, "Recommendation"] = field(default_factory=dict)
 
     @property
     def config(self) -> ProducerConfig:
@@ -102,20 +142,22 @@ def recommendations(
     return chosen
 
 
-def pick(results: SizeResults, goal: Goal, conditions: Conditions = Conditions()) -> Trial | None:
+def pick(
+    results: SizeResults, goal: Goal, conditions: Conditions = Conditions(), allow_loss: float = ALLOW_LOSS
+) -> Trial | None:
     """Return the trial on the front that is best for a goal; None if no trial on the front keeps the conditions.
 
     Trials are compared by their measured numbers; their gains need not be proven. A config that was confirmed must have
     kept the conditions in its confirmation rounds.
 
-    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose little
-    in every objective rank above all others.
+    For the goal balanced, the best trial has the largest product of gains over the baseline. Configs that lose at most
+    `allow_loss` in every objective rank above all others.
     """
     fit = [trial for trial in results.front_trials if _keeps(results, trial, conditions)]
-    return max(fit, key=lambda trial: results.goal_rank(trial, goal), default=None)
+    return max(fit, key=lambda trial: results.goal_rank(trial, goal, allow_loss), default=None)
 
 
-def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
+def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = ALLOW_LOSS) -> tuple[Trial, ...]:
     """Return the trials whose configs are measured again for a goal: the best ones of the search, the best first.
 
     Only configs that measured better than the baseline count. They need not be on the front, because noise decides
@@ -125,12 +167,13 @@ def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
         results: The results of one record size.
         goal: The goal.
         most: The maximum number of trials.
+        allow_loss: The part of an objective that a balanced config may give up.
     """
     by_fingerprint: dict[str, Trial] = {}
     candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
-    for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal), reverse=True):
+    for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
         gain = results.goal_gain(trial, goal)
-        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal)[0]
+        better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal, allow_loss)[0]
         if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
             by_fingerprint.setdefault(trial.fingerprint, trial)
     return tuple(by_fingerprint.values())[:most]
@@ -157,12 +200,13 @@ def recommend(
     record_bytes: str,
     goal: Goal = Goal.BALANCED,
     conditions: Conditions = Conditions(),
+    allow_loss: float | None = None,
 ) -> Recommendation:
     """Return the config to use for a record size and a goal.
 
-    If winners were confirmed, a winner is recommended only if the whole interval of its gain lies above 1. Otherwise
-    the baseline is recommended, and `Recommendation.is_baseline` is true. If no winner was confirmed, the best config
-    on the front is recommended, without claiming a gain.
+    If configs were confirmed, one is recommended only if it is proven better for the goal, whichever goal it was
+    confirmed for. Otherwise the baseline is recommended, and `Recommendation.is_baseline` is true. If no config was
+    confirmed, the best config on the front is recommended, without claiming a gain.
 
     Args:
         study: The study's results.
@@ -170,6 +214,8 @@ def recommend(
             recommendation carries a warning.
         goal: What the config should be best at.
         conditions: Limits that the config must keep.
+        allow_loss: The part of an objective that a config may give up and still be called balanced, or to keep a metric
+            that was not asked for; by default as the study says.
 
     Raises:
         NoFeasibleConfig: Nothing has been measured yet, the study did not measure what the goal needs, or no config
@@ -188,21 +234,27 @@ def recommend(
             f"goal {goal} needs {metric}, which {study.name} did not measure: it optimises "
             f"{', '.join(objective.metric for objective in study.objectives)}; choose another goal"
         )
+    allowed = study.allow_loss if allow_loss is None else allow_loss
     confirmed = [
         each
         for each in results.confirmations
-        if _wins(results, each, goal, conditions) and not results.lost_records(each.fingerprint)
+        if _wins(results, each, goal, conditions, allowed) and not results.lost_records(each.fingerprint)
     ]
     if confirmed:
-        winner = max(confirmed, key=lambda each: each.balance.value if metric is None else each.gains[metric].value)
+        # The rounds that prove the gains do not choose among the configs, because they would choose the luckiest.
+        winner = max(confirmed, key=lambda each: (goal in each.goals, each.ranks.get(goal, (False, -inf))))
         chosen = results.trial_of(winner.fingerprint)
         rounds = next(iter(winner.gains.values())).rounds
+        level = (winner.balance if metric is None else winner.gains[metric]).level
         how = (
-            f"measured again in turn with the baseline, {rounds} rounds; {100 * winner.balance.level:.3g} % intervals; "
+            f"measured again in turn with the baseline, {rounds} rounds; {100 * level:.3g} % intervals; "
             f"the chance of reporting a gain that is not real is at most {100 * ERROR_RATE:.0f} % per record size"
         )
-        return replace(_recommendation(study, results, goal, chosen, winner, how, warnings), proven=True)
-    chosen_by_trial = pick(results, goal, conditions)
+        asked = goal_metrics(goal, results.objectives)
+        prices = {name: Price.of(each, allowed) for name, each in winner.trade.items() if name not in asked}
+        found = _recommendation(study, results, goal, chosen, winner, how, warnings)
+        return replace(found, proven=True, prices=prices)
+    chosen_by_trial = pick(results, goal, conditions, allowed)
     baseline_fits = results.baseline.feasible and conditions.kept_by(results.baseline_metrics)
     if baseline_fits and (results.confirmations or goal in results.without_winner):
         how = _none_is_proven(results, goal)
@@ -229,7 +281,11 @@ def recommend(
 
 
 def recommend_for(
-    study: StudyResults, record_bytes: str, goal: Goal | None, conditions: Conditions = Conditions()
+    study: StudyResults,
+    record_bytes: str,
+    goal: Goal | None,
+    conditions: Conditions = Conditions(),
+    allow_loss: float | None = None,
 ) -> Recommendation:
     """Return the config to use for a goal, or for the first goal with a gain if no goal is given.
 
@@ -242,12 +298,12 @@ def recommend_for(
             given, there is no recommendation for any goal.
     """
     if goal is not None:
-        return recommend(study, record_bytes, goal, conditions)
+        return recommend(study, record_bytes, goal, conditions, allow_loss)
     found: list[Recommendation] = []
     missing: list[NoFeasibleConfig] = []
     for each in goals_of(study.objectives):
         try:
-            found.append(recommend(study, record_bytes, each, conditions))
+            found.append(recommend(study, record_bytes, each, conditions, allow_loss))
         except NoFeasibleConfig as error:
             missing.append(error)
     if not found:
@@ -292,6 +348,8 @@ def _recommendation(
 ) -> Recommendation:
     assert results.baseline is not None
     is_baseline = chosen.fingerprint == results.baseline.fingerprint
+    if confirmation is not None:
+        warnings = [*warnings, *confirmation.reservations]
     own = results.baseline_metrics if is_baseline else results.metrics_of(chosen)
     if chosen.flagged:
         others = chosen.verdict == Bottleneck.OTHER_PROCESSES
@@ -317,23 +375,15 @@ def _recommendation(
     )
 
 
-def _wins(results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions) -> bool:
-    # A gain is proven only for the goals that were fixed before the rounds: of many numbers, one always looks better
-    # by luck.
-    if (
-        goal not in confirmation.goals
-        or not confirmation.gains
-        or confirmation.broken
-        or not conditions.kept_by(confirmation.values)
-    ):
-        return False
-    metric_of_goal, metrics = asked_metric(goal, results.objectives), goal_metrics(goal, results.objectives)
-    if metric_of_goal is not None:
-        return confirmation.better(metric_of_goal)
+def _wins(
+    results: SizeResults, confirmation: Confirmation, goal: Goal, conditions: Conditions, allow_loss: float
+) -> bool:
     # Only metrics that the study optimises can reject a config. In a study of the p95, a p99 that a few stalls made
     # worse does not.
-    return confirmation.balance.low > 1.0 and all(
-        confirmation.gains[metric].value >= TOLERATED_LOSS for metric in metrics
+    return (
+        confirmation.proves(goal, results.objectives, allow_loss)
+        and not confirmation.broken
+        and conditions.kept_by(confirmation.values)
     )
 
 

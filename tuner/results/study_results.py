@@ -17,7 +17,7 @@ from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
 from tuner.model.goals import goal_gain, goal_rank
 from tuner.model.identity import MIXED
-from tuner.model.spec import Goal
+from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import CONFIRMING_KINDS, Kind, State, Trial
 from tuner.results.estimates import Estimates
 from tuner.storage.files import undamaged
@@ -28,6 +28,8 @@ _AGREED: Final = 2
 """How many burn-in runs in a row must agree before the search begins; see `schedule.is_stable`."""
 TOTALS: Final = "totals"
 """The name under which the results store keeps how many trials the search of each record size will have."""
+ALLOWED_LOSS: Final = "allow_loss"
+"""The name under which the results store keeps `ConfirmSpec.allow_loss`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,9 @@ class SizeResults:
         """
         return goal_gain(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
 
-    def goal_rank(self, trial: Trial, goal: Goal) -> tuple[bool, float]:
+    def goal_rank(self, trial: Trial, goal: Goal, allow_loss: float = ALLOW_LOSS) -> tuple[bool, float]:
         """Return a sort key that puts the best trial for a goal last, as `tuner.model.goals.goal_rank` defines it."""
-        return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives)
+        return goal_rank(goal, self.metrics_of(trial), self.baseline_metrics, self.objectives, allow_loss)
 
     def trial_of(self, fingerprint: str) -> Trial:
         """Return the trial that stands for a config in tables and messages.
@@ -161,6 +163,11 @@ class StudyResults:
         """Return the results of a record size or mix, such as `100:70,1000:30`; None if the study does not have it."""
         wanted = RecordSizes.parse(record_bytes)
         return next((found for found in self.sizes if RecordSizes.parse(found.record_bytes) == wanted), None)
+
+    @property
+    def allow_loss(self) -> float:
+        """The part of an objective that a balanced config may give up; see `ConfirmSpec.allow_loss`."""
+        return float(self.facts.get(ALLOWED_LOSS, ALLOW_LOSS))
 
     @property
     def simulated(self) -> bool:

@@ -229,6 +229,8 @@ class ConfirmSection(Section):
         _CONFIRM.goals
     )
     """The goals for which a winner is confirmed."""
+    allow_loss: Annotated[float, fields.number(0, 1)] = _CONFIRM.allow_loss
+    """The part of an objective, such as the throughput, that a config may give up and still be called balanced."""
 
 
 class TrackingSection(Section):

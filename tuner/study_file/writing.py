@@ -94,6 +94,7 @@ confirm:
   width_ratio: 0.1              # the interval is narrow enough at this width, relative to the gain
   ablation_rounds: 2            # rounds that show what each change of a proven winner brings; 0 for none
   goals: [throughput, latency, balanced]
+  allow_loss: 0.1               # what a balanced config may give up in one objective to gain more in another
 
 # The copy of the study in MLflow.
 tracking:
