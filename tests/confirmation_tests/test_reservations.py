@@ -118,8 +118,8 @@ def test_a_constraint_that_is_only_kept_in_the_mean_is_named_with_both_numbers()
         "mb_per_s >= 0.9 x baseline is kept in the mean (0.9104 x baseline), but may be missed by 1.8 %: the interval "
         "reaches 0.8834 x baseline",
     )
-    kept = [(95.0 + n / 10, 9.0 + n / 10, 1.0) for n in range(4)]
-    assert confirmed(kept, [(100, 10, 1.0)] * 4, P99, FLOOR).reservations == ()
+    kept = [(95.0 + n / 10, 9.4 + n / 10, 1.0) for n in range(4)]
+    assert confirmed(kept, [(100, 9.5, 1.0)] * 4, P99, FLOOR).reservations == ()
 
 
 def test_a_constraint_that_the_mean_breaks_is_broken_and_not_named_twice() -> None:
@@ -138,3 +138,20 @@ def test_a_config_over_the_limit_is_rarely_called_to_keep_it(constraint: Constra
         found = confirmed(ours, [(100.0, 8.0 * random.lognormvariate(0, 0.05), 1.0) for _ in range(8)], constraint)
         kept += not found.broken and not any(str(constraint) in each for each in found.reservations)
     assert kept <= 0.05 * 400
+
+
+def test_a_small_gain_in_p99_is_not_claimed_and_a_large_one_says_what_was_not_seen() -> None:
+    theirs = [(100.0, 10.0 + 0.01 * n, 1.0) for n in range(9)]
+    small = confirmed([(150.0, 9.0, 1.0)] * 9, theirs)
+    assert Goal.THROUGHPUT in small.ahead
+    assert Goal.LATENCY not in small.ahead
+    assert small.gains["latency_p99_ms"].low > 1.0
+    assert small.reservations == (
+        "latency_p99_ms: better in 9 rounds, but one more round with a stall would undo this gain, so it is not "
+        "claimed",
+    )
+    large = confirmed([(150.0, 5.0, 1.0)] * 9, theirs)
+    assert Goal.LATENCY in large.ahead
+    assert large.reservations == (
+        "latency_p99_ms: a stall that comes in fewer than 1 of 3 measurements would not have been seen in 9 rounds",
+    )

@@ -144,7 +144,7 @@ def test_a_config_that_one_goal_has_confirmed_answers_all_goals_that_it_is_prove
 
 def test_a_goal_that_was_not_asked_for_is_tested_as_strictly_as_the_others() -> None:
     """The share of the proven goals is passed on to it: an interval of 97.5 %, which is not above 1 here."""
-    trials = [*SEARCH, *confirmed(BOTH, (140, 9.4), (141, 9.8), (142, 9.6))]
+    trials = [*SEARCH, *confirmed(BOTH, (300, 9.4), (301, 9.8), (302, 9.6))]
     only_fast = study(sizes=(results(trials, plan=plan_of(trials, {Goal.THROUGHPUT: BOTH}, error_rate=0.0125)),))
     assert recommend(only_fast, "1000", Goal.THROUGHPUT).config.values == BOTH
     kept = recommend(only_fast, "1000", Goal.LATENCY)
@@ -423,7 +423,7 @@ def test_a_round_below_the_fixed_rate_costs_the_gain_in_latency_only() -> None:
 
 
 def test_a_round_without_a_value_is_left_out_and_the_others_count() -> None:
-    rounds = confirmed(BOTH, (150, 5), (150, 5), (150, 5))
+    rounds = confirmed(BOTH, (150, 4), (150, 4), (150, 4))
     rounds[2] = trial(rounds[2].number, 100, None, kind=Kind.CONFIRM, config={}, round=1)
     found = recommend(study([*SEARCH, *rounds]), "1000", Goal.LATENCY)
     assert found.proven

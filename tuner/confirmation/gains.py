@@ -31,7 +31,8 @@ class Confirmation:
         goals: The goals whose winner the config was before the rounds.
         gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
             where low values are good. The level of a gain that was tested is the one at which it was tested, so that
-            its interval is above 1 if and only if it is proven. A gain that was not tested is only reported.
+            its interval is above 1 if it is proven. A gain in a tail latency is proven only if it would also survive
+            one more stall (`objectives.stalls`). A gain that was not tested is only reported.
         values: The config's mean over the rounds, by metric; see `means_of`.
         baseline: The baseline's mean over the same rounds, by metric.
         balance: Geometric mean of the gains in the study's objectives.

@@ -4,11 +4,13 @@ There are three kinds. Some rounds may not count for some metrics. A constraint 
 although the config's true value may break it. And a stall that comes rarely may not have come in the rounds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
 from typing import Final
 
-from objectives.ratios import ratio_of
+from objectives.ratios import Ratio, ratio_of
 from objectives.scoring import Constraint
+from objectives.stalls import TAIL_LATENCIES, stall_allowance
 from tuner.confirmation.rounds import Rounds, holds_rate
 from tuner.model.trial import Trial
 
@@ -20,15 +22,17 @@ cases. Several constraints need no correction, because a config must keep all of
 """
 
 
-def reservations_of(rounds: Rounds, metrics: Iterable[str], constraints: Sequence[Constraint]) -> tuple[str, ...]:
+def reservations_of(
+    rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: Sequence[Constraint]
+) -> tuple[str, ...]:
     """Return what a user should know about the results of these rounds.
 
     Args:
         rounds: The rounds that measured a config and the baseline.
-        metrics: The metrics in which the two are compared.
+        gains: The config's gains over the baseline, by metric; None for a metric that could not be compared.
         constraints: The constraints of the study.
     """
-    return (*_not_compared(rounds, list(metrics)), *_may_break(rounds, constraints))
+    return (*_not_compared(rounds, list(gains)), *_may_break(rounds, constraints), *_rare_stalls(gains))
 
 
 def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
@@ -83,4 +87,21 @@ def _may_break(rounds: Rounds, constraints: Sequence[Constraint]) -> Iterable[st
                 f"{constraint} is kept in the mean ({found.value:.4g}{times}), but may be "
                 f"{'exceeded' if constraint.at_most else 'missed'} by {100 * by:.2g} %: the interval reaches "
                 f"{end:.4g}{times}"
+            )
+
+
+def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
+    """Return what the gains in tail latencies do not show: stalls that come too rarely."""
+    for metric, gain in gains.items():
+        if metric not in TAIL_LATENCIES or gain is None or gain.low <= 1.0:
+            continue
+        if log(gain.low) > stall_allowance([metric], gain.rounds):
+            yield (
+                f"{metric}: a stall that comes in fewer than 1 of {gain.rounds / 3:.0f} measurements would not have "
+                f"been seen in {gain.rounds} rounds"
+            )
+        else:
+            yield (
+                f"{metric}: better in {gain.rounds} rounds, but one more round with a stall would undo this gain, so "
+                "it is not claimed"
             )

@@ -25,6 +25,7 @@ from objectives.claims import LARGEST_SHARE, Decision, claims_about_configs
 from objectives.outcome import OUTCOME_METRICS
 from objectives.ratios import Ratio, claim_level, p_value, ratio_of, rounds_needed
 from objectives.scoring import HELD_RATE, HELD_RATE_RATIO, Constraint, Objective, score
+from objectives.stalls import rounds_to_survive, stall_allowance
 from search_spaces.producer_config import ProducerConfig
 from tuner.confirmation.ablation import MOST_VARIANTS, variants_of
 from tuner.confirmation.plan import ConfirmationPlan
@@ -118,9 +119,16 @@ class Rounds:
         return ratio_of(*values, level=level, first_rounds=first if first >= 2 else None) if values else None
 
     def p_value(self, metrics: Sequence[str]) -> float:
-        """Return the p-value of the winner's gain in these metrics; 1 if there is no gain to test."""
+        """Return the p-value of the winner's gain in these metrics; 1 if there is no gain to test.
+
+        A gain in tail latencies must be there although one more stall is allowed for (`objectives.stalls`).
+        """
         values, first = self.values(metrics), self.comparable_by(metrics).first
-        return p_value(*values, first_rounds=first if first >= 2 else None) if values else 1.0
+        if values is None:
+            return 1.0
+        ours, theirs = values
+        stall = math.exp(-stall_allowance(metrics, len(ours)))
+        return p_value([stall * each for each in ours], theirs, first_rounds=first if first >= 2 else None)
 
     def broken(self, constraints: Sequence[Constraint], objectives: Sequence[Objective]) -> tuple[str, ...]:
         """Return the constraints, as text, that the means of these rounds break.
@@ -298,8 +306,11 @@ def _rounds_needed(
         values = first.values(goal_metrics(goal, objectives))
         if values is None or (not plan.both_ways and ratio_of(*values, level=level).value <= 1.0):
             continue
-        wanted = rounds_needed(*values, level=level, width_ratio=plan.width_ratio)
-        needed[fingerprint] = max(needed[fingerprint], min(wanted, plan.max_rounds))
+        wanted = min(rounds_needed(*values, level=level, width_ratio=plan.width_ratio), plan.max_rounds)
+        if not plan.both_ways:
+            logs = [math.log(ours / theirs) for ours, theirs in zip(*values, strict=True)]
+            wanted = rounds_to_survive(logs, goal_metrics(goal, objectives), level, wanted, plan.max_rounds)
+        needed[fingerprint] = max(needed[fingerprint], wanted)
     return needed
 
 
