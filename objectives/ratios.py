@@ -10,14 +10,11 @@ confidence level holds for normal noise, although we stop when the interval is n
 looked at the interval after every round and stopped when we liked it. If all rounds together scatter more than the
 first rounds did, the interval is computed from all rounds instead, because a rare stall may come after a calm start.
 
-For several configs that are measured in the same rounds, one noise is estimated for all of them. On logarithms, a value
-is the config's own level, plus the round's disturbance, plus noise. A least-squares fit of levels and disturbances
-leaves the noise. This is needed with two or three rounds: the scatter of one ratio then has only one or two degrees of
-freedom, and its interval is uselessly wide (t is 12.7 or 4.3). But all configs run on the same machine with the same
-load, and n configs in r rounds give (n - 1)(r - 1) degrees of freedom. All ratios share the config that the others are
-compared with. The fit counts the noise of that config once, but separate ratios would count it in every ratio. The
-price is the assumption that all configs scatter alike; the interval of a config that scatters more is too narrow.
-Source of the method: randomised blocks, Fisher, The Design of Experiments (1935), chapter IV.
+An ablation measures a config in turn with several variants of itself, in two or three rounds. Configs scatter
+differently, so the interval of each comparison uses the scatter of this comparison. With so few rounds, the scatter has
+only one or two degrees of freedom, and the interval is uselessly wide (t is 12.7 or 4.3). Therefore the scatter of the
+same config against the baseline in the first rounds of the confirmation is added, as `_POOLED_WEIGHT` degrees of
+freedom. An interval is then too narrow only for a variant that scatters much more than the config and the baseline do.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -25,8 +22,6 @@ from dataclasses import dataclass
 from math import ceil, exp, hypot, log, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import Final
-
-import numpy as np
 
 from objectives.repeats import Noise, t_quantile, t_tail
 
@@ -44,6 +39,8 @@ SESSIONS_APART_SD: Final = sqrt(2) * SESSION_SD
 """Standard deviation of the logarithm of the ratio that one session shows, divided by the ratio that another shows."""
 _AIM: Final = 0.95
 """Share of the requested interval width to aim for, as later rounds may scatter a little more than the first rounds."""
+_POOLED_WEIGHT: Final = 4
+"""The most degrees of freedom that the scatter in other rounds adds to the scatter of a comparison in few rounds."""
 ValuesByRound = Mapping[Hashable, float]
 """The values of one config by round, all above 0."""
 
@@ -201,34 +198,9 @@ def _logs(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     return [log(mine / other) for mine, other in zip(ours, theirs, strict=True)]
 
 
-def noise_in_turns(configs: Mapping[str, ValuesByRound]) -> Noise | None:
-    """Return the noise of a single measurement, pooled over configs that were measured in turn.
-
-    A least-squares fit finds every config's level (its mean) and every round's disturbance; the rest is noise. Configs
-    may lack values in some rounds.
-
-    Args:
-        configs: The values of every config by round, by the config's name.
-
-    Returns:
-        The noise; None if there are too few values to tell noise from levels and disturbances.
-    """
-    measured = [(name, round_) for name, rounds in configs.items() for round_ in rounds]
-    if not measured:
-        return None
-    names, rounds = dict.fromkeys(name for name, _ in measured), dict.fromkeys(round_ for _, round_ in measured)
-    levels = [[each == name for each in names] + [each == round_ for each in rounds] for name, round_ in measured]
-    design = np.array(levels, dtype=np.float64)
-    logs = np.log([configs[name][round_] for name, round_ in measured])
-    fitted, _, rank, _ = np.linalg.lstsq(design, logs)
-    freedom = len(measured) - int(rank)
-    if freedom < 1:
-        return None
-    left_over = logs - design @ fitted
-    return Noise(sqrt(float(left_over @ left_over) / freedom), freedom)
-
-
-def ratio_in_turns(ours: ValuesByRound, *others: ValuesByRound, noise: Noise, level: float = LEVEL) -> Ratio:
+def ratio_in_turns(
+    ours: ValuesByRound, *others: ValuesByRound, noise: Noise | None = None, level: float = LEVEL
+) -> Ratio | None:
     """Return how many times larger one config's values are than another's, from the rounds that both were measured in.
 
     If there are several `others`, the result is the product of the ratios to each of them. The noise of `ours` then
@@ -237,31 +209,30 @@ def ratio_in_turns(ours: ValuesByRound, *others: ValuesByRound, noise: Noise, le
     Args:
         ours: Values of the config to compare.
         others: Values of the configs that it is compared with; at least one config.
-        noise: The noise of a single measurement.
+        noise: The scatter of the logarithm of a ratio between `ours` and another config in other rounds, whose number
+            was fixed beforehand.
         level: Level of the confidence interval.
 
-    Raises:
-        ValueError: `others` is empty, or one of the other configs has no round in common with `ours`.
+    Returns:
+        The ratio; None if the configs have no round in common, or if there is too little to tell how much it scatters.
     """
-    shared = [ours.keys() & other.keys() for other in others]
-    if not others or not all(shared):
-        raise ValueError(
-            "a config must have a round in common with every config that it is compared with, "
-            f"but the numbers of common rounds are {sorted(map(len, shared))}"
-        )
-    pairs = list(zip(others, shared, strict=True))
-    mean = sum(fmean(log(ours[round_] / other[round_]) for round_ in rounds) for other, rounds in pairs)
-    weights = [sum(1 / len(rounds) for rounds in shared if round_ in rounds) for round_ in ours]
-    variance = sum(weight**2 for weight in weights) + sum(1 / len(rounds) for rounds in shared)
-    once_more = len(others) ** 2 + len(others)
-    half = t_quantile(level, noise.degrees_of_freedom) * noise.sd_log * sqrt(variance)
-    again = t_quantile(LEVEL, noise.degrees_of_freedom) * noise.sd_log * sqrt(variance + once_more)
+    shared = [round_ for round_ in ours if all(round_ in other for other in others)]
+    # The mean logarithm over the others scatters no more than that of a single ratio.
+    logs = [fmean(log(ours[round_] / other[round_]) for other in others) for round_ in shared]
+    known = Noise(0.0, 0) if noise is None else noise
+    weight = min(_POOLED_WEIGHT, known.degrees_of_freedom)
+    if not logs or len(logs) - 1 + weight < 1:
+        return None
+    scatter = Noise.of([[exp(each) for each in logs]], known.sd_log, weight)
+    mean, times = fmean(logs), len(others)
+    half = t_quantile(level, scatter.degrees_of_freedom) * scatter.sd_log / sqrt(len(logs))
+    again = t_quantile(LEVEL, scatter.degrees_of_freedom) * scatter.sd_log * sqrt(1 + 1 / len(logs))
     return Ratio(
-        value=exp(mean),
-        low=exp(mean - half),
-        high=exp(mean + half),
-        rounds=min(map(len, shared)),
-        repeat_low=exp(mean - again),
-        repeat_high=exp(mean + again),
+        value=exp(times * mean),
+        low=exp(times * (mean - half)),
+        high=exp(times * (mean + half)),
+        rounds=len(logs),
+        repeat_low=exp(times * (mean - again)),
+        repeat_high=exp(times * (mean + again)),
         level=level,
     )

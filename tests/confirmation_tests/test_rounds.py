@@ -123,6 +123,15 @@ def test_rounds_end_with_a_narrow_interval_or_at_the_maximum() -> None:
     assert wild[fingerprint(FASTER)] == 9
 
 
+@pytest.mark.parametrize(("gain", "wanted"), [(1.05, 4), (1.3, 6), (2.0, 4)])
+def test_a_gain_in_p99_gets_rounds_until_one_more_stall_would_not_undo_it(gain: float, wanted: int) -> None:
+    def better(config: ProducerConfig, random: Random) -> tuple[float, float]:
+        return 100.0, 10 / (gain if config.values else 1.0) * random.lognormvariate(0, 0.003)
+
+    trials = carried_out(plan(nominees={Goal.LATENCY: (fingerprint(QUICK),)}), better)
+    assert rounds(trials, Kind.CONFIRM)[fingerprint(QUICK)] == wanted
+
+
 def test_a_config_without_a_gain_in_the_first_rounds_gets_no_more() -> None:
     def worse(config: ProducerConfig, random: Random) -> tuple[float, float]:
         factor = 1.0 if not config.values else 0.8

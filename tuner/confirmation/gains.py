@@ -1,27 +1,23 @@
-"""The results of a confirmation: whether a winner is really better, and what each of its changes contributes.
+"""The results of a confirmation: whether a winner is really better.
 
-The rounds measure the baseline and the winners in turn, and give ratios. The rounds of an ablation measure a config
-beside variants of itself that lack one change, and give the effect of that change. The intervals of effects are 95 %
-intervals. They are not corrected for the number of effects: about one effect in twenty is wrong by chance.
+The rounds measure the baseline and the winners in turn, and give ratios.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from objectives.claims import Decision
 from objectives.outcome import COMPARED
-from objectives.ratios import Ratio, claim_level, noise_in_turns, ratio_in_turns, ratio_of
+from objectives.ratios import Ratio, claim_level, ratio_of
 from objectives.scoring import Objective
-from search_spaces.producer_config import ProducerConfig
-from tuner.confirmation.ablation import Undoing, undoings
 from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.reservations import reservations_of
 from tuner.confirmation.rounds import (
     Rounds,
     broken,
     decisions,
     has_all_repeats,
-    is_comparable,
     means_of,
     refused_in_repeats,
     rounds_of,
@@ -44,7 +40,8 @@ class Confirmation:
         goals: The goals whose winner the config was before the rounds.
         gains: How many times better than the baseline the config is, by metric. Above 1 is better, also for metrics
             where low values are good. The level of a gain that was tested is the one at which it was tested, so that
-            its interval is above 1 if and only if it is proven. A gain that was not tested is only reported.
+            its interval is above 1 if it is proven. A gain in a tail latency is proven only if it would also survive
+            one more stall (`objectives.stalls`). A gain that was not tested is only reported.
         values: The config's mean over the rounds, by metric; see `means_of`. If a metric can't be compared in some
             rounds, its mean is over the others, as its gain is.
         baseline: The baseline's mean over the same rounds, by metric.
@@ -59,6 +56,8 @@ class Confirmation:
             and of what it costs then both hold in at least 95 % of cases.
         ranks: By goal, a sort key that puts the best config last, from repeats or, without repeats, from the search.
             Proven configs are compared by it, because rounds that prove a gain would choose the luckiest.
+        held_ratio: The share of the rounds in which the config held the fixed rate.
+        reservations: What limits these results, as sentences; see `tuner.confirmation.reservations`.
     """
 
     fingerprint: str
@@ -73,6 +72,8 @@ class Confirmation:
     ahead: frozenset[Goal] = frozenset()
     trade: Mapping[str, Ratio] = field(default_factory=dict)
     ranks: Mapping[Goal, tuple[bool, float]] = field(default_factory=dict)
+    held_ratio: float = 1.0
+    reservations: tuple[str, ...] = ()
 
     def proves(self, goal: Goal, objectives: Sequence[Objective], allow_loss: float) -> bool:
         """Return whether the config is proven better than the baseline for a goal.
@@ -284,141 +285,10 @@ def _confirmation(
         balance=rounds.gain(together, balance_level) or ratio_of(ones, ones, level=balance_level),
         claims=len(winners),
         broken=rounds.broken(plan.constraints, objectives),
+        held_ratio=rounds.held_ratio,
+        reservations=reservations_of(rounds, gains, plan.constraints),
         ahead=ahead,
         trade={metric: gain for metric, gain in trade.items() if gain is not None},
         ranks=ranks,
     )
     return replace(found, proven=frozenset(g for g in ahead if found.proves(g, objectives, plan.allow_loss)))
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The effect of one change of a config, or of several changes that were undone together.
-
-    Attributes:
-        undoing: The change or changes that were undone.
-        gains: How many times better the config is than without the change, by metric. Above 1 is better, also for
-            metrics where low values are good. Empty if the effect was not measured.
-        misses: The constraints that the config without the change broke in at least one round.
-    """
-
-    undoing: Undoing
-    gains: Mapping[str, Ratio] = field(default_factory=dict)
-    misses: tuple[str, ...] = ()
-
-    @property
-    def knobs(self) -> tuple[str, ...]:
-        """The knobs that were set back to the baseline's values; the first one is the knob whose effect is measured."""
-        return self.undoing.knobs
-
-    @property
-    def measured(self) -> bool:
-        """Whether the rounds gave a result for this change: a gain, or a constraint that breaks without the change."""
-        return bool(self.gains or self.misses)
-
-    @property
-    def shows(self) -> bool:
-        """Whether the change clearly makes a difference, for better or worse.
-
-        It does if the interval of a gain does not contain 1, or if the config breaks a constraint without the change.
-        """
-        return bool(self.misses) or any(is_clear(gain) for gain in self.gains.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """The effects of all changes of a config.
-
-    Attributes:
-        each: The effects, usually one for each change. Every changed knob is in at least one of them.
-        product: The product of the gains of all changes, by metric. It lacks the metrics for which a change was not
-            measured. It is empty for a single change, and if a knob was undone more than once.
-        rounds: The number of rounds in which the config was measured beside its variants.
-    """
-
-    each: tuple[Effect, ...]
-    product: Mapping[str, Ratio]
-    rounds: int
-
-
-def is_clear(gain: Ratio) -> bool:
-    """Return whether a gain clearly differs from 1: its whole interval is above 1 or below 1."""
-    return gain.low > 1.0 or gain.high < 1.0
-
-
-def effects_of(
-    trials: Sequence[Trial],
-    config: ProducerConfig,
-    baseline: ProducerConfig,
-    metrics: Iterable[str],
-    plan: ConfirmationPlan | None = None,
-) -> Effects:
-    """Return the effects of a config's changes, as far as they were measured.
-
-    The noise of a single measurement is estimated from all rounds of the ablation together (`objectives.ratios`), and
-    from the fixed first rounds with the baseline. Later rounds with the baseline are not used. Their number depends on
-    the scatter of the first rounds, so using them would make the noise look too small.
-
-    Args:
-        trials: The trials of the record size.
-        config: The config whose changes are examined.
-        baseline: The baseline, from which the config differs by these changes.
-        metrics: The metrics to compute gains for.
-        plan: The plan of the confirmation. Without it, the noise is estimated from the rounds of the ablation only.
-    """
-    planned = undoings(config, baseline)
-    done = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.state is State.COMPLETE]
-    own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
-    seen = [trial for trial in done if trial.fingerprint in own]
-    again = _fixed_rounds(trials, plan, config.fingerprint)
-    gains: dict[int, dict[str, Ratio]] = {index: {} for index in range(len(planned))}
-    product = {}
-    for metric in dict.fromkeys(metrics):
-        things = _turns(seen, metric)
-        noise = noise_in_turns(_turns([*seen, *again], metric))
-        ours = things.pop(config.fingerprint, {})
-        if noise is None:
-            continue
-        found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
-        for index, theirs in enumerate(found):
-            if ours.keys() & theirs.keys():
-                gains[index][metric] = ratio_in_turns(ours, theirs, noise=noise)
-        if all(ours.keys() & theirs.keys() for theirs in found) and _once_each(planned):
-            product[metric] = ratio_in_turns(ours, *found, noise=noise)
-    each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
-    rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})
-    return Effects(each_effect, product, rounds if any(each.measured for each in each_effect) else 0)
-
-
-def _fixed_rounds(trials: Sequence[Trial], plan: ConfirmationPlan | None, fingerprint: str) -> list[Trial]:
-    """Return the trials of a config and of the baseline from the fixed first rounds of a confirmation."""
-    if plan is None:
-        return []
-    rounds = rounds_of(plan, trials, fingerprint)
-    return [*rounds.ours[: rounds.first], *rounds.theirs[: rounds.first]]
-
-
-def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
-    """Return the values of a metric by config and round, converted so that larger is better.
-
-    Latencies of trials that could not hold the fixed rate are left out, because they can't be compared.
-    """
-    found: dict[str, dict[Hashable, float]] = {}
-    for trial in trials:
-        if is_comparable(trial, metric):
-            by_round = found.setdefault(trial.fingerprint, {})
-            by_round[trial.kind, trial.round] = Objective(metric).gain(trial.metrics[metric], 1.0)
-    return found
-
-
-def _once_each(planned: Sequence[Undoing]) -> bool:
-    """Return whether there are at least two changes to undo, and every knob is undone only once."""
-    knobs = [knob for each in planned for knob in each.knobs]
-    return len(planned) > 1 and len(knobs) == len(set(knobs))
-
-
-def _misses(undoing: Undoing, trials: Iterable[Trial]) -> tuple[str, ...]:
-    if undoing.variant is None:
-        return ()
-    ours = [trial for trial in trials if trial.fingerprint == undoing.variant.fingerprint]
-    return tuple(dict.fromkeys(name for trial in ours for name, by in trial.violations.items() if by > 0))

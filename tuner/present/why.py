@@ -7,7 +7,7 @@ from typing import Final
 
 from objectives.ratios import Ratio
 from runners.reporting import counted
-from tuner.confirmation.gains import Effect, is_clear
+from tuner.confirmation.effects import Effect, is_clear
 from tuner.present.wording import Change, changes, gain, gain_sentences, metric_name
 from tuner.results.explanation import FRONT, Closest, Explanation
 from tuner.results.recommendation import Recommendation

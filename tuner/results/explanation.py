@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from objectives.dominance import dominated_by
 from objectives.outcome import COMPARED, Direction
 from objectives.ratios import Ratio
-from tuner.confirmation.gains import Confirmation, Effect, Effects, effects_of
+from tuner.confirmation.effects import Effect, Effects, effects_of
+from tuner.confirmation.gains import Confirmation
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.confirmation.rounds import rounds_of
 from tuner.model.goals import asked_metric, goal_metrics
@@ -172,6 +173,8 @@ def _reason_against(size: SizeResults, confirmation: Confirmation, gain: Ratio, 
     worst = min(metrics or confirmation.gains, key=lambda metric: confirmation.gains[metric].value)
     if goal is Goal.BALANCED and confirmation.gains[worst].low < 1 - allow_loss:
         return f"the config's {worst} is only {confirmation.gains[worst]} times as good as the baseline's"
+    if goal in confirmation.goals - confirmation.ahead:
+        return "one more stall in a round would undo this gain, so that it is not certain"
     return (
         "the config was measured again only for other goals"
         if goal not in confirmation.ahead

@@ -428,6 +428,7 @@ def _recommendation(
     own, theirs = results.metrics_of(chosen), results.baseline_metrics
     if confirmation is not None:
         own, theirs = confirmation.values, confirmation.baseline
+        warnings = [*warnings, *confirmation.reservations]
     elif is_baseline:
         own = theirs = again.metrics if again is not None else results.baseline_metrics
     if chosen.flagged:

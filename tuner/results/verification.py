@@ -15,6 +15,8 @@ from tuner.model.trial import CONFIRMING_KINDS
 from tuner.results.study_results import SizeResults
 
 _ALLOW: Final = "give --allow-weaker to accept it"
+_HELD_SHARE: Final = 0.9
+"""The share of its rounds in which a config must hold the fixed rate to pass."""
 
 
 class Outcome(StrEnum):
@@ -30,6 +32,7 @@ class Lack(StrEnum):
 
     ONE_WITHOUT_ACKS = "the config or the baseline has no value, because with acks=0 brokers do not answer"
     BOTH_WITHOUT_ACKS = "neither the config nor the baseline has a value, because with acks=0 brokers do not answer"
+    RATE_MISSED = "the config did not hold the fixed rate in some rounds, so its latency there says nothing"
     UNMEASURED = "fewer than two rounds have a value for both the config and the baseline with the fixed rate held"
 
 
@@ -126,7 +129,7 @@ class Verification:
             elif min_gain is None and gain.high < 1.0 - tolerance_ratio:
                 missed.append(f"{metric}: worse than the baseline: only {gain} times as good")
         for metric, lack in self.not_compared.items():
-            if lack is Lack.UNMEASURED:
+            if lack in (Lack.UNMEASURED, Lack.RATE_MISSED):
                 missed.append(self.not_compared_text(metric))
             elif lack is Lack.ONE_WITHOUT_ACKS and not allow_weaker:
                 missed.append(f"{self.not_compared_text(metric)}; {_ALLOW}")
@@ -164,12 +167,12 @@ def verification_of(results: SizeResults, spec: StudySpec) -> Verification:
     return Verification(
         record_bytes=results.record_bytes,
         gains=confirmation.gains if confirmation else {},
-        not_compared={metric: _lack(metric, without_acks) for metric in missing},
+        not_compared={metric: _lack(metric, without_acks, confirmation) for metric in missing},
         values=confirmation.values if confirmation else {},
         baseline=confirmation.baseline if confirmation else {},
         lost=results.lost_records(config.fingerprint),
         broken=tuple(_broken(spec.constraints, confirmation)) if confirmation else (),
-        warnings=tuple(dict.fromkeys([*errors, *doubts])),
+        warnings=tuple(dict.fromkeys([*errors, *(confirmation.reservations if confirmation else ()), *doubts])),
     )
 
 
@@ -184,14 +187,15 @@ def _judged(spec: StudySpec) -> list[str]:
     return [name for name in names if spec.paced or not OUTCOME_METRICS[name].paced]
 
 
-def _lack(metric: str, without_acks: list[bool]) -> Lack:
+def _lack(metric: str, without_acks: list[bool], confirmation: Confirmation | None) -> Lack:
     if not OUTCOME_METRICS[metric].needs_acknowledgement or not any(without_acks):
-        return Lack.UNMEASURED
+        behind = confirmation is not None and confirmation.held_ratio < 1 and metric in confirmation.values
+        return Lack.RATE_MISSED if behind and OUTCOME_METRICS[metric].paced else Lack.UNMEASURED
     return Lack.BOTH_WITHOUT_ACKS if all(without_acks) else Lack.ONE_WITHOUT_ACKS
 
 
 def _broken(constraints: Iterable[Constraint], confirmation: Confirmation) -> Iterable[str]:
-    if str(HELD_RATE) in confirmation.broken:
+    if confirmation.held_ratio < _HELD_SHARE:
         yield f"the fixed rate must be held in 9 of 10 rounds, but was not: {HELD_RATE}"
     for constraint in constraints:
         metric = constraint.metric

@@ -12,7 +12,7 @@ from typing import Any, Final
 from objectives.ratios import Ratio
 from search_spaces.errors import ConfigError
 from search_spaces.java import translate_to_java
-from tuner.confirmation.gains import Effect
+from tuner.confirmation.effects import Effect
 from tuner.model.errors import RecordDamaged
 from tuner.model.spec import Goal
 from tuner.model.trial import Kind, State, Trial

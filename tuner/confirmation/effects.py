@@ -1,0 +1,150 @@
+"""The results of an ablation: what each change of a winner contributes.
+
+The rounds of an ablation measure a config beside variants of itself that lack one change, and give the effect of that
+change. The intervals of effects are 95 % intervals. They are not corrected for the number of effects: about one effect
+in twenty is wrong by chance.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from objectives.ratios import Ratio, ratio_in_turns
+from objectives.repeats import Noise
+from objectives.scoring import Objective
+from search_spaces.producer_config import ProducerConfig
+from tuner.confirmation.ablation import Undoing, undoings
+from tuner.confirmation.plan import ConfirmationPlan
+from tuner.confirmation.rounds import Rounds, is_comparable, rounds_of
+from tuner.model.trial import Kind, State, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The effect of one change of a config, or of several changes that were undone together.
+
+    Attributes:
+        undoing: The change or changes that were undone.
+        gains: How many times better the config is than without the change, by metric. Above 1 is better, also for
+            metrics where low values are good. Empty if the effect was not measured.
+        misses: The constraints that the config without the change broke in at least one round.
+    """
+
+    undoing: Undoing
+    gains: Mapping[str, Ratio] = field(default_factory=dict)
+    misses: tuple[str, ...] = ()
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """The knobs that were set back to the baseline's values; the first one is the knob whose effect is measured."""
+        return self.undoing.knobs
+
+    @property
+    def measured(self) -> bool:
+        """Whether the rounds gave a result for this change: a gain, or a constraint that breaks without the change."""
+        return bool(self.gains or self.misses)
+
+    @property
+    def shows(self) -> bool:
+        """Whether the change clearly makes a difference, for better or worse.
+
+        It does if the interval of a gain does not contain 1, or if the config breaks a constraint without the change.
+        """
+        return bool(self.misses) or any(is_clear(gain) for gain in self.gains.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The effects of all changes of a config.
+
+    Attributes:
+        each: The effects, usually one for each change. Every changed knob is in at least one of them.
+        product: The product of the gains of all changes, by metric. It lacks the metrics for which a change was not
+            measured. It is empty for a single change, and if a knob was undone more than once.
+        rounds: The number of rounds in which the config was measured beside its variants.
+    """
+
+    each: tuple[Effect, ...]
+    product: Mapping[str, Ratio]
+    rounds: int
+
+
+def is_clear(gain: Ratio) -> bool:
+    """Return whether a gain clearly differs from 1: its whole interval is above 1 or below 1."""
+    return gain.low > 1.0 or gain.high < 1.0
+
+
+def effects_of(
+    trials: Sequence[Trial],
+    config: ProducerConfig,
+    baseline: ProducerConfig,
+    metrics: Iterable[str],
+    plan: ConfirmationPlan | None = None,
+) -> Effects:
+    """Return the effects of a config's changes, as far as they were measured.
+
+    How much an effect scatters is estimated from its own rounds and from the fixed first rounds of the config with the
+    baseline (`objectives.ratios`). Later rounds with the baseline are not used. Their number depends on the scatter of
+    the first rounds, so using them would make the scatter look too small.
+
+    Args:
+        trials: The trials of the record size.
+        config: The config whose changes are examined.
+        baseline: The baseline, from which the config differs by these changes.
+        metrics: The metrics to compute gains for.
+        plan: The plan of the confirmation. Without it, the scatter is estimated from the rounds of the ablation only.
+    """
+    planned = undoings(config, baseline)
+    done = [trial for trial in trials if trial.kind is Kind.ABLATION and trial.state is State.COMPLETE]
+    own = {config.fingerprint, *(each.variant.fingerprint for each in planned if each.variant is not None)}
+    seen = [trial for trial in done if trial.fingerprint in own]
+    again = rounds_of(plan, trials, config.fingerprint) if plan else None
+    gains: dict[int, dict[str, Ratio]] = {index: {} for index in range(len(planned))}
+    product = {}
+    for metric in dict.fromkeys(metrics):
+        things = _turns(seen, metric)
+        noise = _scatter(again, metric) if again else None
+        ours = things.pop(config.fingerprint, {})
+        found = [things.get(each.variant.fingerprint, {}) if each.variant is not None else {} for each in planned]
+        for index, theirs in enumerate(found):
+            if gain := ratio_in_turns(ours, theirs, noise=noise):
+                gains[index][metric] = gain
+        if _once_each(planned) and (whole := ratio_in_turns(ours, *found, noise=noise)):
+            product[metric] = whole
+    each_effect = tuple(Effect(each, gains[index], _misses(each, seen)) for index, each in enumerate(planned))
+    rounds = len({trial.round for trial in seen if trial.fingerprint == config.fingerprint})
+    return Effects(each_effect, product, rounds if any(each.measured for each in each_effect) else 0)
+
+
+def _scatter(rounds: Rounds, metric: str) -> Noise | None:
+    """Return how much the logarithm of a gain over the baseline scatters in the first rounds of a confirmation."""
+    values, first = rounds.values([metric]), rounds.comparable_by([metric]).first
+    if values is None or first < 2:
+        return None
+    ratios = [ours / theirs for ours, theirs in zip(*values, strict=True)][:first]
+    return Noise.of([ratios], assumed_weight=0)
+
+
+def _turns(trials: Iterable[Trial], metric: str) -> dict[str, dict[Hashable, float]]:
+    """Return the values of a metric by config and round, converted so that larger is better.
+
+    Latencies of trials that could not hold the fixed rate are left out, because they can't be compared.
+    """
+    found: dict[str, dict[Hashable, float]] = {}
+    for trial in trials:
+        if is_comparable(trial, metric):
+            by_round = found.setdefault(trial.fingerprint, {})
+            by_round[trial.kind, trial.round] = Objective(metric).gain(trial.metrics[metric], 1.0)
+    return found
+
+
+def _once_each(planned: Sequence[Undoing]) -> bool:
+    """Return whether there are at least two changes to undo, and every knob is undone only once."""
+    knobs = [knob for each in planned for knob in each.knobs]
+    return len(planned) > 1 and len(knobs) == len(set(knobs))
+
+
+def _misses(undoing: Undoing, trials: Iterable[Trial]) -> tuple[str, ...]:
+    if undoing.variant is None:
+        return ()
+    ours = [trial for trial in trials if trial.fingerprint == undoing.variant.fingerprint]
+    return tuple(dict.fromkeys(name for trial in ours for name, by in trial.violations.items() if by > 0))

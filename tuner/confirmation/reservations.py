@@ -1,0 +1,107 @@
+"""What limits the results of a confirmation, in sentences for people.
+
+There are three kinds. Some rounds may not count for some metrics. A constraint may be kept by the mean of the rounds,
+although the config's true value may break it. And a stall that comes rarely may not have come in the rounds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
+from typing import Final
+
+from objectives.ratios import Ratio, ratio_of
+from objectives.scoring import Constraint
+from objectives.stalls import TAIL_LATENCIES, stall_allowance
+from tuner.confirmation.rounds import Rounds, holds_rate
+from tuner.model.trial import Trial
+
+_LEVEL: Final = 0.9
+"""Level of the interval of a config's value beside a limit.
+
+Only one of its ends can break the limit. So a config whose true value breaks it is called to keep it in at most 5 % of
+cases. Several constraints need no correction, because a config must keep all of them.
+"""
+
+
+def reservations_of(
+    rounds: Rounds, gains: Mapping[str, Ratio | None], constraints: Sequence[Constraint]
+) -> tuple[str, ...]:
+    """Return what a user should know about the results of these rounds.
+
+    Args:
+        rounds: The rounds that measured a config and the baseline.
+        gains: The config's gains over the baseline, by metric; None for a metric that could not be compared.
+        constraints: The constraints of the study.
+    """
+    return (*_not_compared(rounds, list(gains)), *_may_break(rounds, constraints), *_rare_stalls(gains))
+
+
+def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
+    """Return in which rounds some metrics could not be compared, or were losses, and why."""
+    pairs = list(zip(rounds.ours, rounds.theirs, strict=True))
+    behind = [ours for ours, theirs in pairs if holds_rate(theirs) and not holds_rate(ours)]
+    seems_good = [metric for metric in metrics if rounds.hides_loss(metric)]
+    if behind and seems_good:
+        yield (
+            f"in {_named(behind)}, the config did not hold the fixed rate, and yet {' and '.join(seems_good)} looks "
+            "better than the baseline's: no gain in it is stated"
+        )
+    elif behind:
+        yield (
+            f"in {_named(behind)}, the config did not hold the fixed rate: its latencies there count as measured, "
+            "which is a loss"
+        )
+    if left_out := [theirs for theirs in rounds.theirs if not holds_rate(theirs)]:
+        yield (
+            f"in {_named(left_out)}, the baseline did not hold the fixed rate: latencies are compared in the other "
+            "rounds only"
+        )
+    for metric in metrics:
+        lacking = [
+            ours for ours, theirs in pairs if not all(each.metrics.get(metric, 0.0) > 0 for each in (ours, theirs))
+        ]
+        if 0 < len(lacking) < len(pairs):
+            yield f"in {_named(lacking)}, the config or the baseline has no {metric}"
+
+
+def _named(trials: Sequence[Trial]) -> str:
+    """Return the rounds of some trials as in the progress of a run: `round 3`, `rounds 3, 5 and 7`."""
+    *others, last = [str(trial.round + 1) for trial in trials if trial.round is not None]
+    return f"rounds {', '.join(others)} and {last}" if others else f"round {last}"
+
+
+def _may_break(rounds: Rounds, constraints: Sequence[Constraint]) -> Iterable[str]:
+    """Return the constraints that the mean keeps, but that the true value may break, with both numbers."""
+    for constraint in constraints:
+        metric = constraint.metric
+        both = rounds.theirs if constraint.of_baseline else ()
+        if len(rounds.ours) < 2 or not all(trial.metrics.get(metric, 0.0) > 0 for trial in (*rounds.ours, *both)):
+            continue
+        ours = [trial.metrics[metric] for trial in rounds.ours]
+        reference = [trial.metrics[metric] for trial in both] or [1.0] * len(ours)
+        found = ratio_of(ours, reference, level=_LEVEL, first_rounds=rounds.first if rounds.first >= 2 else None)
+        end = found.high if constraint.at_most else found.low
+        by = constraint.violation(end, 1.0)
+        if by > 0 >= constraint.violation(found.value, 1.0):
+            times = " x baseline" if constraint.of_baseline else ""
+            yield (
+                f"{constraint} is kept in the mean ({found.value:.4g}{times}), but may be "
+                f"{'exceeded' if constraint.at_most else 'missed'} by {100 * by:.2g} %: the interval reaches "
+                f"{end:.4g}{times}"
+            )
+
+
+def _rare_stalls(gains: Mapping[str, Ratio | None]) -> Iterable[str]:
+    """Return what the gains in tail latencies do not show: stalls that come too rarely."""
+    for metric, gain in gains.items():
+        if metric not in TAIL_LATENCIES or gain is None or gain.low <= 1.0:
+            continue
+        if log(gain.low) > stall_allowance([metric], gain.rounds):
+            yield (
+                f"{metric}: a stall that comes in fewer than 1 of {gain.rounds / 3:.0f} measurements would not have "
+                f"been seen in {gain.rounds} rounds"
+            )
+        else:
+            yield (
+                f"{metric}: better in {gain.rounds} rounds, but one more round with a stall would undo this gain, so "
+                "it is not claimed"
+            )
