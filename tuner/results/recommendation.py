@@ -13,8 +13,8 @@ from tuner.confirmation.gains import Confirmation
 from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import TOLERATED_LOSS, asked_metric, goal_metrics, goals_of
 from tuner.model.spec import Goal
-from tuner.model.trial import Kind, Trial
-from tuner.results.study_results import SizeResults, StudyResults, may_lead
+from tuner.model.trial import Trial
+from tuner.results.study_results import SizeResults, StudyResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,7 @@ def nominees(results: SizeResults, goal: Goal, most: int) -> tuple[Trial, ...]:
         most: The maximum number of trials.
     """
     by_fingerprint: dict[str, Trial] = {}
-    candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
-    for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal), reverse=True):
+    for trial in sorted(results.candidates, key=lambda trial: results.goal_rank(trial, goal), reverse=True):
         gain = results.goal_gain(trial, goal)
         better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal)[0]
         if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:
