@@ -58,6 +58,7 @@ def confirm(loop: TrialLoop, size: RecordSizes, confirmation_id: str, stabiliser
             return
         rate_records_per_s = stabiliser.of_baseline(size)
         loop.run_one(size, step.kind, Proposal(0, step.config, {}), rate_records_per_s, step.round)
+        stabiliser.check_rate(size)
         measured += 1
 
 
