@@ -197,12 +197,13 @@ class Drift:
         step, noise = walk if likelihoods[walk] > likelihoods[constant] + _EVIDENCE else constant
         weights = np.linalg.solve(_covariance(shared, step, noise), centred)
         fitted = cls(step, tuple(at.tolist()), 0.0, weights)
-        return cls(step, fitted.numbers, fitted._level(at[0]), weights)
+        return cls(step, fitted.numbers, fitted._level(at[-1]), weights)
 
     def factor(self, number: int) -> float:
         """Return the factor by which to multiply a value of the trial `number` to remove the drift; 1 without drift.
 
-        The product is the value that the trial would have had when the baseline was first measured.
+        The product is the value that the trial would have had when the baseline was last measured. A target warms up
+        and changes, and what a user gets is what the target does now.
         """
         if not self.step_log:
             return 1.0

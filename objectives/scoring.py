@@ -1,8 +1,9 @@
 """Objectives, constraints, and the score that a trial gets for them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from objectives.outcome import OUTCOME_METRICS, Direction
 
@@ -11,6 +12,9 @@ HELD_RATE_RATIO: Final = 0.95
 
 Records then queue up for as long as the phase lasts, so the latency would only tell how long the phase was.
 """
+
+
+_TEXT: Final = re.compile(r"(\w+) (<=|>=) (\S+)( x baseline)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,12 @@ class Constraint:
             raise ValueError(
                 f"the limit of a constraint must be a number above 0, but got {self.limit:g} for {self.metric}"
             )
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the constraint that `str` wrote as this text; None if the text is not about a limit of a metric."""
+        found = _TEXT.fullmatch(text)
+        return cls(found[1], found[2] == "<=", float(found[3]), bool(found[4])) if found else None
 
     @property
     def paced(self) -> bool:

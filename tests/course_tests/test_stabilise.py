@@ -1,4 +1,4 @@
-"""Burn-in runs: the baseline is measured until two in a row agree, and so is each winner before its rounds."""
+"""Burn-in runs: the baseline is measured until it shows no trend, and each winner before its rounds."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.histogram import Histogram
-from runners.measurement import Measurement
-from runners.runner import Watch, go_on
+from runners.measurement import Measurement, Window
+from runners.runner import Watch, WatchDecision, go_on
 from runners.simulated import SimulatedRunner
 from runners.workload import Workload
 from search_spaces.producer_config import ProducerConfig
@@ -19,6 +19,7 @@ from tuner.course.run import run_study
 from tuner.model.spec import ConfirmSpec, Goal, StudySpec
 from tuner.model.trial import Kind, Trial
 from tuner.results.study_results import settled
+from tuner.search.schedule import UNBROKEN_S
 from tuner.search.strategy import Strategy
 
 
@@ -50,18 +51,18 @@ def stabilising_trials(folder: Path, latencies_ms: Sequence[int], spec: StudySpe
 
 @pytest.mark.parametrize(
     ("latencies_ms", "paced"),
-    [([10], 2), ([40, 20, 10, 9, 9], 4), ([20, 10, 11, 11], 3), ([80, 40, 20, 10, 5], 4)],
+    [([10], 3), ([60, 20, 10, 9, 9, 9], 5), ([20, 10, 11, 11], 4), ([160, 80, 40, 20, 10, 5], 5)],
     ids=["at once", "after some", "not while it still falls", "no longer than is allowed"],
 )
 def test_burn_in_runs_wait_for_the_latency_too(tmp_path: Path, latencies_ms: list[int], paced: int) -> None:
-    found = stabilising_trials(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=4))
-    assert ["latency_p99_ms" in trial.metrics for trial in found] == [False] * 2 + [True] * paced
+    found = stabilising_trials(tmp_path, latencies_ms, simulated_study((1000,), trials=3, rounds=0, burn_in_max=5))
+    assert ["latency_p99_ms" in trial.metrics for trial in found] == [False] + [True] * paced
 
 
 def test_a_stall_in_the_first_baseline_does_not_decide_the_gains(tmp_path: Path) -> None:
-    """The burn-in runs that agreed count as baselines too; the first of the four did not agree."""
+    """The last two burn-in runs count as baselines too; the first of the four was slow."""
     spec = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
-    (size,) = run_study(spec, "", tmp_path, Told(), simulated=Settling([40, 10, 11, 60, 5])).sizes
+    (size,) = run_study(spec, "", tmp_path, Told(), simulated=Settling([40, 10, 11, 11, 60, 5])).sizes
     assert size.baseline is not None
     assert size.baseline.metrics["latency_p99_ms"] == pytest.approx(60, rel=0.05)
     assert size.baseline_metrics["latency_p99_ms"] == pytest.approx(11, rel=0.05)
@@ -92,7 +93,7 @@ def test_samplers_learn_from_burn_in_runs_also_in_a_resumed_study(tmp_path: Path
         more = replace(spec, search=replace(spec.search, trials=trials))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Strategy, "tell", hearing(heard))
-            run_study(more, "", tmp_path, Told(), simulated=Settling([10, 11, 60, 5]))
+            run_study(more, "", tmp_path, Told(), simulated=Settling([10, 10, 11, 60, 5]))
         told.append(heard)
     assert [kind for kind, _ in told[0]] == [Kind.BASELINE] * 3 + [Kind.SEARCH]
     assert [round(p99_ms) for _, p99_ms in told[0]] == [10, 11, 60, 5]
@@ -113,10 +114,10 @@ def hearing(heard: list[tuple[Kind, float]]) -> Callable[..., None]:
 def test_latency_is_not_waited_for_where_nothing_depends_on_it(tmp_path: Path) -> None:
     asked = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
     fast = replace(asked, objectives=THROUGHPUT)
-    assert len(stabilising_trials(tmp_path / "fast", [10], fast)) == fast.stabilising_trials - 2 == 2
+    assert len(stabilising_trials(tmp_path / "fast", [10], fast)) == fast.stabilising_trials - 1 == 3
     once = replace(asked, search=replace(asked.search, burn_in_max=1))
     assert len(stabilising_trials(tmp_path / "once", [10], once)) == once.stabilising_trials == 1
-    assert asked.stabilising_trials == 8
+    assert asked.stabilising_trials == 5
 
 
 @dataclass(slots=True)
@@ -199,3 +200,76 @@ def test_winners_have_no_burn_in_runs_where_nothing_has_to_agree(tmp_path: Path)
     trials = again(tmp_path, [40, 10], ONE_WINNER, burn_in_max=1)
     assert not [each for each in trials if each.kind is Kind.STABILISE and each.config().values]
     assert [each for each in trials if each.kind is Kind.CONFIRM]
+
+
+@dataclass(slots=True)
+class Cold:
+    """Simulates a broker whose throughput grows with each second of load and is halved by each pause.
+
+    Attributes:
+        grows_s: Seconds of unbroken load until the broker has its full throughput.
+        speed: The factor by which the throughput of later runs differs.
+        runs: The workloads so far, each with the seconds that it lasted.
+    """
+
+    grows_s: float
+    speed: float = 1.0
+    runs: list[tuple[Workload, float]] = field(default_factory=list)
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Simulate a run, and scale the records of its windows if it is the first one."""
+        if self.runs:
+            measured = SimulatedRunner().run(config, replace(workload, seed=0), watch)
+            self.runs.append((workload, measured.series[-1].at_s))
+            slow = self.speed if workload.rate_records_per_s is None else 1.0
+            return replace(measured, records=round(slow * measured.records), value_bytes=slow * measured.value_bytes)
+
+        def cold(window: Window) -> WatchDecision:
+            part = min(1.0, window.at_s / self.grows_s)
+            return watch(replace(window, records=round(part * window.records)))
+
+        measured = SimulatedRunner().run(config, replace(workload, seed=0), cold)
+        self.runs.append((workload, measured.series[-1].at_s))
+        return measured
+
+
+@pytest.mark.parametrize(("grows_s", "most_s"), [(1.0, 9.0), (12.0, 21.0), (100.0, UNBROKEN_S)])
+def test_the_first_load_has_no_pause_until_it_shows_no_trend(tmp_path: Path, grows_s: float, most_s: float) -> None:
+    cold, told = Cold(grows_s), Told()
+    run_study(simulated_study((1000,), trials=3, rounds=0, burn_in_max=4), "", tmp_path, told, simulated=cold)
+    load, lasted_s = cold.runs[0]
+    assert load.rate_records_per_s is None
+    assert min(grows_s, UNBROKEN_S) <= lasted_s <= most_s
+    (said,) = [sentence for sentence in told.sentences if "without a pause" in sentence]
+    assert ("still shows a trend" in said) is (grows_s > UNBROKEN_S)
+
+
+def test_the_rate_is_a_share_of_the_throughput_at_the_end_of_the_load(tmp_path: Path) -> None:
+    cold = Cold(12.0)
+    (size,) = run_study(
+        simulated_study((1000,), trials=3, rounds=0, burn_in_max=4), "", tmp_path, Told(), simulated=cold
+    ).sizes
+    warm = size.trials[1].metrics["records_per_s"]
+    assert size.rate_records_per_s == pytest.approx(0.3 * warm, rel=0.02)
+
+
+def test_the_first_load_keeps_to_its_share_of_the_bytes(tmp_path: Path) -> None:
+    cold = Cold(100.0)
+    spec = simulated_study((1000,), trials=3, rounds=0, burn_in_max=4, max_bytes=10**10)
+    run_study(spec, "", tmp_path, Told(), simulated=cold)
+    assert cold.runs[0][1] < 12.0
+
+
+def test_baselines_that_never_stop_rising_are_named(tmp_path: Path) -> None:
+    told, spec = Told(), simulated_study((1000,), trials=3, rounds=0, burn_in_max=4)
+    run_study(spec, "", tmp_path, told, simulated=Settling([80, 60, 45, 30, 20, 15]))
+    (said,) = [sentence for sentence in told.sentences if "burn-in ends" in sentence]
+    assert "latency_p99_ms (60, 45, 30)" in said
+
+
+@pytest.mark.parametrize(("speed", "warned"), [(1.0, False), (1.3, True), (0.8, True)])
+def test_a_rate_that_no_longer_fits_the_capacity_is_named(tmp_path: Path, speed: float, warned: bool) -> None:
+    told, spec = Told(), simulated_study((1000,), trials=6, rounds=3, burn_in_max=4)
+    run_study(spec, "", tmp_path, told, simulated=Cold(1.0, speed))
+    said = [sentence for sentence in told.sentences if "the fixed rate should be 0.30" in sentence]
+    assert len(said) == warned

@@ -25,8 +25,10 @@ def test_the_better_one_wins_by_goal(tmp_path: Path) -> None:
     assert goals[Goal.THROUGHPUT].times == pytest.approx(1.5)
     assert goals[Goal.THROUGHPUT].winner == 1
     assert goals[Goal.LATENCY].winner is None
-    assert size.hypervolumes[0] is not None
-    assert size.hypervolumes[1] == pytest.approx(size.hypervolumes[0] * 1.5)
+    ours, others = size.hypervolumes
+    assert ours is not None
+    assert others is not None
+    assert others > ours
     record = found.as_json()
     assert (record["schema_version"], record["kind"]) == (1, "comparison")
     assert record["sizes"][0]["goals"]["throughput"]["winner"] == "faster"

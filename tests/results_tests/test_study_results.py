@@ -1,6 +1,7 @@
 """What a study has found is computed from its results store: front, hypervolume, medians and gains."""
 
 from dataclasses import replace
+from math import exp, log
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_a_baseline_that_breaks_a_constraint_is_not_on_the_front() -> None:
 
 def test_the_hypervolume_changes_with_the_front_and_is_in_gains() -> None:
     trials = [baseline(0, 100, 10), trial(1, 90, 20), trial(2, 200, 10), failed(3), trial(4, 100, 5)]
-    assert steps(results(trials)) == {0: 1.0, 2: 2.0, 4: pytest.approx(3.0)}
+    assert steps(results(trials)) == {0: 1.0, 2: pytest.approx(1 + log(2)), 4: pytest.approx(1 + 2 * log(2))}
 
 
 def test_repeats_of_the_baseline_change_its_median_but_not_the_front() -> None:
@@ -67,7 +68,7 @@ def test_repeats_of_the_baseline_change_its_median_but_not_the_front() -> None:
     assert found.baseline_metrics["mb_per_s"] == 110
     assert found.baseline_metrics["latency_p99_ms"] == 10
     assert found.front == (0,)
-    assert steps(found) == {0: pytest.approx(100 / 110)}
+    assert steps(found) == {0: 1.0}
     assert found.gain(trial(3, 220, 5), "mb_per_s") == pytest.approx(2.0)
     assert found.gain(trial(3, 220, 5), "latency_p99_ms") == pytest.approx(2.0)
 
@@ -112,7 +113,7 @@ def test_with_one_objective_the_front_is_its_best_trial() -> None:
     trials = [baseline(0, objectives=one), trial(1, 120, objectives=one), trial(2, 110, objectives=one)]
     found = results(trials, one)
     assert found.front == (1,)
-    assert steps(found) == {0: 1.0, 1: pytest.approx(1.2)}
+    assert steps(found) == {0: 1.0, 1: pytest.approx(1 + log(1.2))}
 
 
 def test_confirmations_are_found_by_their_config() -> None:
@@ -137,7 +138,8 @@ def test_results_kept_trial_by_trial_equal_results_computed_at_once() -> None:
         anew = results(SEARCH[: place + 1])
         assert set(record.front.numbers) >= set(anew.front)
         assert record.baseline_metrics == anew.baseline_metrics
-    assert record.results(20_000.0) == replace(results(SEARCH), confirmations=(), baseline_again=None)
+    whole = results(SEARCH)
+    assert record.results(20_000.0) == replace(whole, confirmations=(), baseline_again=None)
     assert record.next_number == SEARCH[-1].number + 1
     assert record.counted == 9
     assert (record.best("mb_per_s"), record.best("latency_p99_ms")) == (200, 5)
@@ -201,4 +203,77 @@ def test_a_store_without_objectives_is_refused(tmp_path: Path) -> None:
 def test_the_last_hypervolume_is_that_of_the_front() -> None:
     found = results(SEARCH)
     gains = [[found.gain(each, objective.metric) or 0.0 for objective in OBJECTIVES] for each in found.front_trials]
-    assert found.hypervolume[-1][1] == pytest.approx(hypervolume(gains))
+    logs = [[max(0.0, 1 + log(gain)) for gain in gain_of_each] for gain_of_each in gains]
+    assert found.hypervolume[-1][1] == pytest.approx(hypervolume([*logs, [1.0, 1.0]]))
+
+
+def warming(baselines: int = 8, constraints: tuple[Constraint, ...] = ()) -> list[Trial]:
+    """Return a search on a target that starts at half its speed; all configs perform the same."""
+    trials: list[Trial] = []
+    for number in range(10 * baselines - 9):
+        speed = 1 - 0.5 * exp(-number / 20)
+        make = baseline if number % 10 == 0 else trial
+        trials.append(make(number, 200 * speed, 10 / speed, constraints=constraints))
+    return trials
+
+
+def test_the_baseline_has_the_speed_of_a_warm_target() -> None:
+    found = results(warming())
+    assert found.baseline_metrics["mb_per_s"] == pytest.approx(200, rel=0.03)
+    late = found.trial(69)
+    assert found.gain(late, "mb_per_s") == pytest.approx(1.0, abs=0.03)
+
+
+def test_warming_up_adds_nothing_to_the_hypervolume() -> None:
+    assert results(warming()).hypervolume[-1][1] == pytest.approx(1.0, abs=0.05)
+
+
+def test_early_trials_on_a_cold_target_are_forgotten() -> None:
+    trials = warming()
+    trials[2] = trial(2, 400, 3)
+    found = results(trials)
+    assert 2 in found.estimates.forgotten
+    assert {each.number for each in found.candidates}.isdisjoint(found.estimates.forgotten)
+    assert 2 not in found.front
+    assert trials[2].fingerprint not in found.estimates.by_config
+    assert 3 * len(found.estimates.forgotten) < len(trials)
+
+
+def test_nothing_is_forgotten_if_the_target_changes_late() -> None:
+    trials = [baseline(each, 200, 10) if each % 5 == 0 else trial(each, 200, 10) for each in range(40)]
+    trials += [baseline(each, 100, 20) if each % 5 == 0 else trial(each, 100, 20) for each in range(40, 60)]
+    found = results(trials)
+    assert found.estimates.wandered["mb_per_s"] == pytest.approx(1.0, rel=0.05)
+    assert found.estimates.forgotten == frozenset()
+
+
+P99_LIMIT = Constraint("latency_p99_ms", at_most=True, limit=12)
+FLOOR = Constraint("mb_per_s", at_most=False, limit=0.9, of_baseline=True)
+
+
+@pytest.mark.parametrize("constraint", [P99_LIMIT, Constraint("mb_per_s", at_most=False, limit=170)], ids=str)
+def test_a_baseline_that_complies_on_the_warm_target_complies(constraint: Constraint) -> None:
+    trials = warming(constraints=(constraint,))
+    assert not trials[0].feasible
+    found = results(trials)
+    assert found.baseline is not None
+    assert found.baseline.feasible
+    assert all(each.feasible for each in found.candidates)
+
+
+def test_a_baseline_that_complies_in_its_rounds_complies() -> None:
+    trials = [baseline(0, 100, 20, constraints=(P99_LIMIT,)), trial(1, 120, 11, constraints=(P99_LIMIT,))]
+    assert not results(trials).baseline.feasible  # type: ignore[union-attr]
+    trials += confirming(2, [(120, 11)] * 2, [(100, 11)] * 2, {"linger.ms": "1"})
+    found = results(trials)
+    assert found.baseline is not None
+    assert found.baseline.feasible
+    assert found.baseline_again is not None
+    assert found.baseline_again.metrics["latency_p99_ms"] == 11
+
+
+def test_a_limit_relative_to_the_baseline_is_judged_by_all_its_measurements() -> None:
+    """When the second trial was stored, only a slow first baseline was known."""
+    trials = [baseline(0, 80, 10), trial(1, 85, 10), *(baseline(number, 100, 10) for number in range(2, 6))]
+    trials[1] = replace(trials[1], violations={**trials[1].violations, str(FLOOR): -0.1})
+    assert results(trials).trial(1).violations[str(FLOOR)] == pytest.approx(0.056, abs=0.001)

@@ -11,7 +11,7 @@ from tests.builders.trials import trial
 from tuner.model.spec import Method, SearchSpec, StudySpec, WorkloadSpec
 from tuner.model.trial import Kind
 from tuner.search.samplers import strategy_of
-from tuner.search.schedule import is_stable, next_kind, trials_in_all
+from tuner.search.schedule import capacity_of, is_ready, is_stable, next_kind, trials_in_all
 
 
 def test_the_baseline_is_first_and_repeated_every_few_trials() -> None:
@@ -84,17 +84,28 @@ def test_other_methods_use_all_trials_they_are_given() -> None:
     [
         ([], False),
         ([100.0], False),
-        ([100.0, 95.0], True),
-        ([95.0, 100.0], True),
-        ([94.9, 100.0], False),
-        ([100.0, 94.9], False),
+        ([100.0, 100.0], False),
+        ([95.0, 100.0, 102.0], True),
+        ([95.0, 100.0, 107.0], False),
+        ([107.0, 100.0, 95.0], False),
+        ([100.0, 130.0, 107.0], True),
+        ([120.0, 190.0, 185.0], False),
         ([100.0, 100.0, 50.0], False),
-        ([50.0, 100.0, 101.0], True),
         ([10.0, 20.0, 30.0, 40.0], True),
     ],
 )
-def test_burn_in_ends_when_two_in_a_row_agree_or_after_the_most_runs(capacities: list[float], over: bool) -> None:
+def test_burn_in_ends_without_a_trend_or_after_the_most_runs(capacities: list[float], over: bool) -> None:
     assert is_stable(capacities, 4) is over
+
+
+def test_an_unbroken_run_is_ready_when_its_throughput_stays() -> None:
+    rising = [1.3 + 0.2 * second for second in range(12)]
+    scattered = [3.5, 3.2, 3.7, 3.4, 3.1, 3.6, 3.5, 3.3, 3.4]
+    ready = [is_ready([*rising, *scattered][:seconds]) for seconds in range(22)]
+    assert not any(ready[:13])
+    assert ready[21]
+    assert not is_ready(scattered[:8]), "too few seconds"
+    assert capacity_of([*rising, *scattered]) == pytest.approx(3.4, abs=0.1)
 
 
 @pytest.mark.parametrize("at_most", [0, 1])

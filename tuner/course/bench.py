@@ -67,6 +67,8 @@ class TrialJob:
         on_window: Called at the end of each window (at most a second of the load), with the name of the phase.
         metrics: The metrics that are computed for each window, to decide whether to stop early.
         race: What the trial has to beat so that it is not stopped early; None if there is nothing that it has to beat.
+        ready_bytes: The trial ends when its throughput shows no trend, or after this many bytes of values; None for a
+            trial that has a fixed length.
     """
 
     started: StartedTrial
@@ -76,6 +78,7 @@ class TrialJob:
     on_window: Callable[[str, Window], None]
     metrics: tuple[str, ...]
     race: Race | None
+    ready_bytes: float | None = None
 
     @property
     def run_to_end(self) -> bool:
@@ -373,6 +376,8 @@ def _was_too_short(done: TrialDone) -> bool:
 def _rule(done: TrialDone, phase: str, workload: Workload) -> PhaseRule:
     """Return the rule that decides after each window whether a phase ends early."""
     job, before = done.job, dict[str, Range]()
+    if job.ready_bytes is not None:
+        return PhaseRule(workload, ("records_per_s",), ready_bytes=job.ready_bytes, run_to_end=True)
     metrics = tuple(name for name in job.metrics if OUTCOME_METRICS[name].paced is (phase == PACED))
     if done.replaced or job.race is None:
         return PhaseRule(workload, metrics, run_to_end=job.run_to_end)

@@ -11,7 +11,8 @@ from search_spaces.producer_config import ProducerConfig
 from search_spaces.space import SearchSpace
 from tuner.confirmation.plan import has_begun
 from tuner.course.bench import StartedTrial
-from tuner.course.confirm import Stabiliser, confirm
+from tuner.course.burn_in import Stabiliser
+from tuner.course.confirm import confirm
 from tuner.course.trial_loop import TrialLoop, utc_now
 from tuner.model.trial import Kind, Progress, Proposal, StudyState, Trial
 from tuner.results.size_record import SizeRecord

@@ -19,6 +19,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.producer_config import ProducerConfig
 from tuner.model.spec import StudySpec
 from tuner.results.size_record import SizeRecord
+from tuner.search.schedule import is_ready
 
 HOPELESS_RATIO: Final = 0.8
 """A phase is stopped if the config delivers less than this share of the fixed rate, as it will not catch up."""
@@ -71,6 +72,8 @@ class PhaseRule:
         before: By metric, the range in which the value lies, as earlier phases of the trial have shown.
         last: Whether this is the last phase of the trial.
         run_to_end: Whether the phase goes on even if the config can't hold the fixed rate.
+        ready_bytes: The phase ends when its throughput shows no trend, or after this many bytes of values. None for a
+            phase that does not wait for that.
     """
 
     workload: Workload
@@ -79,9 +82,15 @@ class PhaseRule:
     before: Mapping[str, Range] = field(default_factory=dict)
     last: bool = True
     run_to_end: bool = False
+    ready_bytes: float | None = None
 
     def judge(self, seen: PhaseProgress) -> Stop | None:
         """Return why the phase should end now; None if it should go on."""
+        if self.ready_bytes is not None:
+            if is_ready(seen.values.get("records_per_s", ())):
+                return Stop("its throughput shows no trend", ends_trial=False)
+            used = seen.records * self.workload.record_sizes.mean_bytes >= self.ready_bytes
+            return Stop("it has sent its share of the bytes", ends_trial=False) if used else None
         offered = self.workload.rate_records_per_s
         if offered is not None and not self.run_to_end and seen.seconds >= _PATIENCE_S:
             held_ratio = seen.records / (offered * seen.seconds)

@@ -31,7 +31,7 @@ from tuner.confirmation.plan import (
 )
 from tuner.course.bench import Bench
 from tuner.course.budget import Budget
-from tuner.course.confirm import RATES
+from tuner.course.burn_in import RATES
 from tuner.course.driver import drive
 from tuner.course.open_target import (
     ClusterTarget,

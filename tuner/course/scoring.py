@@ -14,6 +14,7 @@ from tuner.course.bench import PACED, SATURATED, TrialDone
 from tuner.model.measurement_record import measurement_record
 from tuner.model.spec import StudySpec
 from tuner.model.trial import Kind, State, Trial
+from tuner.search.schedule import capacity_of
 
 
 def trial_of(
@@ -34,12 +35,18 @@ def trial_of(
     started = done.job.started
     config = started.proposal.config
     overloaded = isinstance(done.error, DeliveryFailed)
-    metrics = metrics_of(saturated, paced)
+    metrics, course = metrics_of(saturated, paced), _window_values(done)
+    if done.job.ready_bytes is not None and saturated is not None and course:
+        # The first seconds only brought the target to its speed.
+        metrics["records_per_s"] = capacity_of(course["records_per_s"])
+        metrics["mb_per_s"] = metrics["records_per_s"] * saturated.workload.record_sizes.mean_bytes / 1e6
     if overloaded:
         metrics["delivered_ratio"] = 0.0
     judged = score(metrics, spec.objectives, spec.constraints, baseline)
     stabilising = started.kind is Kind.STABILISE
-    early_stops = {name: stop for name, stop in done.stops.items() if not stop.falling_behind}
+    early_stops = {
+        name: stop for name, stop in done.stops.items() if not stop.falling_behind and done.job.ready_bytes is None
+    }
     lost = next((stop for stop in early_stops.values() if stop.ends_trial), None) if done.error is None else None
     main = saturated or paced
     verdict = judge(Evidence.of(main)) if main is not None else None
@@ -76,7 +83,7 @@ def trial_of(
         sampler_state=dict(started.proposal.sampler_state),
         stopped_early=lost.because if lost else "",
         saved_s=_saved_s(done, early_stops, skipping=lost is not None) if done.error is None else 0.0,
-        course=_window_values(done),
+        course=course,
     )
     return trial, {name: measurement_record(measured) for name, measured in done.measurements.items()}
 
@@ -111,11 +118,11 @@ def _saved_s(done: TrialDone, early_stops: Mapping[str, Stop], *, skipping: bool
 
 
 def _window_values(done: TrialDone) -> dict[str, tuple[float, ...]]:
-    """Return, by metric, the values in all measured windows of the phases that ran to their end."""
+    """Return, by metric, the values in all measured windows of the phases that ran as long as they should."""
     return {
         name: tuple(values)
         for phase, seen in done.progress.items()
-        if phase in done.measurements and phase not in done.stops
+        if phase in done.measurements and (phase not in done.stops or done.job.ready_bytes is not None)
         for name, values in seen.values.items()
         if len(values) == seen.windows
     }

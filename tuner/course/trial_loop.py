@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from statistics import fmean
 from typing import Final
 
@@ -23,11 +24,14 @@ from tuner.model.errors import TooManyFailures
 from tuner.model.spec import StudySpec
 from tuner.model.trial import CONFIRMING_KINDS, Kind, Progress, Proposal, State, StudyState, Trial, trial_key
 from tuner.results.size_record import SizeRecord
+from tuner.search.schedule import UNBROKEN_S
 from tuner.storage.protocols import ResultsStore
 
 RESERVED: Final = "reserved_bytes"
 """The name under which the results store keeps the bytes that are reserved for running trials."""
 _OVERHEAD_S: Final = 1.0
+_BURN_IN_SHARE: Final = 0.02
+"""The largest share of the study's bytes that the first burn-in run of a record size may send."""
 _MEASURED_CONFIG: Final = {
     Kind.STABILISE: "a config that will be compared with the baseline",
     Kind.SECOND_LOOK: "one of the best configs",
@@ -68,15 +72,19 @@ class TrialLoop:
     _process: ProcessIdentity = field(default_factory=ProcessIdentity.of)
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"))
 
-    def start(self, started: StartedTrial, rate_records_per_s: float | None) -> None:
+    def start(self, started: StartedTrial, rate_records_per_s: float | None, *, until_ready: bool = False) -> None:
         """Start to measure a trial on a cluster on which no trial is running.
 
         Args:
             started: The trial.
             rate_records_per_s: The rate of the paced phase (the load at a fixed rate); None to leave this phase out.
+            until_ready: Whether the saturating phase goes on without a pause until its throughput shows no trend.
         """
         size, load = RecordSizes.parse(started.record_bytes), self.spec.workload
-        phases: tuple[tuple[str, Workload], ...] = ((SATURATED, load.saturating(size)),)
+        saturating = load.saturating(size)
+        if until_ready:
+            saturating = replace(saturating, warmup_s=0.0, measured_s=UNBROKEN_S)
+        phases: tuple[tuple[str, Workload], ...] = ((SATURATED, saturating),)
         if rate_records_per_s is not None:
             phases = ((PACED, load.paced_at(size, rate_records_per_s)), *phases)
         standing, description = self.standing(started), self._description(started)
@@ -94,7 +102,10 @@ class TrialLoop:
             metrics = followed(self.spec.objectives, self.spec.constraints)
             if started.kind is Kind.SEARCH:
                 race = race_of(self.spec, standing.record, started.proposal.config, started.number)
-        job = TrialJob(started, phases, max_bytes, safety.min_free_disk_bytes, on_window, metrics, race)
+        ready_bytes = None
+        if until_ready:
+            ready_bytes = min(max_bytes / 2, _BURN_IN_SHARE * (self.spec.search.max_bytes or inf))
+        job = TrialJob(started, phases, max_bytes, safety.min_free_disk_bytes, on_window, metrics, race, ready_bytes)
         self.bench.submit(job)
 
     def finish(self) -> tuple[StartedTrial, Trial]:
@@ -136,6 +147,8 @@ class TrialLoop:
         proposal: Proposal,
         rate_records_per_s: float | None,
         confirm_round: int | None = None,
+        *,
+        until_ready: bool = False,
     ) -> Trial:
         """Measure one config now, while no other trial is running, and return its trial.
 
@@ -146,7 +159,7 @@ class TrialLoop:
         # the deadline, nothing more is measured.
         self.budget.check_deadline(self.confirm_s())
         started = self.started_trial(size, kind, proposal, confirm_round=confirm_round)
-        self.start(started, rate_records_per_s)
+        self.start(started, rate_records_per_s, until_ready=until_ready)
         return self.finish()[1]
 
     def started_trial(
@@ -259,8 +272,12 @@ class TrialLoop:
         return ", ".join(said)
 
     def _most_bytes(self) -> float:
-        """Return the largest number of bytes that any of the newest trials has sent."""
-        return max((trial.spent_bytes for trial in self.recent), default=0.0)
+        """Return the largest number of bytes that any of the newest trials has sent, in the time of a usual trial."""
+        # The first burn-in run takes much longer than a trial.
+        usual_s = 1.5 * self.spec.trial_s
+        return max(
+            (each.spent_bytes * min(1.0, usual_s / (each.load_s or usual_s)) for each in self.recent), default=0.0
+        )
 
     def _left_s(self, size: RecordSizes) -> float | None:
         """Return the estimated seconds until the study ends; None if the study has no limit to estimate them from."""

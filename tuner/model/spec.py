@@ -138,10 +138,11 @@ class SearchSpec:
         seed: Seed of the sampler.
         startup_trials: Random trials before the sampler uses a model.
         baseline_every: Number of trials after which the baseline is measured again.
-        burn_in_max: The most burn-in runs (measurements whose values are not used) before the first trial. The baseline
-            is repeated until two runs in a row agree in throughput. If latencies are objectives, up to the same number
-            of runs follows, until two in a row agree in these latencies too. The same limit holds for the burn-in runs
-            of every winner before its confirmation rounds. With 0 or 1, there is one burn-in run of the baseline.
+        burn_in_max: The most burn-in runs (measurements whose values are not used) before the first trial. The first
+            run loads the target without a pause until the throughput shows no trend, for at most 24 s. Then the
+            baseline is repeated until three runs in a row show no trend in throughput, CPU of the broker and the
+            latencies that are objectives. The same limit holds for the burn-in runs of every winner before its
+            confirmation rounds. With 0 or 1, there is one burn-in run of the baseline.
         grid_steps: Number of values per knob that the grid method tries, for knobs without a list of values.
         transfer: Whether the search of a record size starts with the front (the best configs) of previous record sizes.
         racing: Whether a trial is stopped early once it is certain not to reach the front.
@@ -277,7 +278,7 @@ class StudySpec:
 
     @property
     def stabilising_metrics(self) -> tuple[str, ...]:
-        """The latencies in which two burn-in runs of the baseline in a row must agree before the first trial.
+        """The latencies that must show no trend in the baseline's burn-in runs before the first trial.
 
         The values of burn-in runs are not used: they only show when the measurements have become stable.
 
@@ -290,9 +291,9 @@ class StudySpec:
     def stabilising_trials(self) -> int:
         """The most burn-in runs of the baseline (measurements whose values are not used).
 
-        This is `burn_in_max`, or twice `burn_in_max` if latencies must agree too.
+        This is `burn_in_max`, and one more if latencies are judged too, which the first run does not measure.
         """
-        return max(1, self.search.burn_in_max) * (2 if self.stabilising_metrics else 1)
+        return max(1, self.search.burn_in_max) + bool(self.stabilising_metrics)
 
     @property
     def winner_stabilising_trials(self) -> int:

@@ -151,7 +151,11 @@ def _compare_size(
         if goal in our_recommendations or goal in their_recommendations
     )
     volumes = [
-        front_volume([trial.objectives for trial in size.front_trials], size.objectives, our_size.baseline_metrics)
+        front_volume(
+            [[size.metrics_of(trial).get(each.metric) for each in size.objectives] for trial in size.front_trials],
+            size.objectives,
+            our_size.baseline_metrics,
+        )
         for size in (our_size, their_size)
     ]
     same = our_size.objectives == their_size.objectives

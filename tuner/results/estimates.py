@@ -1,7 +1,8 @@
 """The mean of all measurements of each config, after correction for the baseline's drift."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import exp, log, sqrt
 from statistics import fmean
 from typing import Final, Self
@@ -17,6 +18,9 @@ _POOLED_WEIGHT: Final = 4
 So the scatter of a config with few repeats is mostly that of all configs. `objectives.racing` does the same.
 """
 
+_MOST_CORRECTION: Final = 1.25
+"""The most by which a value from the beginning of a study is corrected for drift; see `_contradicted`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
@@ -26,20 +30,26 @@ class Estimates:
         drift: By metric, how the baseline's level changed over the study.
         noise: By metric, how much repeats of one config scatter after correction for the drift.
         by_config: By fingerprint and metric, the mean of all measurements with its 95 % interval.
+        forgotten: Numbers of the early trials that count for no mean; see `_contradicted`.
     """
 
     drift: Mapping[str, Drift]
     noise: Mapping[str, Noise]
     by_config: Mapping[str, Mapping[str, Estimate]]
+    forgotten: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], metrics: Sequence[str], baseline: str | None) -> Self:
+    def of(
+        cls, trials: Sequence[Trial], metrics: Sequence[str], baseline: str | None, decisive: Iterable[str] = ()
+    ) -> Self:
         """Compute the estimates from the trials of one record size.
 
         Args:
             trials: Trials of all kinds; burn-in runs and trials that were stopped early do not count.
             metrics: The metrics to estimate.
             baseline: Fingerprint of the baseline; None if there is no baseline yet.
+            decisive: The metrics whose drift decides which early trials are forgotten: those of the study's objectives
+                and constraints.
         """
         counted = [
             trial
@@ -49,12 +59,18 @@ class Estimates:
         drift: dict[str, Drift] = {}
         noise: dict[str, Noise] = {}
         by_config: dict[str, dict[str, Estimate]] = {}
+        by_metric: dict[str, list[Trial]] = {}
         for metric in metrics:
             known = _trials_to_estimate_from([trial for trial in counted if trial.metrics.get(metric, 0.0) > 0], metric)
             repeats = [trial for trial in known if trial.fingerprint == baseline]
             drift[metric] = Drift.of([trial.number for trial in repeats], [trial.metrics[metric] for trial in repeats])
+            by_metric[metric] = known
+        forgotten = _contradicted(trials, [drift[metric] for metric in decisive if metric in drift])
+        for metric, known in by_metric.items():
             groups: dict[str, list[float]] = {}
             for trial in known:
+                if trial.number in forgotten:
+                    continue
                 factor = drift[metric].factor(trial.number)
                 groups.setdefault(trial.fingerprint, []).append(trial.metrics[metric] * factor)
             noise[metric] = Noise.of(groups.values())
@@ -64,15 +80,17 @@ class Estimates:
                     scatter = Noise.of([values], scatter.sd_log, min(_POOLED_WEIGHT, scatter.degrees_of_freedom))
                 error = t_quantile(_LEVEL, scatter.degrees_of_freedom) * scatter.sd_log
                 by_config.setdefault(fingerprint, {})[metric] = _estimate(values, error)
-        return cls(drift, noise, by_config)
+        return cls(drift, noise, by_config, forgotten)
 
-    def of_first_time(self, trial: Trial) -> Trial:
+    def of_now(self, trial: Trial) -> Trial:
         """Return the trial with its metrics corrected for the baseline's drift.
 
-        The corrected metrics are the values that the trial would have shown at the time of the first baseline trial.
+        The corrected metrics are the values that the trial would have shown when the baseline was last measured.
         """
         factors = {metric: drift.factor(trial.number) for metric, drift in self.drift.items()}
         factors |= {"records_per_s": factors["mb_per_s"]} if "mb_per_s" in factors else {}  # the same throughput
+        if all(factor == 1.0 for factor in factors.values()):
+            return trial
         metrics = {name: value * factors.get(name, 1.0) for name, value in trial.metrics.items()}
         return replace(trial, metrics=metrics)
 
@@ -87,6 +105,25 @@ class Estimates:
             for metric, drift in self.drift.items()
             if drift.step_log and (factors := [drift.factor(round(number)) for number in drift.numbers])
         }
+
+
+def _contradicted(trials: Iterable[Trial], drifts: Sequence[Drift]) -> frozenset[int]:
+    """Return the numbers of the first trials that the target's later speed contradicts, so that they are forgotten.
+
+    A target that is still warming up is not only slower: what limits it differs too, and so may the order of the
+    configs. So a trial is not corrected by more than `_MOST_CORRECTION` if it is among the first ones, before the
+    target has come close to its present speed. If that holds for more than a third of the search, the target was not
+    only warming up. Then nothing is forgotten, because too little would be left.
+    """
+    of_search = sorted(trial.number for trial in trials if trial.kind is Kind.SEARCH)
+    early = list(takewhile(lambda number: any(_corrects_much(drift, number) for drift in drifts), of_search))
+    if not early or 3 * len(early) > len(of_search):
+        return frozenset()
+    return frozenset(trial.number for trial in trials if trial.number <= early[-1])
+
+
+def _corrects_much(drift: Drift, number: int) -> bool:
+    return not 1 / _MOST_CORRECTION <= drift.factor(number) <= _MOST_CORRECTION
 
 
 def _trials_to_estimate_from(trials: Sequence[Trial], metric: str) -> list[Trial]:

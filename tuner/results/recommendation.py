@@ -16,7 +16,7 @@ from tuner.model.errors import NoFeasibleConfig
 from tuner.model.goals import asked_metric, goal_metrics, goals_of
 from tuner.model.spec import ALLOW_LOSS, Goal
 from tuner.model.trial import Kind, State, Trial
-from tuner.results.study_results import SizeResults, StudyResults, may_lead
+from tuner.results.study_results import SizeResults, StudyResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +173,7 @@ def nominees(results: SizeResults, goal: Goal, most: int, allow_loss: float = AL
         allow_loss: The part of an objective that a balanced config may give up.
     """
     by_fingerprint: dict[str, Trial] = {}
-    candidates = [trial for trial in results.trials if trial.kind is Kind.SEARCH and may_lead(trial, results.baseline)]
-    for trial in sorted(candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
+    for trial in sorted(results.candidates, key=lambda trial: results.goal_rank(trial, goal, allow_loss), reverse=True):
         gain = results.goal_gain(trial, goal)
         better = gain is not None and gain > 1.0 and results.goal_rank(trial, goal, allow_loss)[0]
         if better and results.baseline is not None and trial.fingerprint != results.baseline.fingerprint:

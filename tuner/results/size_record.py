@@ -58,13 +58,15 @@ class SizeRecord:
     def of_its_time(self, trial: Trial) -> Trial:
         """Return the trial with its objectives corrected for the baseline's drift, for the sampler.
 
-        Only earlier baseline trials count, so that a resumed study gives the sampler the same values as before.
+        The values are those at the time of the first baseline trial, because the sampler can't be told again what an
+        earlier trial would show now. Only earlier baseline trials count, so that a resumed study gives the sampler the
+        same values as before.
         """
         drifts = self._drifts_before(trial.number)
         if drifts is None or not any(drift.step_log for drift in drifts):
             return trial
         values = [
-            None if value is None else value * drift.factor(trial.number)
+            None if value is None else value * drift.factor(trial.number) / drift.factor(round(drift.numbers[0]))
             for value, drift in zip(trial.objectives, drifts, strict=True)
         ]
         return replace(trial, objectives=tuple(values))

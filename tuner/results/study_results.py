@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from math import log
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 from objectives.front import Front, hypervolume, surely_dominates
 from objectives.outcome import COMPARED
 from objectives.repeats import Estimate
-from objectives.scoring import Objective
+from objectives.scoring import ALWAYS, Constraint, Objective
 from runners.workload import RecordSizes
 from tuner.confirmation.gains import (
     BaselineAgain,
@@ -45,16 +46,19 @@ class SizeResults:
     Attributes:
         record_bytes: The record size, or mix of sizes.
         objectives: The study's objectives.
-        trials: All trials of this record size, by number.
-        baseline: The first complete baseline trial; None if there is none yet.
+        trials: All trials of this record size, by number. The trials of search and baseline say how far they break
+            each constraint after correction for the baseline's drift.
+        baseline: The first complete baseline trial; None if there is none yet. It keeps a constraint if the baseline
+            keeps it now: in its newest confirmation rounds, or else by `baseline_metrics`.
         baseline_metrics: By metric, the median over all complete baseline trials and the last two burn-in runs, which
-            agreed with each other.
+            agreed with each other. The values of metrics that have estimates are those at the time when the baseline
+            was last measured.
         estimates: By config, the mean of all its measurements, with intervals.
         front: Numbers of the trials on the front. Configs are compared by the means of all their measurements; the
             baseline is one of them.
         near_front: Numbers of trials that are so close to the front that noise alone may keep them off.
-        hypervolume: (trial number, hypervolume) at each trial that changed the front during the search. Volumes are in
-            gains over the baseline, so that the baseline alone has 1.0.
+        hypervolume: (trial number, hypervolume) at each trial that changed the front during the search, after
+            correction for the baseline's drift; see `front_volume`. The baseline alone has 1.0.
         rate_records_per_s: Fixed rate of the paced phase; None without one, or before its rate is chosen.
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
@@ -86,6 +90,17 @@ class SizeResults:
             if trial.number == number:
                 return trial
         raise KeyError(number)
+
+    @property
+    def candidates(self) -> tuple[Trial, ...]:
+        """The trials of the search whose configs may be recommended: all that may be on the front."""
+        return tuple(
+            trial
+            for trial in self.trials
+            if trial.kind is Kind.SEARCH
+            and trial.number not in self.estimates.forgotten
+            and may_lead(trial, self.baseline)
+        )
 
     @property
     def front_trials(self) -> tuple[Trial, ...]:
@@ -268,15 +283,17 @@ def size_results(
     baseline = baselines[0] if baselines else None
     warm = settled(trials, objectives)
     baselines = [*warm, *baselines]
-    medians = baseline_metrics(baselines)
-    search_front = Front(tuple(objective.direction for objective in objectives))
-    volumes: list[tuple[int, float]] = []
-    for trial in trials:
-        if on_trial(search_front, trial, baseline):
-            volumes.append((trial.number, front_volume(search_front.points, objectives, medians) or 0.0))
-    judged = dict.fromkeys((*COMPARED, *(objective.metric for objective in objectives)))
-    estimates = Estimates.of([*warm, *trials], list(judged), baseline.fingerprint if baseline else None)
-    medians |= baseline_metrics([estimates.of_first_time(trial) for trial in baselines], [*judged, "records_per_s"])
+    constraints = _constraints_of(trials)
+    asked = [*(objective.metric for objective in objectives), *(each.metric for each in constraints.values())]
+    estimates = Estimates.of(
+        [*warm, *trials], list(dict.fromkeys((*COMPARED, *asked))), baseline.fingerprint if baseline else None, asked
+    )
+    kept = [trial for trial in baselines if trial.number not in estimates.forgotten]
+    medians = baseline_metrics([estimates.of_now(trial) for trial in kept or baselines])
+    again = baseline_again(trials, plans, objectives)
+    now = {**medians, **(again.metrics if again else {})}
+    trials = [_judged_again(trial, constraints, estimates, now) for trial in trials]
+    baseline = next((trial for trial in trials if baseline is not None and trial.number == baseline.number), None)
     front, near = _fronts(trials, objectives, baseline, estimates)
     return SizeResults(
         record_bytes=record_bytes,
@@ -287,12 +304,62 @@ def size_results(
         estimates=estimates,
         front=front,
         near_front=near,
-        hypervolume=tuple(volumes),
+        hypervolume=_volumes(trials, objectives, baseline, estimates, medians),
         rate_records_per_s=rate_records_per_s,
         confirmations=confirmations_of(trials, plans, medians, objectives),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
-        baseline_again=baseline_again(trials, plans, objectives),
+        baseline_again=again,
     )
+
+
+def _constraints_of(trials: Iterable[Trial]) -> dict[str, Constraint]:
+    """Return the limits of the study that depend on the target's speed, by the texts under which trials store them."""
+    names = dict.fromkeys(name for trial in trials for name in trial.violations)
+    found = {name: Constraint.parse(name) for name in names}
+    return {name: each for name, each in found.items() if each is not None and each not in ALWAYS}
+
+
+def _judged_again(
+    trial: Trial, constraints: Mapping[str, Constraint], estimates: Estimates, baseline: Mapping[str, float]
+) -> Trial:
+    """Return a trial of the search or the baseline, with the constraints judged after correction for drift.
+
+    When the trial was stored, only what the target did until then was known. The baseline is judged by all its
+    measurements.
+
+    Args:
+        trial: The trial.
+        constraints: The constraints by text.
+        estimates: The baseline's drift.
+        baseline: The baseline's metrics now.
+    """
+    if trial.kind not in (Kind.BASELINE, Kind.SEARCH):
+        return trial
+    metrics = baseline if trial.kind is Kind.BASELINE else estimates.of_now(trial).metrics
+    again = {
+        name: each.violation(metrics[each.metric], baseline.get(each.metric))
+        for name, each in constraints.items()
+        if name in trial.violations and each.metric in trial.metrics and each.metric in metrics
+    }
+    return replace(trial, violations={**trial.violations, **again}) if again else trial
+
+
+def _volumes(
+    trials: Sequence[Trial],
+    objectives: Sequence[Objective],
+    baseline: Trial | None,
+    estimates: Estimates,
+    medians: Mapping[str, float],
+) -> tuple[tuple[int, float], ...]:
+    """Return the number of each trial that changed the front of the search, and the front's hypervolume after it."""
+    front = Front(tuple(objective.direction for objective in objectives))
+    found: list[tuple[int, float]] = []
+    for trial in trials:
+        metrics = estimates.of_now(trial).metrics
+        corrected = replace(trial, objectives=tuple(metrics.get(each.metric) for each in objectives))
+        if trial.number not in estimates.forgotten and on_trial(front, corrected, baseline):
+            found.append((trial.number, front_volume(front.points, objectives, medians) or 0.0))
+    return tuple(found)
 
 
 def _fronts(
@@ -307,6 +374,7 @@ def _fronts(
     candidates: dict[str, tuple[int, tuple[Estimate, ...]]] = {}
     for trial in trials:
         if may_lead(trial, baseline) and trial.fingerprint not in lossy:
+            # Trials that are forgotten have no estimates.
             found = estimates.by_config.get(trial.fingerprint, {})
             if all(objective.metric in found for objective in objectives):
                 values = tuple(found[objective.metric] for objective in objectives)
@@ -378,7 +446,11 @@ def baseline_metrics(baselines: Sequence[Trial], only: Sequence[str] | None = No
 def front_volume(
     points: Iterable[Sequence[float | None]], objectives: Sequence[Objective], baseline: Mapping[str, float]
 ) -> float | None:
-    """Return the hypervolume of a front in gains over a baseline; None if the baseline lacks one of the metrics.
+    """Return the hypervolume of a front beside a baseline; None if the baseline lacks one of the metrics.
+
+    The coordinates are 1 plus the natural logarithms of the gains, so a gain of 1.1 in one objective counts the same
+    wherever the front lies. Coordinates begin at 0, which is a gain of 0.37. The baseline counts as a point, so 1.0
+    means that no config is better in anything.
 
     Args:
         points: The points of the front, shape (points, objectives).
@@ -394,4 +466,5 @@ def front_volume(
         ]
         for point in points
     ]
-    return hypervolume(gains)
+    logs = [[max(0.0, 1.0 + log(gain)) if gain > 0 else 0.0 for gain in point] for point in gains]
+    return hypervolume([*logs, [1.0] * len(objectives)])

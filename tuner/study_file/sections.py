@@ -201,7 +201,7 @@ class SearchSection(Section):
     baseline_every: Annotated[int, fields.whole(1, 1_000_000)] = _SEARCH.baseline_every
     """The baseline is measured again after this many trials, to notice whether the cluster drifts."""
     burn_in_max: Annotated[int, fields.whole(0, 1000)] = _SEARCH.burn_in_max
-    """Maximum number of burn-in runs, which measure the baseline until two in a row agree. 0 or 1: one run."""
+    """Maximum number of burn-in runs, which measure the baseline until they show no trend. 0 or 1: one run."""
     grid_steps: Annotated[int, fields.whole(2, 1000)] = _SEARCH.grid_steps
     """Number of values per knob in a grid search, for knobs without steps in the section space."""
     transfer: Flag = _SEARCH.transfer

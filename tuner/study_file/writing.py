@@ -82,7 +82,7 @@ search:
   seed: 0
   startup_trials: 10            # random trials before the method uses a model
   baseline_every: 10            # the baseline is measured again after this many trials, to notice drift of the cluster
-  burn_in_max: 4                # burn-in runs at most: the baseline is repeated until two runs in a row agree
+  burn_in_max: 4                # burn-in runs at most: the baseline is repeated until its runs show no trend
   grid_steps: 3                 # values per knob of a grid
   transfer: true                # begin with the best configs of the previous record sizes
   racing: on                    # stop a trial early when it can't be among the best; `off` finishes every trial

@@ -1,0 +1,79 @@
+"""Studies on a target that warms up while they run: what the warm baseline keeps is not given up for a cold number."""
+
+from dataclasses import dataclass, replace
+from math import exp
+from pathlib import Path
+
+import pytest
+
+from objectives.scoring import Constraint
+from runners.measurement import Measurement, Origin
+from runners.runner import Watch, go_on
+from runners.simulated.simulated_runner import Course, Expected, Noise, luck_of
+from runners.workload import RecordSizes, Workload
+from search_spaces.producer_config import ProducerConfig
+from tests.builders.studies import Told
+from tuner.course.run import run_study
+from tuner.model.spec import ConfirmSpec, Executor, Goal, Method, PhaseSpec, SearchSpec, StudySpec, WorkloadSpec
+from tuner.results.recommendation import Conditions, recommend
+
+SPREAD = 0.4
+WARM_P99_MS = 4.0 * exp(2.3263 * SPREAD)
+P99 = Constraint("latency_p99_ms", at_most=True, limit=1.19 * WARM_P99_MS)
+TIME_CONSTANT_S = 180.0
+
+
+@dataclass(slots=True)
+class Warming:
+    """A simulated target that is 1.9 times slower at first. All configs perform the same, with 5 % of noise.
+
+    Attributes:
+        elapsed_s: Seconds that the runs so far have taken.
+    """
+
+    elapsed_s: float = 0.0
+
+    def run(self, config: ProducerConfig, workload: Workload, watch: Watch = go_on) -> Measurement:
+        """Return a measurement at the speed that the target has reached."""
+        speed = 1 - (1 - 1 / 1.9) * exp(-self.elapsed_s / TIME_CONSTANT_S)
+        rate = workload.rate_records_per_s
+        measured = Course(
+            Origin("simulated", "none", "simulated", "", "", 1.0),
+            config,
+            workload,
+            Expected(100_000.0 * speed, 4.0 / speed, SPREAD, 0.0 if rate else 0.9),
+            Noise.of(0.05, 0.0, None, None),
+            luck_of(config, replace(workload, seed=workload.seed + int(10 * self.elapsed_s))),
+        ).run(watch, "simulated, not measured")
+        self.elapsed_s += measured.series[-1].at_s + 1.0
+        return measured
+
+
+@pytest.mark.parametrize(
+    ("constraints", "conditions"),
+    [((P99,), Conditions()), ((), Conditions(min_mb_per_s=170.0))],
+    ids=["a limit of the study", "a floor of the user"],
+)
+def test_no_unproven_change_is_named_where_the_warm_baseline_complies(
+    tmp_path: Path, constraints: tuple[Constraint, ...], conditions: Conditions
+) -> None:
+    """The first baseline breaks the limit, as it has 105 of 200 MB/s and 1.9 times the p99."""
+    load = WorkloadSpec(
+        (RecordSizes.fixed(2000),), saturate=PhaseSpec(1.0, 2.0), paced=PhaseSpec(1.0, 1.5), seed=20_000
+    )
+    spec = StudySpec(
+        "warming",
+        load,
+        constraints=constraints,
+        search=SearchSpec(Method.RANDOM, trials=40, seed=2, racing=False),
+        confirm=ConfirmSpec(ablation_rounds=0),
+        executor=Executor.SIMULATED,
+    )
+    results = run_study(spec, "", tmp_path / "study", Told(), simulated=Warming())
+    (size,) = results.sizes
+    assert size.baseline is not None
+    assert size.baseline.metrics["mb_per_s"] < 150
+    assert size.baseline_metrics["mb_per_s"] == pytest.approx(195, rel=0.05)
+    for goal in Goal:
+        found = recommend(results, "2000", goal, conditions)
+        assert found.is_baseline or found.proven

@@ -1,0 +1,218 @@
+"""Burn-in runs, which bring the broker to its normal speed before anything is compared.
+
+Before anything else, the baseline is sent as fast as the client takes records, without a pause, until the throughput
+shows no trend. Then it is measured like every trial until three measurements in a row show no trend. Each winner is
+measured before its first round, until two measurements in a row agree.
+
+A broker is slow after its start, and again when it gets load from a new config for the first time. After the baseline
+was measured, the broker's JVM has compiled the code that the baseline uses, but not yet the code that other configs
+need, for example small compressed batches. We measured this on ten freshly started brokers with 100 B records, after
+burn-in runs with the client's defaults. With `compression.type=lz4` and `linger.ms=0.72`, the p95 latency was 4.0 to
+10.1 ms in the first measurement on a broker, and 2.3 to 3.3 ms in the second. The baseline's p95 latency was 7.4 to
+8.7 ms in both measurements.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import geometric_mean
+from typing import Final
+
+from objectives.outcome import OUTCOME_METRICS
+from runners.workload import RecordSizes
+from search_spaces.producer_config import ProducerConfig
+from tuner.course.trial_loop import TrialLoop
+from tuner.model.errors import TooManyFailures
+from tuner.model.trial import Kind, Proposal, State, Trial
+from tuner.search.schedule import (
+    AGREEMENT_RATIO,
+    LATENCY_AGREEMENT_RATIO,
+    TREND_VALUES,
+    UNBROKEN_S,
+    is_ready,
+    is_stable,
+    shows_trend,
+)
+
+RATES: Final = "rates"
+"""The key under which the results store keeps, by record size, the rate of the paced phase (load at a fixed rate)."""
+
+_ALSO_JUDGED: Final = ("records_per_s", "broker_cpu_ms_per_mb")
+"""What must show no trend in the baseline's burn-in runs, besides the latencies that the study optimises."""
+
+_TO_CHECK_RATE: Final = 2
+"""How many measurements of the baseline after the search the fixed rate is compared with."""
+_RATE_TOLERANCE: Final = 1.1
+"""The factor by which the fixed rate may differ from the share of the throughput that the study asks for."""
+
+
+@dataclass(slots=True)
+class Stabiliser:
+    """Makes burn-in runs: measures a config until its measurements show no trend.
+
+    Burn-in runs of earlier processes do not count, because they may have measured on another broker.
+
+    Attributes:
+        loop: Runs the trials of the study.
+    """
+
+    loop: TrialLoop
+    _ready: set[RecordSizes] = field(default_factory=set)
+    _announced_burn_in: set[RecordSizes] = field(default_factory=set)
+    _rate_checked: set[RecordSizes] = field(default_factory=set)
+    _earlier_trials: dict[RecordSizes, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count the stored trials of each record size: earlier processes have measured them."""
+        self._earlier_trials = {size: len(record.trials) for size, record in self.loop.records.items()}
+
+    def of_baseline(self, size: RecordSizes) -> float | None:
+        """Measure the baseline until it shows no trend, unless this process has done that already.
+
+        Returns:
+            The fixed rate of the paced phase, in records per second; None if the study has no paced phase.
+
+        Raises:
+            TooManyFailures: Several attempts in a row to measure the baseline gave no throughput.
+        """
+        if size not in self._ready:
+            self._ready.add(size)
+            self.loop.reporter.say(f"{size} B: measuring the baseline until its measurements show no trend")
+            capacity = self._capacity(size)
+            if self.loop.spec.paced:
+                self._fix_rate(size, capacity)
+            # Latencies take longer than the throughput to become stable, so they are measured after it.
+            self.of_config(size, self.loop.spec.baseline, until_agreed=True)
+        return self._rates().get(str(size))
+
+    def of_config(self, size: RecordSizes, config: ProducerConfig, *, until_agreed: bool) -> None:
+        """Measure a config until its last measurements show no trend, at most `search.burn_in_max` times.
+
+        Three measurements of the baseline must show no trend, and two of any other config. Earlier measurements of the
+        config by this process are counted too. Nothing is measured if `burn_in_max` is 0 or 1, and the measuring stops
+        when the study's time or bytes are used up.
+
+        Args:
+            size: The record size.
+            config: The config that will be compared with others.
+            until_agreed: Whether the last measurements must agree; if not, a single measurement is enough.
+        """
+        needed, at_most = self.loop.spec.stabilising_metrics or ("records_per_s",), self.loop.spec.search.burn_in_max
+        if at_most <= 1:
+            return
+        of_baseline = config.fingerprint == self.loop.spec.baseline.fingerprint
+        last = TREND_VALUES if of_baseline else 2
+        for _ in range(at_most + 1):
+            trials = self.loop.records[size].trials[self._earlier_trials[size] :]
+            seen = [each for each in trials if each.fingerprint == config.fingerprint and not each.stopped_early]
+            seen = [each for each in seen if all(each.metrics.get(name, 0.0) > 0 for name in needed)]
+            also = _ALSO_JUDGED if of_baseline and seen else ()
+            judged = [*needed, *(name for name in also if all(each.metrics.get(name, 0.0) > 0 for each in seen))]
+            known = {name: [each.metrics[name] for each in seen] for name in judged}
+            if (
+                all(is_stable(values, at_most, _ratio_of(name), last=last) for name, values in known.items())
+                if until_agreed
+                else seen
+            ):
+                if of_baseline:
+                    self._say_trends(size, known)
+                return
+            rate_records_per_s = self.of_baseline(size)
+            if not self.loop.may_start(0.0):
+                return
+            if size not in self._announced_burn_in and not of_baseline:
+                self._announced_burn_in.add(size)
+                self.loop.reporter.say(
+                    f"{size} B: burn-in runs of the configs to compare, as brokers are slow at first with a new config"
+                )
+            trial = self._burn_in(size, config, rate_records_per_s)
+            if not all(trial.metrics.get(name, 0.0) > 0 for name in needed):
+                return  # the trials that follow show why the config can't be measured
+
+    def _say_trends(self, size: RecordSizes, known: Mapping[str, Sequence[float]]) -> None:
+        """Say which metrics of the baseline still show a trend after the most burn-in runs."""
+        last = {name: values[-TREND_VALUES:] for name, values in known.items()}
+        moving = [
+            f"{name} ({', '.join(f'{value:.3g}' for value in values)})"
+            for name, values in last.items()
+            if len(values) > 1 and shows_trend(values, _ratio_of(name))
+        ]
+        if moving:
+            self.loop.reporter.say(
+                f"{size} B: burn-in ends after the most runs (search.burn_in_max), although the baseline still shows a "
+                f"trend in {' and '.join(moving)}; the first trials may differ from later ones"
+            )
+
+    def _capacity(self, size: RecordSizes) -> float:
+        """Load the target without a pause until the baseline's throughput shows no trend.
+
+        If `burn_in_max` is 0 or 1, the throughput of a single measurement is returned.
+
+        Returns:
+            The throughput at the end, in records per second.
+        """
+        failures, until_ready = 0, self.loop.spec.search.burn_in_max > 1
+        while True:
+            trial = self._burn_in(size, self.loop.spec.baseline, None, until_ready=until_ready)
+            if trial.state is State.COMPLETE and "records_per_s" in trial.metrics:
+                windows = trial.course.get("records_per_s", ())
+                if until_ready:
+                    now = (
+                        "shows no trend" if is_ready(windows) else "still shows a trend, so the first trials may differ"
+                    )
+                    self.loop.reporter.say(
+                        f"{size} B: after {trial.load_s:.0f} s of load without a pause (at most {UNBROKEN_S:.0f} s), "
+                        f"the baseline's throughput {now}"
+                    )
+                return trial.metrics["records_per_s"]
+            # In the search, a config that can't deliver its records is a result. If the baseline can't, it is a
+            # failure, because nothing can be compared with it.
+            failures += 1
+            if failures >= self.loop.spec.safety.max_failures_in_a_row:
+                raise TooManyFailures(
+                    f"the baseline must be measured before any other config, but {failures} attempts in a row gave no "
+                    f"throughput. Fix the cause and run the same command again. The last error: {trial.error}"
+                )
+
+    def check_rate(self, size: RecordSizes) -> None:
+        """Warn once if the fixed rate is not the share of the baseline's throughput that the study asks for.
+
+        The rate was chosen before the search. The target may have become faster or slower since then.
+        """
+        load, rate = self.loop.spec.workload, self._rates().get(str(size))
+        again = [
+            trial.metrics["records_per_s"]
+            for trial in self.loop.records[size].trials
+            if trial.kind in (Kind.SECOND_LOOK, Kind.CONFIRM)
+            and trial.fingerprint == self.loop.spec.baseline.fingerprint
+            and trial.metrics.get("records_per_s", 0.0) > 0
+        ]
+        if size in self._rate_checked or len(again) < _TO_CHECK_RATE or rate is None or load.rate_records_per_s:
+            return
+        self._rate_checked.add(size)
+        capacity = geometric_mean(again[-_TO_CHECK_RATE:])
+        if not 1 / _RATE_TOLERANCE <= rate / capacity / load.rate_ratio <= _RATE_TOLERANCE:
+            self.loop.reporter.say(
+                f"{size} B: the fixed rate should be {load.rate_ratio:.2f} of the baseline's throughput (rate_ratio), "
+                f"but is {rate / capacity:.2f} of it: {rate:,.0f} of {capacity:,.0f} records/s. When the rate was "
+                f"chosen, the throughput was {rate / load.rate_ratio:,.0f} records/s. Latencies hold for this rate"
+            )
+
+    def _fix_rate(self, size: RecordSizes, capacity_records_per_s: float) -> None:
+        """Store the fixed rate of this record size's paced phase, unless it is stored already."""
+        rates, load = self._rates(), self.loop.spec.workload
+        if str(size) not in rates:
+            rates[str(size)] = load.rate_records_per_s or round(load.rate_ratio * capacity_records_per_s, 1)
+            self.loop.store.set_fact(RATES, rates)
+
+    def _burn_in(
+        self, size: RecordSizes, config: ProducerConfig, rate_records_per_s: float | None, *, until_ready: bool = False
+    ) -> Trial:
+        proposal = Proposal(0, config, {})
+        return self.loop.run_one(size, Kind.STABILISE, proposal, rate_records_per_s, until_ready=until_ready)
+
+    def _rates(self) -> dict[str, float]:
+        return dict(self.loop.store.facts().get(RATES, {}))
+
+
+def _ratio_of(metric: str) -> float:
+    return LATENCY_AGREEMENT_RATIO if OUTCOME_METRICS[metric].paced else AGREEMENT_RATIO
