@@ -82,6 +82,14 @@ class ConfirmationPlan:
             confirmation_id=confirmation_id,
         )
 
+    def has_measured(self, trial: Trial) -> bool:
+        """Return whether a trial is part of this confirmation, by the number of its round."""
+        return (
+            trial.round is not None
+            and trial.round >= self.first_round
+            and (self.end_round is None or trial.round < self.end_round)
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object that `from_json` can read."""
         plain = asdict(self)

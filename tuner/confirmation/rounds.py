@@ -309,14 +309,7 @@ def _last_measured(trials: Sequence[Trial]) -> str:
 
 
 def _of_kind(trials: Iterable[Trial], kind: Kind, plan: ConfirmationPlan) -> list[Trial]:
-    return [
-        trial
-        for trial in trials
-        if trial.kind is kind
-        and trial.round is not None
-        and trial.round >= plan.first_round
-        and (plan.end_round is None or trial.round < plan.end_round)
-    ]
+    return [trial for trial in trials if trial.kind is kind and plan.has_measured(trial)]
 
 
 def _complete(trials: Sequence[Trial], fingerprint: str) -> list[Trial]:

@@ -12,6 +12,7 @@ from objectives.outcome import COMPARED
 from objectives.repeats import Estimate
 from objectives.scoring import Objective
 from runners.workload import RecordSizes
+from tuner.confirmation.carry_over import CarryOver, carry_overs_of
 from tuner.confirmation.gains import Confirmation, confirmations_of, goals_without_winner
 from tuner.confirmation.plan import ConfirmationPlan, plans_in
 from tuner.model.errors import RecordDamaged
@@ -51,6 +52,8 @@ class SizeResults:
         confirmations: Results of the confirmation rounds, one per confirmed config.
         without_winner: Goals that have no winner, because each of their best configs broke a constraint when it was
             measured again.
+        carry_overs: By how much the values of each objective depend on the config that was measured before, from the
+            rounds of the newest confirmation.
     """
 
     record_bytes: str
@@ -65,6 +68,7 @@ class SizeResults:
     rate_records_per_s: float | None
     confirmations: tuple[Confirmation, ...]
     without_winner: frozenset[Goal] = frozenset()
+    carry_overs: tuple[CarryOver, ...] = ()
 
     def trial(self, number: int) -> Trial:
         """Return the trial with this number.
@@ -272,6 +276,7 @@ def size_results(
         rate_records_per_s=rate_records_per_s,
         confirmations=confirmations_of(trials, plans, medians, objectives),
         without_winner=goals_without_winner(trials, plans, medians, objectives),
+        carry_overs=carry_overs_of(trials, plans, [objective.metric for objective in objectives]),
     )
 
 
