@@ -19,6 +19,8 @@ from tuner.storage.protocols import ResultsStore
 CONFIRMING: Final = "confirming"
 """The name under which the results store keeps the `ConfirmationPlan`s of each record size, the oldest first."""
 _SESSIONS: Final = "confirm_sessions"
+_SESSION_GAP_S: Final = 900.0
+"""The shortest time between two rounds, in seconds, after which the second round is a session of its own."""
 _ID_ON_RECORD: Final = "session"
 """The key of `ConfirmationPlan.confirmation_id` in stored plans."""
 
@@ -41,6 +43,8 @@ class ConfirmationPlan:
         constraints: The study's constraints, which the means of the repeated measurements must keep.
         confirmation_id: The identifier of the confirmation, such as `confirm 2` for the second `tuner confirm`.
         end_round: The number of the next confirmation's first round. None for the last confirmation.
+        new_broker: Whether each round is measured on newly started brokers.
+        gap_s: Seconds from the start of one round to the start of the next; 0 if there is no pause between rounds.
     """
 
     baseline: str
@@ -55,6 +59,22 @@ class ConfirmationPlan:
     constraints: tuple[Constraint, ...] = ()
     confirmation_id: str = ""
     end_round: int | None = None
+    new_broker: bool = False
+    gap_s: float = 0.0
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether each round begins with a burn-in run of its first config, after a start of the brokers or a pause."""
+        return self.new_broker or self.gap_s > 0
+
+    @property
+    def in_sessions(self) -> bool:
+        """Whether each round is a session of its own: on newly started brokers, or some time after the round before.
+
+        If so, the scatter of the rounds' ratios contains what differs between sessions. If not, a gain is only about
+        the minutes in which the rounds were measured.
+        """
+        return self.new_broker or self.gap_s >= _SESSION_GAP_S
 
     @classmethod
     def of(

@@ -41,11 +41,19 @@ In the other rounds its latency can't be compared with the baseline's.
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One measurement of a confirmation."""
+    """One measurement of a confirmation.
+
+    Attributes:
+        kind: Why it is made.
+        round: The number of its round.
+        config: The config to measure.
+        order: The configs that this round still has to measure, in their order; `config` is the first of them.
+    """
 
     kind: Kind
     round: int
     config: ProducerConfig
+    order: tuple[ProducerConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +220,13 @@ def next_step(
         if not asked:
             return None
         measured = measured_rounds(trials, _of_kind(trials, kind, plan))
-        last = measured[number][0] if number in measured else _last_measured(trials)
+        last: str | None = measured[number][0] if number in measured else _last_measured(trials)
+        if kind is Kind.CONFIRM and plan.begins_anew:
+            last = None
         earlier = [measured[each] for each in sorted(measured) if each < number]
         order = order_of_round(fingerprints, earlier, last, f"{seed} {kind} {number}")
-        return next(Step(kind, number, configs[each]) for each in order if each in asked)
+        left = tuple(configs[each] for each in order if each in asked)
+        return Step(kind, number, left[0], left)
 
     for look in range(plan.looks):
         if step := missing(Kind.SECOND_LOOK, look, _to_be_repeated(plan)):

@@ -33,6 +33,13 @@ class Goal(StrEnum):
     BALANCED = "balanced"
 
 
+class NewBroker(StrEnum):
+    """When a confirmation starts the tuner's own brokers anew."""
+
+    EACH_ROUND = "each round"
+    NEVER = "never"
+
+
 class Executor(StrEnum):
     """Where benchmarks run."""
 
@@ -41,6 +48,8 @@ class Executor(StrEnum):
     SIMULATED = "simulated"
 
 
+BROKER_START_S: Final = 8.0
+"""Seconds to stop the brokers and start new ones, to estimate how long a study takes."""
 PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]]]] = {
     Goal.THROUGHPUT: ((Objective("mb_per_s"),), ()),
     Goal.LATENCY: (
@@ -172,6 +181,9 @@ class ConfirmSpec:
         ablation_rounds: Number of rounds that show what every changed knob of a winner contributes. A round measures
             the winner and its copies; in every copy, one knob has the baseline's value again. With 0, nothing is run.
         configs: Configs to confirm in place of the best configs of the search.
+        new_broker: Whether each round is measured on newly started brokers; None for the default, which
+            `StudySpec.rounds_on_new_brokers` returns.
+        spread_over_s: Seconds over which the rounds are spread; 0 measures them one after another.
     """
 
     rounds: int = 8
@@ -182,6 +194,13 @@ class ConfirmSpec:
     looks: int = 2
     ablation_rounds: int = 2
     configs: tuple[ProducerConfig, ...] = ()
+    new_broker: NewBroker | None = None
+    spread_over_s: float = 0.0
+
+    @property
+    def gap_s(self) -> float:
+        """Seconds between the starts of two rounds, so that `max_rounds` rounds take `spread_over_s`."""
+        return self.spread_over_s / max(1, self.rounds, self.max_rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +321,31 @@ class StudySpec:
         """
         looks = self.confirm.looks if self.confirm.nominees > 1 else 0
         return len(self.confirm.goals) if self.winner_stabilising_trials and not looks else 0
+
+    @property
+    def rounds_on_new_brokers(self) -> bool:
+        """Whether each round of the confirmation is measured on newly started brokers.
+
+        This needs brokers that we start. It is the default for the winners of a search, but not for a given config: a
+        user of `tuner verify` waits for the answer.
+        """
+        asked = self.confirm.new_broker
+        own = all(target.bootstrap is None for target in self.targets) and self.executor is not Executor.SIMULATED
+        return own and (asked is NewBroker.EACH_ROUND or (asked is None and not self.confirm.configs))
+
+    @property
+    def burn_ins_per_round(self) -> int:
+        """The most burn-in runs in each round of the confirmation.
+
+        After a start of the brokers, each config of the round has one. After a pause, the round's first config has one.
+        """
+        if self.rounds_on_new_brokers:
+            return 1 + len(self.confirm.goals)
+        return 1 if self.confirm.spread_over_s else 0
+
+    def starting_s(self, rounds: int) -> float:
+        """Return the seconds that a number of rounds spends on starting brokers."""
+        return rounds * BROKER_START_S if self.rounds_on_new_brokers else 0.0
 
     @property
     def trial_s(self) -> float:

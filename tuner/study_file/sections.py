@@ -21,6 +21,7 @@ from tuner.model.spec import (
     Executor,
     Goal,
     Method,
+    NewBroker,
     PhaseSpec,
     SafetySpec,
     SearchSpec,
@@ -229,6 +230,10 @@ class ConfirmSection(Section):
         _CONFIRM.goals
     )
     """The goals for which a winner is confirmed."""
+    new_broker: Annotated[NewBroker, fields.one_of(NewBroker)] | None = _CONFIRM.new_broker
+    """each round: measure each round on newly started brokers, as starts differ. Default: never on your own cluster."""
+    spread_over: Duration = _CONFIRM.spread_over_s
+    """Time over which the rounds are spread, such as 6h, as hours differ. 0: the rounds follow one another."""
 
 
 class TrackingSection(Section):

@@ -94,6 +94,8 @@ confirm:
   width_ratio: 0.1              # the interval is narrow enough at this width, relative to the gain
   ablation_rounds: 2            # rounds that show what each change of a proven winner brings; 0 for none
   goals: [throughput, latency, balanced]
+#  new_broker: each round        # or never: brokers that the tuner starts are started anew for each round
+#  spread_over: 6h               # the time over which the rounds are spread; by default they follow one another
 
 # The copy of the study in MLflow.
 tracking:
